@@ -1,0 +1,35 @@
+# Every target sets up what it needs; `make help` lists them.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench faults clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: .venv/ready  ## make .venv with the package and all tools
+
+.venv/ready: pyproject.toml constraints.txt tools/setup.sh
+	@sh tools/setup.sh $(PYTHON)
+
+demo: setup  ## see the log at work, in the terminal
+	@$(BIN)/headwater demo
+
+test: setup  ## run all tests, with the servers they need
+	$(BIN)/python -m pytest
+
+check: setup  ## lint, types, import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/unit/test_imports.py
+
+bench: setup  ## measure, beside Kafka in the same run
+	$(BIN)/python -m bench
+
+faults: setup  ## minutes of kill -9 (FAULT_SECONDS=180)
+	FAULT_SECONDS=$${FAULT_SECONDS:-180} $(BIN)/python -m pytest tests/faults -m faults
+
+clean:  ## remove .venv and caches
+	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,109 @@
+"""Every error a user can meet: one lower-case line, then detail and hint sentences.
+
+    HeadwaterError
+    ├── UsageError            an argument that cannot be meant
+    ├── LogUnavailable        the log cannot be reached or used: path, permission, disk, broker
+    │   └── NotALog           the directory is something else, or of a newer format
+    ├── DamagedLog            stored bytes do not match their checksum
+    ├── TopicError            a topic's declaration is wrong
+    │   ├── UnknownTopic
+    │   ├── TopicExists
+    │   └── SchemaError       a DDL string or a schema change that is refused
+    ├── RowError              a row does not fit its topic
+    │   └── RecordTooLarge
+    ├── BufferFull            a producer with ``on_full="error"`` has no room
+    ├── Fenced                a newer producer or group member has taken over
+    └── OffsetLost            the records asked for are no longer retained
+
+Invariant: an error never carries a secret, and raising one leaves what is stored untouched.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class HeadwaterError(Exception):
+    """What went wrong (`message`), what more is known (`detail`), what to do (`hint`)."""
+
+    def __init__(self, message: str, *, detail: str | None = None, hint: str | None = None):
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.detail:
+            lines.append(f"detail: {self.detail}")
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class UsageError(HeadwaterError):
+    """An argument that cannot be meant."""
+
+
+class LogUnavailable(HeadwaterError):
+    """The log cannot be reached or used."""
+
+
+class NotALog(LogUnavailable):
+    """The directory is something else than a log, or a log of a newer format."""
+
+
+class DamagedLog(HeadwaterError):
+    """Stored bytes do not match their checksum; ``resume`` is the next readable offset, if any."""
+
+    def __init__(self, message: str, *, detail: str, hint: str, resume: int | None):
+        super().__init__(message, detail=detail, hint=hint)
+        self.resume = resume
+
+
+class TopicError(HeadwaterError):
+    """A topic's declaration is wrong."""
+
+
+class UnknownTopic(TopicError):
+    """No topic of that name."""
+
+
+class TopicExists(TopicError):
+    """A topic of that name is there already."""
+
+
+class SchemaError(TopicError):
+    """A schema that cannot be read, or a change of schema that is refused."""
+
+
+class RowError(HeadwaterError):
+    """A row does not fit its topic."""
+
+
+class RecordTooLarge(RowError):
+    """A record is over the size limit."""
+
+
+class BufferFull(HeadwaterError):
+    """The producer's buffer has no room and its policy is to say so."""
+
+
+class Fenced(HeadwaterError):
+    """A newer producer of the same id, or another member of the group, has taken over."""
+
+
+class OffsetLost(HeadwaterError):
+    """The records asked for are no longer retained: ``missed`` of them, up to ``earliest``."""
+
+    def __init__(self, message: str, *, detail: str, hint: str, missed: int, earliest: int):
+        super().__init__(message, detail=detail, hint=hint)
+        self.missed = missed
+        self.earliest = earliest
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the hint ``did you mean "…"?`` for the closest known word, or None."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f'did you mean "{close[0]}"?' if close else None

@@ -1,0 +1,5 @@
+"""The embedded log: a directory, as SQLite is a file. No server; many processes append and read."""
+
+from headwater.log.embedded.log import EmbeddedLog, MemoryLog
+
+__all__ = ["EmbeddedLog", "MemoryLog"]

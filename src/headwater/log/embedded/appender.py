@@ -1,0 +1,197 @@
+"""What the embedded log does for a producer: split a batch by partition, encode, append.
+
+Invariant: a batch is appended to all of its partitions or to none; a crash in between is mended
+by sending it again with the same sequence numbers.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.errors import LogUnavailable
+from headwater.log.embedded import frame
+from headwater.log.embedded.frame import Draft
+from headwater.log.embedded.partition import Partition
+from headwater.log.producer import Outgoing
+from headwater.log.topic import Topic
+
+_encoders = ThreadPoolExecutor(2, thread_name_prefix="headwater-encode")
+
+
+class Part(NamedTuple):
+    """Records of one partition that go into one frame."""
+
+    batch: pa.RecordBatch
+    sequence: npt.NDArray[np.int64]
+    version: int
+    event_time: str | None
+    sent: int
+
+    def draft(self) -> Draft:
+        """Encode the records."""
+        newest = frame.NO_TIME
+        if self.event_time is not None:
+            latest = pc.max(self.batch.column(self.event_time).cast(pa.int64())).as_py()
+            newest = frame.NO_TIME if latest is None else latest
+        return frame.draft(self.batch, self.version, self.sequence, sent=self.sent, newest=newest)
+
+    def after(self, sequence: int) -> Part | None:
+        """Return the records with a higher sequence number, if any."""
+        start = int(np.searchsorted(self.sequence, sequence, side="right"))
+        if start == len(self.sequence):
+            return None
+        return self._replace(batch=self.batch.slice(start), sequence=self.sequence[start:])
+
+
+class EmbeddedAppender:
+    """Appends a producer's records to a topic of the embedded log."""
+
+    def __init__(
+        self, id: str, epoch: int, topic: Callable[[], Topic], open: Callable[[Topic, int], Partition]
+    ):
+        self.id = id
+        self.last_sequence = -1
+        self._epoch = epoch
+        self._open = open
+        self.topic = topic
+        self._partitions: dict[int, Partition] = {}
+        if epoch:
+            self._fence()
+
+    def append(self, records: Outgoing) -> Mapping[int, int]:
+        """Append durably, whole or not at all; return the next offset of each partition written."""
+        topic = self.topic()
+        parts = _split(records, topic)
+        drafts = dict(zip(parts, _encoders.map(_encode, parts.values()), strict=True))
+        involved = [self._partition(number) for number in parts]
+        with _storage_errors(), ExitStack() as locks:
+            for partition in involved:
+                locks.enter_context(partition.locked())
+            self._write(parts, drafts)
+            locks.close()
+            heads = [partition.sync() for partition in involved]
+            for partition, reached in zip(involved, heads, strict=True):
+                with partition.locked():
+                    partition.publish(reached)
+        return {number: reached.end for number, reached in zip(parts, heads, strict=True)}
+
+    def close(self) -> None:
+        """Release the files."""
+        for partition in self._partitions.values():
+            partition.close()
+
+    def _write(self, parts: dict[int, list[Part]], drafts: dict[int, list[Draft]]) -> None:
+        """Write to every partition, all of them locked, or to none."""
+        fresh = {}
+        for number in parts:
+            partition = self._partition(number)
+            partition.refresh()
+            last = partition.check(self.id, self._epoch)
+            fresh[number] = _unsent(parts[number], drafts[number], last)
+        written: list[tuple[Partition, int]] = []
+        try:
+            for number, new in fresh.items():
+                if new:
+                    partition = self._partition(number)
+                    written.append((partition, partition.write(new, self.id, self._epoch)))
+        except OSError:
+            for partition, before in written:
+                partition.undo(before)
+            raise
+
+    def _fence(self) -> None:
+        """Shut out a predecessor of the same id, and learn how far it got."""
+        with _storage_errors():
+            for number in range(self.topic().partitions):
+                partition = self._partition(number)
+                with partition.locked():
+                    partition.refresh()
+                    self.last_sequence = max(self.last_sequence, partition.check(self.id, self._epoch))
+                    partition.fence(self.id, self._epoch)
+                    partition.publish(partition.sync())
+
+    def _partition(self, number: int) -> Partition:
+        if number not in self._partitions:
+            self._partitions[number] = self._open(self.topic(), number)
+        return self._partitions[number]
+
+
+def _split(records: Outgoing, topic: Topic) -> dict[int, list[Part]]:
+    """Return each partition's records, in their order, cut to the size of frames."""
+    batch = records.batch
+    for name, column in records.extras.items():
+        batch = batch.append_column(pa.field(name, column.type), column)
+    version = len(topic.schemas) - 1
+    if len(batch.schema.names) - len(records.extras) < len(topic.schema):  # built before an alteration
+        version = next(v for v, s in enumerate(topic.schemas) if s.equals(records.batch.schema))
+    numbers = np.flatnonzero(np.bincount(records.partition, minlength=topic.partitions))
+    if len(numbers) == 1:
+        whole = Part(batch, records.sequence, version, topic.event_time, records.sent)
+        return {int(numbers[0]): list(_cut(whole))}
+    # One stable sort and one take are cheaper than a filter per partition.
+    order = np.argsort(records.partition.astype(np.uint16), kind="stable")
+    batch, sequence = batch.take(pa.array(order)), records.sequence[order]
+    bounds = np.searchsorted(records.partition[order], [*numbers, numbers[-1] + 1])
+    parts = {}
+    for number, start, stop in zip(numbers, bounds, bounds[1:], strict=False):
+        chosen = Part(
+            batch.slice(start, stop - start), sequence[start:stop], version, topic.event_time, records.sent
+        )
+        parts[int(number)] = list(_cut(chosen))
+    return parts
+
+
+def _cut(part: Part) -> Iterator[Part]:
+    """Cut records so that no frame has too many rows, bytes, or too wide a range of sequences."""
+    rows = min(frame.ROWS_MAX, max(1, int(len(part.batch) * frame.BYTES_MAX / max(1, part.batch.nbytes))))
+    for start in range(0, len(part.batch), rows):
+        sequence = part.sequence[start : start + rows]
+        while len(sequence):
+            size = int(np.searchsorted(sequence, sequence[0] + (1 << 32), side="left"))
+            yield part._replace(batch=part.batch.slice(start, size), sequence=sequence[:size])
+            start, sequence = start + size, sequence[size:]
+
+
+def _encode(parts: Sequence[Part]) -> list[Draft]:
+    return [part.draft() for part in parts]
+
+
+def _unsent(parts: Sequence[Part], drafts: Sequence[Draft], last: int) -> list[Draft]:
+    """Leave out what the partition has already from this producer."""
+    fresh = []
+    for part, draft in zip(parts, drafts, strict=True):
+        if draft.first_sequence > last:
+            fresh.append(draft)
+        elif draft.last_sequence > last and (rest := part.after(last)) is not None:
+            fresh.append(rest.draft())
+    return fresh
+
+
+@contextmanager
+def _storage_errors() -> Iterator[None]:
+    """Say what a failed write means to a user."""
+    try:
+        yield
+    except OSError as error:
+        known = {
+            errno.ENOSPC: (
+                "the disk is full",
+                "free some space and flush again: the rows are still buffered",
+            ),
+            errno.EDQUOT: ("the disk quota is used up", "free some space and flush again"),
+            errno.EROFS: ("the directory is read-only", "open the log where it can be written"),
+            errno.EACCES: ("the directory may not be written", "check its owner and permissions"),
+        }
+        what, hint = known.get(error.errno or 0, (error.strerror or str(error), "check the disk"))
+        raise LogUnavailable(
+            f"cannot append to the log: {what}", detail="nothing of the batch was stored", hint=hint
+        ) from error

@@ -1,0 +1,105 @@
+"""A member of a group on the embedded log.
+
+Invariant: a partition is read from its committed offset whenever it is taken over, so what was
+not committed is delivered again, by whoever owns it next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.log.embedded.groups import CHECK_SECONDS, Member
+from headwater.log.embedded.stream import RecordReader
+from headwater.log.embedded.wakeup import Wakeup
+from headwater.log.interface import Consumer
+from headwater.log.position import Position
+
+if TYPE_CHECKING:
+    from headwater.log.embedded.catalog import Stored
+
+
+class EmbeddedConsumer(Consumer):
+    """Reads the partitions that its group gives it."""
+
+    def __init__(
+        self,
+        stored: Callable[[], Stored],
+        member: Member,
+        committed: Callable[[], dict[int, int]],
+        open: Callable[[int, int | None], RecordReader],
+    ):
+        self._stored, self._member, self._committed, self._open = stored, member, committed, open
+        self._readers: dict[int, RecordReader] = {}
+        self._delivered: dict[int, int] = {}
+        self._turn = 0
+        self._wakeup: Wakeup | None = None
+
+    def poll(self, timeout: float | None = None) -> pa.RecordBatch | None:
+        """Return the next batch, or None after ``timeout`` seconds (None: wait for ever)."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            self._follow_group()
+            batch = self._next()
+            if batch is not None:
+                return batch
+            left = CHECK_SECONDS if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                return None
+            assert self._wakeup is not None
+            self._wakeup.wait(min(left, CHECK_SECONDS))
+
+    def commit(self) -> None:
+        """Commit everything that ``poll`` has returned."""
+        if self._delivered:
+            self._member.commit(self._delivered)
+            self._delivered = {}
+
+    def assignment(self) -> tuple[int, ...]:
+        """Return the partitions this member owns now."""
+        self._follow_group()
+        return tuple(sorted(self._readers))
+
+    def position(self) -> Position:
+        """Return the offsets after the last batch of each partition this member owns."""
+        offsets = {number: reader.offset for number, reader in sorted(self._readers.items())}
+        return Position(self._stored().topic.name, offsets)
+
+    def close(self) -> None:
+        """Leave the group, so that others take over at once."""
+        for reader in self._readers.values():
+            reader.close()
+        self._readers = {}
+        if self._wakeup is not None:
+            self._wakeup.close()
+            self._wakeup = None
+            self._member.close()
+
+    def _follow_group(self) -> None:
+        owned = self._member.owned()
+        if self._wakeup is not None and owned == self._readers.keys():
+            return
+        for number in self._readers.keys() - owned:
+            self._readers.pop(number).close()
+            self._delivered.pop(number, None)
+        for number in sorted(owned - self._readers.keys()):
+            self._readers[number] = self._open(number, self._committed().get(number))
+        if self._wakeup is not None:
+            self._wakeup.close()
+        heads = [self._stored().partition(number) / "head" for number in owned]
+        self._wakeup = Wakeup(heads, [self._member.directory])
+
+    def _next(self) -> pa.RecordBatch | None:
+        """Ask the partitions in turn, so that a busy one does not starve the others."""
+        numbers = sorted(self._readers)
+        for step in range(len(numbers)):
+            number = numbers[(self._turn + step) % len(numbers)]
+            batch = self._readers[number].next()
+            if batch is not None:
+                self._turn += step + 1
+                self._delivered[number] = self._readers[number].offset
+                return batch
+        return None

@@ -1,0 +1,223 @@
+"""Consumer groups of the embedded log: members, who owns which partition, committed offsets.
+
+A member holds a lock on a file of its own: when its process dies the kernel lets go of the lock,
+and the others see it at once, without heartbeats. Ownership and offsets live in SQLite, so a
+commit and the check that its member still owns the partition are one transaction.
+
+Invariant: at any time a partition has at most one owner in a group, and only it can commit.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from headwater.errors import Fenced
+
+MAX_POLL_SECONDS = 300.0
+"""A member that has not polled for this long is taken for dead, though its process lives."""
+CHECK_SECONDS = 0.5
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS offsets (
+    grp TEXT, topic TEXT, partition INTEGER, next INTEGER, PRIMARY KEY (grp, topic, partition)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS members (
+    grp TEXT, topic TEXT, member TEXT, polled REAL, PRIMARY KEY (grp, topic, member)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS owners (
+    grp TEXT, topic TEXT, partition INTEGER, member TEXT, PRIMARY KEY (grp, topic, partition)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS epochs (
+    topic TEXT, producer TEXT, epoch INTEGER, PRIMARY KEY (topic, producer)
+) WITHOUT ROWID;
+"""
+
+
+class State:
+    """The SQLite file of groups and producers' epochs; one connection, used by one thread at a time."""
+
+    def __init__(self, path: Path):
+        self._db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+        self._lock = threading.RLock()
+        with self._lock:
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.executescript(_TABLES)
+
+    @contextmanager
+    def transaction(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
+        """Change the state, all or nothing; ``durable`` means before a power loss can take it."""
+        with self._lock:
+            self._db.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+
+    def rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+        """Return the rows of a query."""
+        with self._lock:
+            return self._db.execute(query, values).fetchall()
+
+    def version(self) -> int:
+        """Return a number that differs when another connection has changed the state."""
+        with self._lock:
+            return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+
+    def next_epoch(self, topic: str, producer: str) -> int:
+        """Return a higher epoch than any before for this producer."""
+        with self.transaction(durable=True) as db:
+            db.execute(
+                "INSERT INTO epochs VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET epoch = epoch + 1",
+                (topic, producer),
+            )
+            row = db.execute("SELECT epoch FROM epochs WHERE topic = ? AND producer = ?", (topic, producer))
+            return int(row.fetchone()[0])
+
+    def committed(self, group: str, topic: str) -> dict[int, int]:
+        """Return the offsets a group has committed for a topic."""
+        query = "SELECT partition, next FROM offsets WHERE grp = ? AND topic = ?"
+        return {int(p): int(o) for p, o in self.rows(query, (group, topic))}  # type: ignore[call-overload]
+
+    def move(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+        """Set committed offsets; living owners lose their partitions and start there again."""
+        with self.transaction() as db:
+            _store(db, group, topic, offsets)
+            db.execute("DELETE FROM owners WHERE grp = ? AND topic = ?", (group, topic))
+
+    def forget(self, topic: str) -> None:
+        """Drop everything about a topic."""
+        with self.transaction(durable=True) as db:
+            for table in ("offsets", "members", "owners", "epochs"):
+                db.execute(f"DELETE FROM {table} WHERE topic = ?", (topic,))  # noqa: S608  # a fixed name
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._db.close()
+
+
+def _store(db: sqlite3.Connection, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+    db.executemany(
+        "INSERT INTO offsets VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET next = excluded.next",
+        [(group, topic, partition, offset) for partition, offset in offsets.items()],
+    )
+
+
+class Member:
+    """One living member of a group, for one topic."""
+
+    def __init__(self, state: State, directory: Path, group: str, topic: str, partitions: Callable[[], int]):
+        self.id = uuid.uuid4().hex
+        self.directory = directory
+        self._state, self._partitions = state, partitions
+        self._of = (group, topic)
+        directory.mkdir(parents=True, exist_ok=True)
+        self._file = open(directory / self.id, "w")
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        self._owned: frozenset[int] = frozenset()
+        self._version = -1
+        self._checked = 0.0
+
+    def owned(self) -> frozenset[int]:
+        """Return the partitions owned now: gives up what others are due, takes what is free.
+
+        Called at every poll; looks into the state only when it has changed, or now and then.
+        """
+        now = time.monotonic()
+        version = self._state.version()
+        if version != self._version or now - self._checked > CHECK_SECONDS:
+            before = self._owned
+            self._owned = self._balance()
+            self._version, self._checked = self._state.version(), now
+            if before - self._owned:
+                self.notify()
+        return self._owned
+
+    def commit(self, offsets: Mapping[int, int]) -> None:
+        """Commit, if every one of the partitions is still owned."""
+        group, topic = self._of
+        with self._state.transaction() as db:
+            query = "SELECT partition FROM owners WHERE grp = ? AND topic = ? AND member = ?"
+            mine = {row[0] for row in db.execute(query, (*self._of, self.id))}
+            lost = sorted(set(offsets) - mine)
+            if lost:
+                raise Fenced(
+                    f'consumer of group "{group}" no longer owns partition {", ".join(map(str, lost))}',
+                    detail="another member has it, or a seek moved the group; nothing was committed",
+                    hint="go on polling: what was not committed is delivered to the new owner",
+                )
+            _store(db, group, topic, offsets)
+
+    def notify(self) -> None:
+        """Wake the other members, so that they look at once."""
+        with open(self.directory / "changed", "w"):
+            pass
+
+    def close(self) -> None:
+        """Leave the group."""
+        with self._state.transaction() as db:
+            _remove(db, (*self._of, self.id))
+        (self.directory / self.id).unlink(missing_ok=True)
+        self._file.close()
+        self.notify()
+
+    def _balance(self) -> frozenset[int]:
+        with self._state.transaction() as db:
+            members = self._living(db)
+            query = "SELECT partition, member FROM owners WHERE grp = ? AND topic = ?"
+            owners = dict(db.execute(query, self._of).fetchall())
+            mine = sorted(p for p, m in owners.items() if m == self.id)
+            count = self._partitions()
+            rank = members.index(self.id)
+            quota = count // len(members) + (rank < count % len(members))
+            for partition in mine[quota:]:
+                db.execute(
+                    "DELETE FROM owners WHERE grp = ? AND topic = ? AND partition = ?", (*self._of, partition)
+                )
+            free = [p for p in range(count) if p not in owners][: max(0, quota - len(mine))]
+            db.executemany("INSERT INTO owners VALUES (?, ?, ?, ?)", [(*self._of, p, self.id) for p in free])
+        return frozenset(mine[:quota] + free)
+
+    def _living(self, db: sqlite3.Connection) -> list[str]:
+        """Return all members that live, by id, and remove the dead."""
+        now = time.time()
+        db.execute("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?)", (*self._of, self.id, now))
+        query = "SELECT member, polled FROM members WHERE grp = ? AND topic = ?"
+        living = []
+        for member, polled in db.execute(query, self._of).fetchall():
+            if member == self.id or (now - polled < MAX_POLL_SECONDS and self._holds_lock(member)):
+                living.append(member)
+            else:
+                _remove(db, (*self._of, member))
+                (self.directory / member).unlink(missing_ok=True)
+        return sorted(living)
+
+    def _holds_lock(self, member: str) -> bool:
+        try:
+            fd = os.open(self.directory / member, os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+
+
+def _remove(db: sqlite3.Connection, member: tuple[str, str, str]) -> None:
+    db.execute("DELETE FROM members WHERE grp = ? AND topic = ? AND member = ?", member)
+    db.execute("DELETE FROM owners WHERE grp = ? AND topic = ? AND member = ?", member)

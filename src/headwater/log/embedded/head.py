@@ -1,0 +1,74 @@
+"""The head of a partition: how far it is durable and may be read.
+
+A small file that the appender overwrites after its data is on disk, and that readers watch. It is
+never synced: it only ever names data that is. Invariant: records past the head are not read,
+so a reader never sees what a power loss could take back (with ``durability="fsync"``).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+_STRUCT = struct.Struct("<qqqq?16sI")
+
+
+class Head(NamedTuple):
+    """The published end of a partition."""
+
+    segment: int
+    """Base offset of the active segment."""
+    size: int
+    """Published bytes of the active segment."""
+    end: int
+    """Offset the next record will get."""
+    received: int
+    """When the newest record was received."""
+
+
+def boot() -> bytes:
+    """Return an identity of this run of the machine; after a power loss it is another one."""
+    try:
+        return bytes.fromhex(Path("/proc/sys/kernel/random/boot_id").read_text().strip().replace("-", ""))
+    except (OSError, ValueError):
+        # Elsewhere than on Linux: the minute the machine started. A wrong answer only costs a scan.
+        return struct.pack("<qq", 0, round((time.time() - time.monotonic()) / 60))
+
+
+_BOOT = boot()
+
+
+def read(fd: int) -> Head | None:
+    """Return the head, or None if there is none yet."""
+    head, _ = read_trusted(fd)
+    return head
+
+
+def read_trusted(fd: int) -> tuple[Head | None, bool]:
+    """Return the head, and whether all that it names must still be there.
+
+    It must, if the head was written since the machine started, or after a sync.
+    """
+    for _ in range(3):  # a checksum that does not match is a write under way
+        data = os.pread(fd, _STRUCT.size, 0)
+        if len(data) == _STRUCT.size:
+            *fields, synced, booted, checksum = _STRUCT.unpack(data)
+            if zlib.crc32(data[:-4]) == checksum:
+                return Head(*fields), synced or booted == _BOOT
+    return None, False
+
+
+def written_since_boot(fd: int) -> bool:
+    """Tell whether an appender has published since the machine started."""
+    data = os.pread(fd, _STRUCT.size, 0)
+    return len(data) == _STRUCT.size and _STRUCT.unpack(data)[5] == _BOOT
+
+
+def write(fd: int, head: Head, synced: bool) -> None:
+    """Publish a head."""
+    data = _STRUCT.pack(*head, synced, _BOOT, 0)[:-4]
+    os.pwrite(fd, data + struct.pack("<I", zlib.crc32(data)), 0)

@@ -1,0 +1,225 @@
+"""The writing side of a partition: one appender's handle on its files.
+
+Appends of all processes are ordered by a file lock. A batch is written under the lock, made
+durable outside it, so that appenders share the disk's work (group commit), and then published.
+Invariant: the active segment holds whole batches up to the tail, and the head never names bytes
+that are not durable.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from headwater import clock
+from headwater.errors import Fenced, UnknownTopic
+from headwater.log.embedded import frame, head, segment, tail
+from headwater.log.embedded.frame import Draft, Flag, Header, Kind
+from headwater.log.embedded.head import Head
+from headwater.log.embedded.segment import Entry, Segment
+
+SNAPSHOT_FRAMES = 1024
+SEGMENT_BYTES = 64 << 20
+
+
+class Partition:
+    """Appends frames to one partition."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        fsync: bool,
+        segment_bytes: int = SEGMENT_BYTES,
+        on_roll: Callable[[], None] | None = None,
+    ):
+        self.directory = directory
+        self._on_roll = on_roll
+        self._fsync = fsync
+        self._segment_bytes = segment_bytes
+        self._lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        self._head = os.open(directory / "head", os.O_RDWR | os.O_CREAT, 0o644)
+        self._fd = -1
+        self._tail: tail.Tail | None = None
+
+    @property
+    def tail(self) -> tail.Tail:
+        """The end as known since ``refresh``; meaningful only while locked."""
+        assert self._tail is not None
+        return self._tail
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep all other appenders out."""
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+    def refresh(self) -> None:
+        """Learn what others have appended; call it first, with the lock held."""
+        if os.fstat(self._head).st_nlink == 0:
+            raise UnknownTopic("the topic has been deleted", detail=f'its files were in "{self.directory}"')
+        published, sure = head.read_trusted(self._head)
+        trusted = published if sure else None
+        if self._tail is None or trusted is None or trusted.segment != self._tail.segment.base:
+            self._reload(published)
+        known = trusted if trusted and trusted.segment == self.tail.segment.base else None
+        self.tail.catch_up(self._fd, known.size if known else 0)
+
+    def check(self, producer: str, epoch: int) -> int:
+        """Return the producer's last sequence here, or refuse it if a newer one has started."""
+        state = self.tail.producers.get(producer)
+        if state is None:
+            return -1
+        if state.epoch > epoch:
+            raise Fenced(
+                f'producer "{producer}" has been replaced',
+                detail="a newer producer of the same id has started",
+                hint="run one producer per id, or give each its own",
+            )
+        return state.last_sequence
+
+    def write(self, drafts: Sequence[Draft], producer: str, epoch: int) -> int:
+        """Write a batch as frames and return where the file ended before, for ``undo``."""
+        if self.tail.at >= self._segment_bytes:
+            self.roll()
+            if self._on_roll is not None:
+                self._on_roll()
+        elif self.tail.unsaved >= SNAPSHOT_FRAMES:
+            self.sync()
+            self.publish()
+            self.tail.save(self.directory / "producers", self._fsync)
+        before, received = self.tail.at, max(clock.now(), self.tail.received)
+        base, last = self.tail.end, self.check(producer, epoch)
+        headers, buffers = [], []
+        for number, each in enumerate(drafts):
+            more = Flag.MORE if number < len(drafts) - 1 else 0
+            header = _placed(each, Kind.DATA, more, base, (producer, epoch, last, received))
+            headers.append(header)
+            buffers += [frame.pack(header), each.payload]
+            base, last = header.last + 1, header.last_sequence
+        self._write(buffers)
+        self._take(headers)
+        return before
+
+    def fence(self, producer: str, epoch: int) -> None:
+        """Write the mark after which older epochs of a producer are refused."""
+        empty = Draft(0, 0, 0, 0, 0, clock.now(), frame.NO_TIME, b"", 0)
+        place = (producer, epoch, self.check(producer, epoch), max(clock.now(), self.tail.received))
+        header = _placed(empty, Kind.EPOCH, 0, self.tail.end, place)
+        self._write([frame.pack(header)])
+        self._take([header])
+
+    def undo(self, before: int) -> None:
+        """Take back the batch just written, with the lock still held."""
+        os.ftruncate(self._fd, before)
+        self._tail = None  # the producers' states are read anew
+
+    def sync(self) -> Head:
+        """Make what is written durable; return the head that may then be published."""
+        reached = Head(self.tail.segment.base, self.tail.at, self.tail.end, self.tail.received)
+        if self._fsync:
+            os.fdatasync(self._fd)
+        return reached
+
+    def publish(self, reached: Head | None = None) -> None:
+        """Let readers see everything up to ``reached``; call it with the lock held, after ``sync``."""
+        new = reached or Head(self.tail.segment.base, self.tail.at, self.tail.end, self.tail.received)
+        old, sure = head.read_trusted(self._head)
+        if old is None or not sure or (new.segment, new.size) > (old.segment, old.size):
+            head.write(self._head, new, self._fsync)
+
+    def roll(self) -> None:
+        """Begin a new segment, so that the one before can be archived, deleted or compacted."""
+        self.sync()
+        self.publish()
+        fresh = self._segment(self.tail.end)
+        if fresh.base == self.tail.segment.base:
+            return
+        now = tail.Tail(fresh, 0, self.tail.end, self.tail.received, self.tail.producers)
+        now.save(self.directory / "producers", self._fsync)
+        self._tail = now
+        # The head goes first: it decides which segment is active, also for one that is not there yet.
+        self.publish()
+        self._open(fresh)
+
+    def close(self) -> None:
+        """Release the files."""
+        for fd in (self._lock, self._head, self._fd):
+            if fd >= 0:
+                os.close(fd)
+        self._fd = -1
+
+    def recover(self) -> None:
+        """Bring the head up to what is on disk, after a crash or a power loss."""
+        with self.locked():
+            self.refresh()
+            self.publish(self.sync())
+
+    def _reload(self, published: Head | None) -> None:
+        segments = segment.listing(self.directory)
+        base = max([s.base if s.end is None else s.end for s in segments], default=0)
+        if published is not None:
+            base = max(base, published.segment)
+        self._tail = tail.load(self.directory, self._segment(base))
+        self._open(self._tail.segment)
+
+    def _segment(self, base: int) -> Segment:
+        return Segment(base, None, self.directory / segment.name(base))
+
+    def _open(self, active: Segment) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+        created = not active.path.exists()
+        self._fd = os.open(active.path, os.O_RDWR | os.O_CREAT, 0o644)
+        if created and self._fsync:
+            sync_directory(self.directory)
+
+    def _write(self, buffers: list[bytes]) -> None:
+        """Write at the tail, whole or not at all."""
+        at = self.tail.at
+        try:
+            for start in range(0, len(buffers), 512):
+                group = buffers[start : start + 512]
+                wanted = sum(map(len, group))
+                written = os.pwritev(self._fd, group, at)
+                if written < wanted:  # a signal, a quota or a full disk: the rest says which
+                    rest = b"".join(bytes(b) for b in group)[written:]
+                    while rest:
+                        done = os.pwrite(self._fd, rest, at + written)
+                        written, rest = written + done, rest[done:]
+                at += wanted
+        except OSError:
+            os.ftruncate(self._fd, self.tail.at)
+            raise
+
+    def _take(self, headers: list[Header]) -> None:
+        for header in headers:
+            if header.rows and self.tail.at - self.tail.indexed >= segment.INDEX_EVERY:
+                segment.add_entry(self.tail.segment, Entry(header.base, self.tail.at, header.received))
+                self.tail.indexed = self.tail.at
+            self.tail.take(self.tail.at, header)
+
+
+def _placed(each: Draft, kind: Kind, flags: int, base: int, place: tuple[str, int, int, int]) -> Header:
+    """Give a draft its place in the log."""
+    producer, epoch, previous, received = place
+    return Header(
+        kind, each.flags | flags, each.schema_version, each.rows, base, base + each.rows - 1, epoch,
+        each.first_sequence, each.last_sequence, previous, received, each.sent, each.newest,
+        each.payload_checksum, producer, len(each.payload),
+    )  # fmt: skip
+
+
+def sync_directory(path: Path) -> None:
+    """Make a new or renamed file's name durable."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,247 @@
+"""The reading side of a partition: published frames from an offset on, and the records in them.
+
+A reader holds one open file and one block of bytes, whatever the size of the log, and writes
+nothing. Invariant: records come in the order of their offsets, none skipped without an error.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.errors import OffsetLost
+from headwater.log import record
+from headwater.log.embedded import frame, head, segment, tail
+from headwater.log.embedded.frame import Flag, Header, Kind
+from headwater.log.embedded.head import Head
+from headwater.log.embedded.segment import Damage, Segment
+from headwater.log.topic import Topic
+from headwater.schema import evolve
+
+BLOCK = 1 << 20
+
+
+class Frame(NamedTuple):
+    """A published frame with its payload."""
+
+    header: Header
+    payload: bytes | memoryview
+
+
+class FrameReader:
+    """Reads published frames of one partition, from an offset on."""
+
+    def __init__(self, directory: Path, offset: int):
+        self.offset = offset
+        """The next offset to be read."""
+        self.directory = directory
+        self._head = os.open(directory / "head", os.O_RDONLY)
+        self._fd = -1
+        self._segment: Segment | None = None
+        self._left: Path | None = None
+        self._at = 0
+
+    def head(self) -> Head:
+        """Return how far the partition may be read."""
+        return head.read(self._head) or Head(0, 0, 0, 0)
+
+    def frames(self, size: int = BLOCK) -> list[Frame]:
+        """Return the next frames, about ``size`` bytes of them; none when the end is reached."""
+        published = self.head()
+        while self.offset < published.end:
+            if self._segment is None:
+                self._open(published)
+            assert self._segment is not None
+            active = self._segment.base == published.segment
+            stop = published.size if active else os.fstat(self._fd).st_size
+            found = self._collect(stop, size)
+            if found:
+                self.offset = found[-1].header.last + 1
+                return found
+            if active:  # compaction has left nothing up to the end
+                self.offset = published.end
+            else:
+                self._leave()
+        return []
+
+    def close(self) -> None:
+        """Release the files."""
+        for fd in (self._head, self._fd):
+            if fd >= 0:
+                os.close(fd)
+        self._head = self._fd = -1
+
+    def _open(self, published: Head) -> None:
+        """Open the segment that holds the offset, and go to it."""
+        for _ in range(10):  # a segment that is compacted away between listing and opening
+            self._segment = self._covering(published)
+            try:
+                self._fd = os.open(self._segment.path, os.O_RDONLY)
+            except FileNotFoundError:
+                continue
+            stop = os.fstat(self._fd).st_size
+            self._at = segment.locate(self._fd, self._segment, stop, offset=self.offset)
+            return
+        raise FileNotFoundError(f"segment of offset {self.offset} in {self.directory}")
+
+    def _covering(self, published: Head) -> Segment:
+        segments = segment.listing(self.directory)
+        before = [s for s in segments if s.base <= self.offset]
+        if not before:
+            earliest = segments[0].base if segments else published.end
+            raise lost(self.offset, earliest)
+        if before[-1].path == self._left:  # read to its end, and the next one does not follow
+            resume = min((s.base for s in segments if s.base > self.offset), default=None)
+            raise tail.damaged(before[-1], Damage(self._at, self._at), self.offset, resume)
+        return before[-1]
+
+    def _leave(self) -> None:
+        """Go on behind the end of a segment that is closed.
+
+        What follows is found by offset, not by its place in a listing: compaction may have merged
+        the neighbours meanwhile.
+        """
+        assert self._segment is not None
+        self.offset = max(self.offset, self._segment.end or 0)
+        self._left = self._segment.path
+        os.close(self._fd)
+        self._fd, self._segment = -1, None
+
+    def _collect(self, stop: int, size: int) -> list[Frame]:
+        """Read frames from the current place up to ``stop``, about ``size`` bytes of them."""
+        found: list[Frame] = []
+        block, start = memoryview(b""), self._at
+        while self._at < stop and self._at - start < size:
+            at = self._at - start
+            header = frame.unpack(block, at)
+            if header is None or at + header.size() > len(block):
+                need = max(size, header.size() if header else 0)
+                if found:
+                    break
+                start, at = self._at, 0
+                block = memoryview(os.pread(self._fd, min(need, stop - start), start))
+                header = frame.unpack(block)
+                if header is not None and header.size() > len(block):
+                    block = memoryview(os.pread(self._fd, min(header.size(), stop - start), start))
+            if header is None or header.size() > len(block) - at:
+                return found or self._damage(stop)
+            payload = block[at + header.size() - header.payload_size : at + header.size()]
+            if header.last >= self.offset and header.rows:
+                if zlib.crc32(payload) != header.payload_checksum:
+                    return found or self._damage(stop, header)
+                found.append(Frame(header, payload))
+            self._at += header.size()
+        return found
+
+    def _damage(self, stop: int, header: Header | None = None) -> list[Frame]:
+        """Report bytes that are no frame, unless all they can hold lies before the offset."""
+        assert self._segment is not None
+        places = segment.walk(self._fd, self._at + (header.size() if header else 0), stop)
+        until, following = next(((at, h) for at, h in places if not isinstance(h, Damage)), (stop, None))
+        resume = following.base if isinstance(following, Header) else self._next_base()
+        if resume is not None and resume <= self.offset:
+            self._at = until
+            return []
+        raise tail.damaged(self._segment, Damage(self._at, until), self.offset, resume)
+
+    def _next_base(self) -> int | None:
+        assert self._segment is not None
+        later = [s.base for s in segment.listing(self.directory) if s.base > self._segment.base]
+        return self._segment.end or (min(later) if later else None)
+
+
+def lost(offset: int, earliest: int) -> OffsetLost:
+    """Return the error for an offset that is no longer retained."""
+    missed = earliest - offset
+    return OffsetLost(
+        f"offset {offset} is no longer retained",
+        detail=f"{missed} record{'s were' if missed != 1 else ' was'} missed; the earliest is {earliest}",
+        hint='go on with `headwater seek GROUP TOPIC --to earliest`, or start="earliest"',
+        missed=missed,
+        earliest=earliest,
+    )
+
+
+def records(
+    frames: Sequence[Frame], topic: Topic, number: int, bounds: tuple[int, int], meta: bool
+) -> pa.RecordBatch:
+    """Decode frames into one batch of the topic's current schema, cut to offsets within bounds."""
+    batches = [_records(each, topic, number, bounds, meta) for each in frames]
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def _records(each: Frame, topic: Topic, number: int, bounds: tuple[int, int], meta: bool) -> pa.RecordBatch:
+    header = each.header
+    batch = frame.decode(header, each.payload, topic.schemas[header.schema_version])
+    if meta or topic.compacted:
+        batch = _with_meta(batch, header, topic, number)
+    if header.base < bounds[0] or header.last >= bounds[1]:
+        batch = _cut(batch, header, bounds)
+    return evolve(batch, record.read_schema(topic.schema, topic.compacted, meta))
+
+
+def _cut(batch: pa.RecordBatch, header: Header, bounds: tuple[int, int]) -> pa.RecordBatch:
+    if header.kind == Kind.COMPACTED:
+        offset = batch.column("_offset")
+        return batch.filter(pc.and_(pc.greater_equal(offset, bounds[0]), pc.less(offset, bounds[1])))
+    start = max(bounds[0], header.base)
+    return batch.slice(start - header.base, max(0, min(bounds[1], header.last + 1) - start))
+
+
+def _with_meta(batch: pa.RecordBatch, header: Header, topic: Topic, number: int) -> pa.RecordBatch:
+    """Give a batch the metadata that its frame holds once for all of its records."""
+    count = header.rows
+    have = dict(zip(batch.schema.names, batch.columns, strict=True))
+    columns = {f.name: have[f.name] for f in topic.schemas[header.schema_version]}
+    occurred = have.get(topic.event_time or "") if "_occurred" not in have else have["_occurred"]
+    if occurred is not None and "_occurred" in have and topic.event_time:
+        occurred = pc.coalesce(occurred, have[topic.event_time].cast(record.META["_occurred"]))
+    columns |= {
+        "_deleted": have.get("_deleted", _repeat(False, count, "_deleted")),
+        "_partition": _repeat(number, count, "_partition"),
+        "_offset": have.get("_offset", _range(header.base, count)),
+        "_occurred": _nulls(count, "_occurred")
+        if occurred is None
+        else occurred.cast(record.META["_occurred"]),
+        "_sent": _sent(have.get("_sent"), header),
+        "_received": have.get("_received", _repeat(header.received, count, "_received")),
+        "_producer": have.get("_producer", _repeat(header.producer, count, "_producer")),
+        "_sequence": _sequences(have.get("_sequence"), header),
+        "_headers": have.get("_headers", _nulls(count, "_headers")),
+    }
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _sent(column: pa.Array | None, header: Header) -> pa.Array:
+    if column is None:
+        return _repeat(header.sent, header.rows, "_sent")
+    return (
+        column if header.kind == Kind.COMPACTED else pc.fill_null(column, pa.scalar(header.sent, column.type))
+    )
+
+
+def _sequences(column: pa.Array | None, header: Header) -> pa.Array:
+    if column is None:
+        return _range(header.first_sequence, header.rows)
+    if header.flags & Flag.SEQUENCE:
+        return pc.add(column.cast(pa.int64()), header.first_sequence)
+    return column
+
+
+def _range(first: int, count: int) -> pa.Array:
+    return pa.array(np.arange(first, first + count, dtype=np.int64))
+
+
+def _nulls(count: int, name: str) -> pa.Array:
+    return pa.nulls(count, record.META[name])
+
+
+def _repeat(value: object, count: int, name: str) -> pa.Array:
+    return pa.repeat(pa.scalar(value, record.META[name]), count)

@@ -1,0 +1,51 @@
+"""One URL names the log: a directory, memory, or a Kafka broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from headwater.errors import LogUnavailable, UsageError
+from headwater.log.interface import Log
+
+
+def open(url: str, **options: Any) -> Log:
+    """Open the log that a URL names.
+
+    - ``file:./data`` is a directory, made when it is not there. ``durability="fsync"`` (the
+      default) acknowledges an append when it would survive a power loss; ``"os"`` leaves that to
+      the operating system: faster, safe against ``kill -9``, not against a power loss.
+    - ``memory:`` is private to this object and gone when it is closed.
+    - ``kafka://host:port`` is a broker; options are librdkafka's own, as in
+      ``open("kafka://broker:9093", **{"security.protocol": "SSL"})``.
+
+    >>> with open("memory:") as log:
+    ...     _ = log.create_topic("greetings", "text STRING")
+    ...     with log.producer("greetings") as producer:
+    ...         producer.send({"text": "hello"})
+    ...     [row for batch in log.read("greetings") for row in batch.to_pylist()]
+    [{'text': 'hello'}]
+    """
+    scheme, _, rest = url.partition(":")
+    if scheme == "kafka":
+        return _kafka(url, options)
+    from headwater.log.embedded import EmbeddedLog, MemoryLog
+
+    if scheme == "file" and rest:
+        return EmbeddedLog(Path(rest.removeprefix("//")), **options)
+    if scheme == "memory" and not rest:
+        return MemoryLog(**options)
+    raise UsageError(
+        f'invalid log URL "{url}"',
+        hint='use "file:./data" for a directory, "memory:", or "kafka://host:9092"',
+    )
+
+
+def _kafka(url: str, options: dict[str, Any]) -> Log:
+    try:
+        from headwater.log.kafka import KafkaLog
+    except ImportError:
+        raise LogUnavailable(
+            "Kafka support is not installed", hint="run `pip install 'headwater[kafka]'`"
+        ) from None
+    return KafkaLog(url, options)

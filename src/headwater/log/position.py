@@ -1,0 +1,62 @@
+"""Places in a topic: what a producer reached, where a reader starts.
+
+Invariant: an offset in a position is the next one to be read, never the last one that was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from headwater.clock import parse_instant
+from headwater.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far something has got in a topic: for each partition the next offset to be read.
+
+    It has a text form, so that it can travel in a URL or a header.
+
+    >>> str(Position("orders", {0: 12, 1: 7}))
+    'orders:0=12,1=7'
+    >>> Position.parse("orders:0=12,1=7").offsets[1]
+    7
+    """
+
+    topic: str
+    offsets: Mapping[int, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.topic}:" + ",".join(f"{p}={o}" for p, o in sorted(self.offsets.items()))
+
+    @classmethod
+    def parse(cls, text: str) -> Position:
+        """Read the text form."""
+        topic, _, rest = text.rpartition(":")
+        try:
+            pairs = (part.split("=") for part in rest.split(",") if part)
+            return cls(topic, {int(p): int(o) for p, o in pairs})
+        except ValueError:
+            raise UsageError(
+                f'invalid position "{text}"', hint='a position looks like "orders:0=12,1=7"'
+            ) from None
+
+    def passed(self, other: Position) -> bool:
+        """Tell whether everything before ``other`` lies before this position too."""
+        return all(self.offsets.get(p, 0) >= offset for p, offset in other.offsets.items())
+
+
+Start = Literal["earliest", "latest"] | int | datetime | Position
+"""Where to read from: an end of the log, an offset, a time of receipt, or a position."""
+
+
+def parse_start(text: str) -> Start:
+    """Read a start as the command line takes it: ``earliest``, ``latest``, an offset, a time."""
+    if text in ("earliest", "latest"):
+        return text  # type: ignore[return-value]  # narrowed by the line above
+    if text.isdigit():
+        return int(text)
+    return parse_instant(text)

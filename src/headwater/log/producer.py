@@ -1,0 +1,374 @@
+"""Producers: rows are buffered, checked in bulk, and appended by one thread per producer.
+
+``send`` is the hot path of row-by-row users: it appends to a list, and the list is converted a
+chunk at a time. Invariant: each accepted row is appended once, in the order of ``send``, or an
+error about it reaches the caller from ``send``, ``flush`` or ``close``.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater import clock
+from headwater.errors import BufferFull, Fenced, HeadwaterError, RowError, UsageError
+from headwater.log import keys, record, rows
+from headwater.log.interface import Headers, OnFull
+from headwater.log.position import Position
+from headwater.log.topic import Topic
+
+CHUNK = 1 << 16
+RETRY_SECONDS = 0.5
+_log = logging.getLogger("headwater")
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """Records on their way to a backend, all checked."""
+
+    batch: pa.RecordBatch
+    sequence: npt.NDArray[np.int64]
+    partition: npt.NDArray[np.int32]
+    sent: int
+    extras: dict[str, pa.Array] = field(default_factory=dict)
+    """Metadata columns that only some records have: `_deleted`, `_occurred`, `_sent`, `_headers`."""
+
+
+class Appender(Protocol):
+    """What a backend does for a producer."""
+
+    id: str
+    last_sequence: int
+    """The newest sequence number the log has from this producer id, or -1."""
+
+    def topic(self) -> Topic:
+        """Return the topic as it is declared now."""
+
+    def append(self, records: Outgoing) -> Mapping[int, int]:
+        """Append durably, whole or not at all; return the next offset of each partition written.
+
+        Records whose sequence the partition has already from this producer are left out.
+        """
+
+    def close(self) -> None:
+        """Release what the appender holds."""
+
+
+class _Marked(NamedTuple):
+    """A row that carries more than its columns."""
+
+    row: rows.Row
+    deleted: bool = False
+    headers: Headers | None = None
+    occurred: datetime | None = None
+    sent: datetime | None = None
+    sequence: int | None = None
+
+
+class Producer:
+    """Appends records to one topic.
+
+    Rows keep the order in which they were sent, within a partition. A row that does not fit is
+    left out and reported by the next ``send``, ``flush`` or ``close``; the others are appended.
+    When ``flush`` returns, everything sent before is durable.
+    """
+
+    def __init__(self, appender: Appender, *, linger: timedelta, buffer: int, on_full: OnFull):
+        if on_full not in ("block", "drop", "error"):
+            raise UsageError(f'on_full is "block", "drop" or "error", not "{on_full}"')
+        if buffer < 1:
+            raise UsageError(f"buffer must hold at least one row, not {buffer}")
+        self.id = appender.id
+        self.dropped = 0
+        """Rows that ``on_full="drop"`` has left out."""
+        self._appender = appender
+        self._linger = linger.total_seconds()
+        self._capacity = buffer
+        self._on_full = on_full
+        # Only list.append, a slice and a del touch this list, each atomic, and only one thread
+        # (the holder of _draining) removes: so send needs no lock.
+        self._rows: list[Any] = []
+        self._in_flight: Outgoing | None = None
+        self._sequence = appender.last_sequence + 1
+        self._reached: dict[int, int] = {}
+        self._error: HeadwaterError | None = None
+        self._idle = True
+        self._closed = False
+        self._draining = threading.RLock()
+        self._wake = threading.Event()
+        self._room = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def sequence(self) -> int:
+        """The sequence number the next row will get."""
+        return self._sequence + len(self._rows)
+
+    def send(
+        self,
+        row: rows.Row,
+        *,
+        headers: Headers | None = None,
+        occurred: datetime | None = None,
+        sent: datetime | None = None,
+        sequence: int | None = None,
+    ) -> None:
+        """Accept one row, to be appended within the linger time.
+
+        ``sequence`` lets the application number its rows: after a crash it may send again from
+        any earlier number, and what the log already has is left out. ``occurred`` and ``sent``
+        are a device's own times, where they are not the event-time column and now.
+        """
+        if self._error is not None or self._closed:
+            self._raise()
+        if headers is not None or occurred is not None or sent is not None or sequence is not None:
+            row = _Marked(row, False, headers, occurred, sent, sequence)  # type: ignore[assignment]
+        waiting = self._rows
+        if len(waiting) >= self._capacity and not self._make_room():
+            return
+        waiting.append(row)
+        if self._idle:
+            self._rouse()
+
+    def delete(self, key: Any, *, headers: Headers | None = None, sequence: int | None = None) -> None:
+        """Append a tombstone: the key, or the mapping of key columns, has no value any more."""
+        topic = self._appender.topic()
+        if not topic.compacted:
+            raise UsageError(
+                f'topic "{topic.name}" is not compacted, so nothing in it can be deleted by key',
+                hint='create it with cleanup="compact"',
+            )
+        row = key if isinstance(key, Mapping) else dict(zip(topic.key, _values(key), strict=False))
+        if set(row) != set(topic.key):
+            raise RowError(
+                f'key of topic "{topic.name}" is ({", ".join(topic.key)})',
+                detail=f"got {key!r}",
+            )
+        self.send(_Marked(row, True, headers, None, None, sequence))  # type: ignore[arg-type]
+
+    def send_batch(self, data: Any, *, sequence: int | None = None) -> None:
+        """Append an Arrow table, a pandas DataFrame or a list of rows, whole or not at all.
+
+        The batch is durable when the call returns. ``sequence`` numbers its first row.
+        """
+        with self._draining:
+            self.flush()
+            for batch in rows.from_data(data, self._appender.topic()):
+                first = self._sequence if sequence is None else sequence
+                numbers = np.arange(first, first + len(batch), dtype=np.int64)
+                self._append(self._outgoing(batch, numbers, {}))
+                self._sequence = max(self._sequence, first + len(batch))
+                sequence = None if sequence is None else sequence + len(batch)
+
+    def flush(self) -> Position:
+        """Make everything sent so far durable and return the position after it."""
+        with self._draining:
+            while self._rows or self._in_flight:
+                self._drain()
+        if self._error is not None:
+            self._raise()
+        return Position(self._appender.topic().name, dict(self._reached))
+
+    def close(self) -> None:
+        """Flush, then release the producer; closing again does nothing."""
+        if self._closed:
+            return
+        try:
+            self.flush()
+        finally:
+            self._closed = True
+            self._wake.set()
+            if self._thread is not None:
+                self._thread.join()
+            self._appender.close()
+            if self.dropped:
+                _log.warning("producer %s dropped %d rows: its buffer was full", self.id, self.dropped)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # The buffer
+
+    def _raise(self) -> None:
+        if self._closed:
+            raise UsageError(f'producer "{self.id}" is closed')
+        error = self._error
+        if not isinstance(error, Fenced):  # a fenced producer stays fenced
+            self._error = None
+        if error is not None:
+            raise error
+
+    def _make_room(self) -> bool:
+        """Apply the policy of a full buffer; tell whether the row may be appended now."""
+        if self._on_full == "drop":
+            self.dropped += 1
+            return False
+        if self._on_full == "error":
+            raise BufferFull(
+                f'buffer of producer "{self.id}" is full',
+                detail=f"{self._capacity:,} rows wait to be appended",
+                hint='flush, slow down, or choose on_full="block"',
+            )
+        with self._room:
+            while len(self._rows) >= self._capacity and self._error is None:
+                self._room.wait(1.0)
+        if self._error is not None:
+            self._raise()
+        return True
+
+    def _rouse(self) -> None:
+        """Wake the thread that drains the buffer; the first row ever sent starts it."""
+        if self._thread is None:
+            with self._draining:
+                if self._thread is None:
+                    name = f"headwater-producer-{self.id}"
+                    self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+                    self._thread.start()
+        self._wake.set()
+
+    def _run(self) -> None:
+        """Drain the buffer in the background: at once when a chunk is full, else after the linger."""
+        while not self._closed:
+            self._idle = True
+            if not self._rows and not self._in_flight:
+                self._wake.wait()
+            self._idle = False
+            self._wake.clear()
+            if len(self._rows) < CHUNK and self._linger and not self._closed:
+                self._wake.wait(self._linger)
+            try:
+                with self._draining:
+                    self._drain()
+            except HeadwaterError as error:
+                self._error = error
+                self._wake.wait(RETRY_SECONDS)
+                if isinstance(error, Fenced):
+                    return
+
+    def _drain(self) -> None:
+        """Append what is in flight, or else the next chunk; a failed append stays in flight."""
+        if self._in_flight is None:
+            self._take()
+        if self._in_flight is not None:
+            self._append(self._in_flight)
+            self._in_flight = None
+
+    def _take(self) -> None:
+        chunk = self._rows[:CHUNK]
+        del self._rows[: len(chunk)]
+        with self._room:
+            self._room.notify_all()
+        if chunk:
+            self._in_flight = self._convert(chunk)
+
+    def _append(self, records: Outgoing) -> None:
+        self._reached.update(self._appender.append(records))
+
+    # From rows to records
+
+    def _convert(self, chunk: list[Any]) -> Outgoing | None:
+        """Convert a chunk; rows that do not fit are left out, and the first is kept as the error."""
+        numbers = self._number(chunk)
+        try:
+            return self._build(chunk, numbers)
+        except RowError as error:
+            if len(chunk) == 1:
+                self._error = self._error or error
+                return None
+        step = max(1, len(chunk) // 16)
+        good = [index for at in range(0, len(chunk), step) for index in self._good(chunk[at : at + step], at)]
+        return self._build([chunk[i] for i in good], numbers[good]) if good else None
+
+    def _good(self, chunk: list[Any], at: int) -> list[int]:
+        """Return the indices of the rows that fit, halving down to each one that does not."""
+        try:
+            self._build(chunk, np.zeros(len(chunk), np.int64))
+            return list(range(at, at + len(chunk)))
+        except RowError as error:
+            if len(chunk) == 1:
+                self._error = self._error or error
+                return []
+        half = len(chunk) // 2
+        return self._good(chunk[:half], at) + self._good(chunk[half:], at + half)
+
+    def _number(self, chunk: Sequence[Any]) -> npt.NDArray[np.int64]:
+        """Give each row its sequence number: its own, or one higher than any before."""
+        if _Marked in set(map(type, chunk)):
+            numbers = np.empty(len(chunk), np.int64)
+            for index, row in enumerate(chunk):  # marked rows are rare, or numbered one by one
+                explicit = row.sequence if isinstance(row, _Marked) else None
+                numbers[index] = self._sequence if explicit is None else explicit
+                self._sequence = max(self._sequence, int(numbers[index]) + 1)
+            return numbers
+        first, self._sequence = self._sequence, self._sequence + len(chunk)
+        return np.arange(first, self._sequence, dtype=np.int64)
+
+    def _build(self, chunk: list[Any], numbers: npt.NDArray[np.int64]) -> Outgoing:
+        topic = self._appender.topic()
+        extras: dict[str, pa.Array] = {}
+        if _Marked in set(map(type, chunk)):
+            marked = [row if isinstance(row, _Marked) else _Marked(row) for row in chunk]
+            extras = _extras(marked)
+            chunk = [row.row for row in marked]
+        return self._outgoing(rows.from_rows(chunk, topic, extras.get("_deleted")), numbers, extras)
+
+    def _outgoing(
+        self, batch: pa.RecordBatch, numbers: npt.NDArray[np.int64], extras: dict[str, pa.Array]
+    ) -> Outgoing:
+        topic = self._appender.topic()
+        if topic.key:
+            partition = keys.partitions([batch.column(name) for name in topic.key], topic.partitions)
+        else:
+            # By sequence, not at random: a batch that is sent again goes where it went before.
+            partition = (numbers % topic.partitions).astype(np.int32)
+        return _increasing(Outgoing(batch, numbers, partition, clock.now(), extras))
+
+
+def _increasing(records: Outgoing) -> Outgoing:
+    """Leave out what repeats a sequence number that went before in its partition."""
+    if np.all(np.diff(records.sequence) > 0):
+        return records
+    keep = np.zeros(len(records.sequence), bool)
+    for number in np.unique(records.partition):
+        rows_of = np.flatnonzero(records.partition == number)
+        sequence = records.sequence[rows_of]
+        before = np.maximum.accumulate(np.concatenate([[-1], sequence[:-1]]))
+        keep[rows_of[sequence > before]] = True
+    mask = pa.array(keep)
+    extras = {name: column.filter(mask) for name, column in records.extras.items()}
+    return Outgoing(
+        records.batch.filter(mask), records.sequence[keep], records.partition[keep], records.sent, extras
+    )
+
+
+def _values(key: Any) -> tuple[Any, ...]:
+    return tuple(key) if isinstance(key, tuple | list) else (key,)
+
+
+def _extras(marked: Sequence[_Marked]) -> dict[str, pa.Array]:
+    """Return the metadata columns that at least one of the rows has."""
+    columns = {
+        "_deleted": [row.deleted for row in marked],
+        "_occurred": [row.occurred for row in marked],
+        "_sent": [row.sent for row in marked],
+        "_headers": [row.headers and _header_items(row.headers) for row in marked],
+    }
+    return {name: pa.array(values, record.META[name]) for name, values in columns.items() if any(values)}
+
+
+def _header_items(headers: Headers) -> list[tuple[str, bytes]]:
+    return [(name, v.encode() if isinstance(v, str) else v) for name, v in headers.items()]

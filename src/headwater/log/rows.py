@@ -1,0 +1,214 @@
+"""From what users hand over (rows, pandas, Arrow) to record batches of a topic's schema.
+
+Invariant: a batch returned from here fits its topic in every respect; the backends check nothing
+again. The conversion is vectorised: rows are looked at one by one only to name a bad one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.errors import HeadwaterError, RecordTooLarge, RowError, UsageError, nearest
+from headwater.log import record
+from headwater.log.topic import Topic
+from headwater.schema import evolve, is_variant, type_name
+
+Row = Mapping[str, Any]
+
+
+def from_rows(rows: Sequence[Row], topic: Topic, deleted: pa.Array | None = None) -> pa.RecordBatch:
+    """Convert rows, all or none; the error names the first bad one.
+
+    Where ``deleted`` is true the row is a tombstone and needs only its key.
+    """
+    if any(is_variant(field) for field in topic.schema):
+        rows = [_with_json_text(row, topic) for row in rows]
+    try:
+        batch = pa.RecordBatch.from_struct_array(pa.array(rows, pa.struct(list(topic.schema))))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise _first_bad(rows, topic, error) from None
+    _check_names(rows, batch, topic)
+    return _checked(batch, topic, deleted)
+
+
+def from_data(data: Any, topic: Topic) -> list[pa.RecordBatch]:
+    """Convert an Arrow table or batch, a pandas DataFrame, or a sequence of rows."""
+    if isinstance(data, pa.RecordBatch):
+        return [from_arrow(data, topic)]
+    if isinstance(data, pa.Table):
+        return [from_arrow(batch, topic) for batch in data.combine_chunks().to_batches()]
+    if hasattr(data, "__arrow_c_stream__") or type(data).__module__.startswith("pandas"):
+        return from_data(_table(data, topic), topic)
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        return [from_rows(data, topic)] if data else []
+    raise UsageError(
+        f"a batch cannot be a {type(data).__name__}",
+        hint="pass an Arrow table or record batch, a pandas DataFrame, or a list of dicts",
+    )
+
+
+def from_arrow(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
+    """Check an Arrow batch against the topic, casting columns where no value changes."""
+    schema = topic.schema
+    for name in batch.schema.names:
+        if name not in schema.names:
+            raise unknown_column(name, topic)
+    if not batch.schema.equals(schema):
+        batch = _cast(evolve(batch, _partial(batch, schema)), topic)
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise RowError(f'batch does not fit topic "{topic.name}"', detail=_first_line(error)) from None
+    return _checked(batch.replace_schema_metadata(None), topic)
+
+
+def oversized(batch: pa.RecordBatch, limit: int = record.MAX_BYTES) -> int | None:
+    """Return the first row over the size limit; looks only into slices that are over it."""
+    if batch.nbytes <= limit:
+        return None
+    if len(batch) == 1:
+        return 0
+    half = len(batch) // 2
+    first = oversized(batch.slice(0, half), limit)
+    if first is not None:
+        return first
+    second = oversized(batch.slice(half), limit)
+    return None if second is None else half + second
+
+
+def unknown_column(name: str, topic: Topic) -> RowError:
+    """Return the error for a column the topic lacks."""
+    known = topic.schema.names
+    hint = nearest(name, known) or "its columns: " + ", ".join(known)
+    return RowError(f'topic "{topic.name}" has no column "{name}"', hint=hint)
+
+
+def _checked(batch: pa.RecordBatch, topic: Topic, deleted: pa.Array | None = None) -> pa.RecordBatch:
+    for name in topic.key:
+        if batch.column(name).null_count:
+            raise RowError(
+                f'key column "{name}" of topic "{topic.name}" is null',
+                detail=f"in row {_first_null(batch.column(name))}",
+                hint="every record needs its key; leave the row out or fill the column",
+            )
+    for field in topic.schema:
+        if not field.nullable and batch.column(field.name).null_count:
+            row = _first_null(batch.column(field.name), deleted)
+            if row >= 0:
+                raise RowError(
+                    f'column "{field.name}" of topic "{topic.name}" is NOT NULL',
+                    detail=f"row {row} has no value for it",
+                )
+    large, limit = oversized(batch), record.MAX_BYTES
+    if large is not None:
+        raise RecordTooLarge(
+            f'record is too large for topic "{topic.name}"',
+            detail=f"row {large} has {batch.slice(large, 1).nbytes:,} bytes, the limit is {limit:,}",
+            hint="store the large part elsewhere and send a reference to it",
+        )
+    return batch
+
+
+def _check_names(rows: Sequence[Row], batch: pa.RecordBatch, topic: Topic) -> None:
+    """Refuse unknown columns, which Arrow would ignore.
+
+    A row that lacks nothing and has as many columns as the schema has no unknown one, so in the
+    common case two sums settle it.
+    """
+    full = sum(map(len, rows)) == len(topic.schema) * len(rows)
+    if full and not any(column.null_count for column in batch.columns):
+        return
+    for name in set(chain.from_iterable(rows)).difference(topic.schema.names):
+        raise unknown_column(str(name), topic)
+
+
+def _first_bad(rows: Sequence[Row], topic: Topic, error: Exception) -> HeadwaterError:
+    for index, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            return RowError(
+                f"row {index} is a {type(row).__name__}, not a mapping of columns to values",
+                hint="pass a dict for each row",
+            )
+        for field in topic.schema:
+            try:
+                pa.array([row.get(field.name)], field.type)
+            except (pa.ArrowException, TypeError, ValueError, OverflowError) as reason:
+                value = repr(row.get(field.name))
+                return RowError(
+                    f'row does not fit topic "{topic.name}": column "{field.name}" is {type_name(field)}',
+                    detail=f"row {index} has {value[:80]}: {_first_line(reason)}",
+                )
+    return RowError(f'rows do not fit topic "{topic.name}"', detail=_first_line(error))
+
+
+def _with_json_text(row: Row, topic: Topic) -> Row:
+    """Replace free JSON values by their text; a topic that is one such column takes any value."""
+    fields = [field for field in topic.schema if is_variant(field)]
+    if len(topic.schema) == 1 and not (isinstance(row, Mapping) and list(row) == ["value"]):
+        return {topic.schema.names[0]: _json_text(row, topic)}
+    if not isinstance(row, Mapping):
+        return row
+    texts = {f.name: _json_text(row[f.name], topic) for f in fields if row.get(f.name) is not None}
+    return {**row, **texts}
+
+
+def _json_text(value: Any, topic: Topic) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError as error:
+        raise RowError(f'value is not JSON, for topic "{topic.name}"', detail=str(error)) from None
+
+
+def _table(data: Any, topic: Topic) -> pa.Table:
+    try:
+        if type(data).__module__.startswith("pandas"):
+            return pa.Table.from_pandas(data, preserve_index=False)
+        return pa.table(data)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise RowError(f'data does not fit topic "{topic.name}"', detail=_first_line(error)) from None
+
+
+def _partial(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Schema:
+    """Return the topic's column names with the batch's own types where it has them."""
+    have = batch.schema
+    return pa.schema([have.field(f.name) if f.name in have.names else f.with_nullable(True) for f in schema])
+
+
+def _cast(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
+    columns = []
+    for field in topic.schema:
+        column = batch.column(field.name)
+        try:
+            columns.append(column if column.type == field.type else _safe_cast(column, field.type))
+        except pa.ArrowException as error:
+            raise RowError(
+                f'column "{field.name}" of topic "{topic.name}" is {type_name(field)}, not {column.type}',
+                detail=_first_line(error),
+            ) from None
+    return pa.RecordBatch.from_arrays(columns, schema=topic.schema)
+
+
+def _safe_cast(column: pa.Array, to: pa.DataType) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+    if pa.types.is_string(to) != is_text and not pa.types.is_null(column.type):
+        raise pa.ArrowTypeError("text and other types are not converted into each other")
+    return pc.cast(column, to)
+
+
+def _first_null(column: pa.Array, deleted: pa.Array | None = None) -> int:
+    missing = pc.is_null(column)
+    if deleted is not None:
+        missing = pc.and_not(missing, deleted)
+    return int(pc.index(missing, True).as_py())
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -1,0 +1,209 @@
+"""What a topic is declared to be, and which declarations are refused.
+
+Invariant: a ``Topic`` that exists is valid; ``create`` and ``altered`` are the only ways to one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from headwater import schema as schemas
+from headwater.clock import interval, interval_text
+from headwater.errors import SchemaError, TopicError, UnknownTopic, UsageError, nearest
+from headwater.log import record
+
+Cleanup = Literal["delete", "compact"]
+
+TOMBSTONE_TIME = timedelta(days=1)
+"""How long a compacted topic keeps the mark of a deleted key when it has no retention."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A named stream of records of one schema, in partitions."""
+
+    name: str
+    schemas: tuple[pa.Schema, ...]
+    """Every schema the topic has had, oldest first; the last one is in force."""
+    key: tuple[str, ...] = ()
+    event_time: str | None = None
+    partitions: int = 1
+    retention: timedelta | None = None
+    """Age at which records go; in a compacted topic, the age at which tombstones go."""
+    retention_bytes: int | None = None
+    cleanup: Cleanup = "delete"
+    archive: str | None = None
+    """Directory to which retention moves segments as Parquet, instead of deleting them."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema in force."""
+        return self.schemas[-1]
+
+    @property
+    def read_schema(self) -> pa.Schema:
+        """The schema of what is read: every column nullable, and ``_deleted`` if compacted."""
+        return record.read_schema(self.schema, self.compacted)
+
+    @property
+    def compacted(self) -> bool:
+        """Whether only the newest record of each key is kept."""
+        return self.cleanup == "compact"
+
+    def settings(self) -> dict[str, Any]:
+        """Return the declaration as ``create`` takes it."""
+        return {
+            "schema": schemas.ddl(self.schema),
+            "key": list(self.key),
+            "event_time": self.event_time,
+            "partitions": self.partitions,
+            "retention": interval_text(self.retention) if self.retention else None,
+            "retention_bytes": self.retention_bytes,
+            "cleanup": self.cleanup,
+            "archive": self.archive,
+        }
+
+
+def create(
+    name: str,
+    schema: str | pa.Schema,
+    *,
+    key: str | Sequence[str] = (),
+    event_time: str | None = None,
+    partitions: int = 1,
+    retention: str | timedelta | None = None,
+    retention_bytes: int | None = None,
+    cleanup: Cleanup = "delete",
+    archive: str | None = None,
+) -> Topic:
+    """Check a declaration and return the topic it declares."""
+    parsed = schemas.parse(schema) if isinstance(schema, str) else schemas.parse(schemas.ddl(schema))
+    topic = Topic(
+        name=name,
+        schemas=(parsed,),
+        key=_columns(key),
+        event_time=event_time,
+        partitions=partitions,
+        retention=interval(retention) if retention is not None else None,
+        retention_bytes=retention_bytes,
+        cleanup=cleanup,
+        archive=archive,
+    )
+    _check(topic)
+    return topic
+
+
+def altered(topic: Topic, **changes: Any) -> Topic:
+    """Return the topic with its schema evolved or its settings changed, or refuse."""
+    for fixed in ("name", "key", "event_time"):
+        if fixed in changes:
+            raise TopicError(
+                f'{fixed} of topic "{topic.name}" cannot be changed',
+                detail="stored records were placed and timed by it",
+                hint="make a new topic and copy the records",
+            )
+    known = ("schema", "partitions", "retention", "retention_bytes", "cleanup", "archive")
+    for setting in changes:
+        if setting not in known:
+            raise UsageError(
+                f'topic has no setting "{setting}"',
+                hint=nearest(setting, known) or "settings: " + ", ".join(known),
+            )
+    schema = changes.pop("schema", None)
+    if changes.get("retention") is not None:
+        changes["retention"] = interval(changes["retention"])
+    new = replace(topic, **changes)
+    if topic.compacted and not new.compacted:
+        raise TopicError(
+            f'topic "{topic.name}" cannot stop being compacted',
+            detail="its tombstones would become rows of nulls",
+            hint="make a new topic and copy the records",
+        )
+    if schema is not None:
+        parsed = schemas.parse(schema) if isinstance(schema, str) else schema
+        schemas.check_evolution(topic.schema, parsed)
+        if len(parsed) > len(topic.schema):
+            new = replace(new, schemas=(*topic.schemas, parsed))
+    if new.partitions < topic.partitions:
+        raise TopicError(
+            f'topic "{topic.name}" cannot have fewer partitions',
+            detail=f"it has {topic.partitions}, asked for {new.partitions}",
+        )
+    _check(new)
+    return new
+
+
+def unknown(name: str, known: Sequence[str]) -> UnknownTopic:
+    """Return the error for a topic that is not there."""
+    hint = nearest(name, known) or f'make it with `headwater topic create {name} --schema "…"`'
+    return UnknownTopic(f'no topic "{name}"', hint=hint)
+
+
+def _columns(key: str | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(key, str):
+        return tuple(part.strip() for part in key.split(",") if part.strip())
+    return tuple(key)
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuse a name that not every backend can take, or that is hidden in a directory."""
+    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}", name):
+        raise TopicError(
+            f'invalid {what} name "{name}"',
+            hint='use letters, digits, ".", "_" and "-", at most 200 of them, and no "." first',
+        )
+
+
+def _check(topic: Topic) -> None:
+    check_name("topic", topic.name)
+    _check_columns(topic)
+    if not isinstance(topic.partitions, int) or not 1 <= topic.partitions <= 1024:
+        raise TopicError(f"a topic has 1 to 1024 partitions, not {topic.partitions}")
+    if topic.retention_bytes is not None and topic.retention_bytes <= 0:
+        raise TopicError(f"retention_bytes must be positive, not {topic.retention_bytes}")
+    if topic.cleanup not in ("delete", "compact"):
+        raise TopicError(f'cleanup is "delete" or "compact", not "{topic.cleanup}"')
+    if topic.compacted and not topic.key:
+        raise TopicError(
+            f'compacted topic "{topic.name}" needs a key',
+            detail="compaction keeps the newest record of each key",
+            hint="name the key column(s)",
+        )
+    if topic.compacted and (topic.retention_bytes is not None or topic.archive is not None):
+        raise TopicError(
+            f'compacted topic "{topic.name}" takes neither retention_bytes nor archive',
+            detail="it keeps the newest record of each key for ever; retention is its tombstones' time",
+        )
+
+
+def _check_columns(topic: Topic) -> None:
+    for name in topic.schema.names:
+        if name in record.META:
+            raise SchemaError(
+                f'column name "{name}" is reserved', hint="it is the name of a record's metadata"
+            )
+    for name in topic.key:
+        _require(topic, name)
+        kind = topic.schema.field(name).type
+        if pa.types.is_nested(kind) or pa.types.is_floating(kind):
+            raise TopicError(
+                f'column "{name}" cannot be a key',
+                detail=f"{schemas.type_name(topic.schema.field(name))} values have no one text form",
+            )
+    if topic.event_time is not None:
+        _require(topic, topic.event_time)
+        if not pa.types.is_timestamp(topic.schema.field(topic.event_time).type):
+            raise TopicError(f'event-time column "{topic.event_time}" is not a TIMESTAMP')
+
+
+def _require(topic: Topic, column: str) -> None:
+    if column not in topic.schema.names:
+        raise TopicError(
+            f'topic "{topic.name}" has no column "{column}"', hint=nearest(column, topic.schema.names)
+        )

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from contract_kit import Backend, drain
+
+from headwater import Log
+from headwater.errors import Fenced, HeadwaterError, UsageError
+
+
+@pytest.fixture
+def topic(log: Log, name: str) -> str:
+    log.create_topic(name, "n BIGINT", partitions=4)
+    with log.producer(name) as producer:
+        producer.send_batch([{"n": n} for n in range(100)])
+    return name
+
+
+@pytest.fixture
+def group(name: str) -> str:
+    return f"group-{name}"
+
+
+def test_a_member_reads_everything_and_goes_on_where_it_committed(log: Log, topic: str, group: str) -> None:
+    with log.consumer(topic, group) as consumer:
+        assert sorted(row["n"] for row in drain(consumer, 100)) == list(range(100))
+        consumer.commit()
+    with log.producer(topic) as producer:
+        producer.send({"n": 100})
+    with log.consumer(topic, group) as consumer:
+        assert [row["n"] for row in drain(consumer, 1)] == [100]
+
+
+def test_what_was_not_committed_is_delivered_again(log: Log, topic: str, group: str) -> None:
+    with log.consumer(topic, group) as consumer:
+        assert len(drain(consumer, 100)) == 100
+    with log.consumer(topic, group) as consumer:
+        assert len(drain(consumer, 100)) == 100
+
+
+def test_a_batch_holds_one_partition_in_order(log: Log, topic: str, group: str) -> None:
+    with log.consumer(topic, group, meta=True) as consumer:
+        seen = 0
+        while seen < 100:
+            batch = consumer.poll(10)
+            assert batch is not None
+            assert len(set(batch.column("_partition").to_pylist())) == 1
+            offsets = batch.column("_offset").to_pylist()
+            assert offsets == sorted(offsets)
+            partition = batch.column("_partition")[0].as_py()
+            assert consumer.position().offsets[partition] == offsets[-1] + 1
+            seen += len(batch)
+
+
+def test_groups_do_not_disturb_each_other(log: Log, topic: str, group: str) -> None:
+    with log.consumer(topic, group) as one, log.consumer(topic, group + "-b") as other:
+        assert len(drain(one, 100)) == 100
+        assert len(drain(other, 100)) == 100
+        one.commit()
+    assert sum(lag.records for lag in log.lag(group)) == 0
+    with log.consumer(topic, group + "-b") as other:
+        assert len(drain(other, 100)) == 100
+        other.commit()
+    assert {group, group + "-b"} <= set(log.groups())
+
+
+def test_partitions_are_shared_among_the_members(backend: Backend, topic: str, group: str) -> None:
+    with backend.log.consumer(topic, group) as one, backend.again().consumer(topic, group) as two:
+        for _ in range(100):
+            one.poll(0.1)
+            two.poll(0.1)
+            if len(one.assignment()) == len(two.assignment()) == 2:
+                break
+        assert sorted(one.assignment() + two.assignment()) == [0, 1, 2, 3]
+        assert len(one.assignment()) == 2
+
+
+def test_a_member_that_leaves_is_replaced(backend: Backend, topic: str, group: str) -> None:
+    one = backend.log.consumer(topic, group)
+    with backend.again().consumer(topic, group) as two:
+        for _ in range(100):
+            one.poll(0.1)
+            two.poll(0.1)
+            if len(one.assignment()) == len(two.assignment()) == 2:
+                break
+        one.close()
+        for _ in range(100):
+            two.poll(0.1)
+            if len(two.assignment()) == 4:
+                break
+        assert two.assignment() == (0, 1, 2, 3)
+
+
+def test_a_commit_after_losing_a_partition_is_fenced(backend: Backend, topic: str, group: str) -> None:
+    with backend.log.consumer(topic, group) as slow:
+        assert len(drain(slow, 100)) == 100
+        quick = backend.again().consumer(topic, group)
+        stolen = _steal(backend, slow, quick)
+        with pytest.raises(Fenced, match="no longer owns"):
+            slow.commit()
+        quick.close()
+    assert stolen
+
+
+def _steal(backend: Backend, slow: object, quick: object) -> bool:
+    """Take a living member's partitions away, as others do when it has stopped polling for too long."""
+    if backend.kind == "kafka":
+        return _steal_on_kafka(slow, quick)
+    from headwater.log.embedded import groups
+
+    before = groups.MAX_POLL_SECONDS
+    groups.MAX_POLL_SECONDS = -1.0
+    try:
+        quick.poll(2)  # type: ignore[attr-defined]
+        return len(quick.assignment()) == 4  # type: ignore[attr-defined]
+    finally:
+        groups.MAX_POLL_SECONDS = before
+
+
+def _steal_on_kafka(slow: object, quick: object) -> bool:
+    """The broker rebalances when a member joins; the old generation's commit is then refused."""
+    import time
+
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        quick.poll(0.5)  # type: ignore[attr-defined]
+        if quick.assignment():  # type: ignore[attr-defined]
+            return True
+    return False
+
+
+def test_lag_counts_records_and_time(log: Log, topic: str, group: str) -> None:
+    with log.consumer(topic, group) as consumer:
+        drain(consumer, 100)
+        consumer.commit()
+    assert [(lag.records, lag.behind) for lag in log.lag(group)] == [(0, timedelta())] * 4
+    with log.producer(topic) as producer:
+        producer.send_batch([{"n": n} for n in range(8)])
+    lags = log.lag(group)
+    assert [(lag.topic, lag.partition, lag.records) for lag in lags] == [(topic, p, 2) for p in range(4)]
+    assert all(timedelta() < lag.behind < timedelta(minutes=1) for lag in lags)
+    assert all(lag.end - lag.committed == 2 for lag in lags)
+
+
+def test_a_group_can_be_moved(log: Log, topic: str, group: str) -> None:
+    with log.consumer(topic, group) as consumer:
+        drain(consumer, 100)
+        consumer.commit()
+    moves = {"earliest": 100, "latest": 0, 20: 20, datetime(2020, 1, 1, tzinfo=UTC): 100}
+    for to, left in moves.items():
+        position = log.seek(group, topic, to)
+        assert sum(lag.records for lag in log.lag(group)) == left
+        assert position.topic == topic
+        assert position.offsets == {lag.partition: lag.committed for lag in log.lag(group)}
+    log.seek(group, topic, 20)
+    with log.consumer(topic, group) as consumer:
+        assert len(drain(consumer, 20)) == 20
+
+
+def test_an_unknown_group_is_an_error(log: Log, topic: str) -> None:
+    with pytest.raises(UsageError, match='no group "nobody"'):
+        log.lag("nobody")
+
+
+def test_a_group_starts_where_it_is_told_when_nothing_is_committed(log: Log, topic: str, group: str) -> None:
+    with log.consumer(topic, group, start="latest") as consumer:
+        assert consumer.poll(1) is None
+        for _ in range(100):
+            if len(consumer.assignment()) == 4:
+                break
+            consumer.poll(0.1)
+        consumer.poll(0.2)
+        with log.producer(topic) as producer:
+            producer.send({"n": 100})
+        assert [row["n"] for row in drain(consumer, 1)] == [100]
+
+
+def test_an_invalid_group_name_is_refused(log: Log, topic: str) -> None:
+    with pytest.raises(HeadwaterError, match="invalid group name"):
+        log.consumer(topic, "a/b")
