@@ -266,6 +266,8 @@ class Producer:
         if self._in_flight is not None:
             self._append(self._in_flight)
             self._in_flight = None
+            if not isinstance(self._error, RowError):  # what failed before has succeeded now
+                self._error = None
 
     def _take(self) -> None:
         chunk = self._rows[:CHUNK]

@@ -72,8 +72,8 @@ class EmbeddedAppender:
         topic = self.topic()
         parts = _split(records, topic)
         drafts = dict(zip(parts, _encoders.map(_encode, parts.values()), strict=True))
-        involved = [self._partition(number) for number in parts]
         with _storage_errors(), ExitStack() as locks:
+            involved = [self._partition(number) for number in parts]
             for partition in involved:
                 locks.enter_context(partition.locked())
             self._write(parts, drafts)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from headwater.errors import Fenced
+from headwater.errors import Fenced, LogUnavailable
 
 MAX_POLL_SECONDS = 300.0
 """A member that has not polled for this long is taken for dead, though its process lives."""
@@ -45,17 +45,17 @@ class State:
     """The SQLite file of groups and producers' epochs; one connection, used by one thread at a time."""
 
     def __init__(self, path: Path):
-        self._db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
+        self._path = path
         self._lock = threading.RLock()
-        with self._lock:
+        with self._errors():
+            self._db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.executescript(_TABLES)
 
     @contextmanager
     def transaction(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """Change the state, all or nothing; ``durable`` means before a power loss can take it."""
-        with self._lock:
+        with self._lock, self._errors():
             self._db.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -64,6 +64,17 @@ class State:
             except BaseException:
                 self._db.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise LogUnavailable(
+                f'groups of log "{self._path.parent}" cannot be used',
+                detail=str(error),
+                hint="check the disk and the directory's owner and permissions",
+            ) from None
 
     def rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
         """Return the rows of a query."""

@@ -42,30 +42,28 @@ def boot() -> bytes:
 _BOOT = boot()
 
 
-def read(fd: int) -> Head | None:
-    """Return the head, or None if there is none yet."""
-    head, _ = read_trusted(fd)
-    return head
+class Written(NamedTuple):
+    """A head with the circumstances in which it was written."""
+
+    head: Head
+    synced: bool
+    since_boot: bool
+
+    @property
+    def sure(self) -> bool:
+        """Whether all that the head names must still be there."""
+        return self.synced or self.since_boot
 
 
-def read_trusted(fd: int) -> tuple[Head | None, bool]:
-    """Return the head, and whether all that it names must still be there.
-
-    It must, if the head was written since the machine started, or after a sync.
-    """
-    for _ in range(3):  # a checksum that does not match is a write under way
+def read(fd: int) -> Written | None:
+    """Return the head, or None if there is none yet or it is torn."""
+    for _ in range(3):  # a checksum that does not match may be a write under way
         data = os.pread(fd, _STRUCT.size, 0)
         if len(data) == _STRUCT.size:
             *fields, synced, booted, checksum = _STRUCT.unpack(data)
             if zlib.crc32(data[:-4]) == checksum:
-                return Head(*fields), synced or booted == _BOOT
-    return None, False
-
-
-def written_since_boot(fd: int) -> bool:
-    """Tell whether an appender has published since the machine started."""
-    data = os.pread(fd, _STRUCT.size, 0)
-    return len(data) == _STRUCT.size and _STRUCT.unpack(data)[5] == _BOOT
+                return Written(Head(*fields), synced, booted == _BOOT)
+    return None
 
 
 def write(fd: int, head: Head, synced: bool) -> None:

@@ -277,7 +277,8 @@ class EmbeddedLog(Log):
         path = stored.partition(number)
         if path not in self._recovered:
             with open(path / "head", "rb") as file:
-                if not head.written_since_boot(file.fileno()) and os.access(path, os.W_OK):
+                written = head.read(file.fileno())
+                if (written is None or not written.since_boot) and os.access(path, os.W_OK):
                     partition = self._partition(stored, number, on_roll=False)
                     partition.recover()
                     partition.close()
@@ -286,7 +287,8 @@ class EmbeddedLog(Log):
 
     def _head(self, stored: Stored, number: int) -> Head:
         with open(self._directory(stored, number) / "head", "rb") as file:
-            return head.read(file.fileno()) or Head(0, 0, 0, 0)
+            written = head.read(file.fileno())
+            return written.head if written else Head(0, 0, 0, 0)
 
     def _reader(self, stored: Stored, number: int, offset: int, meta: bool) -> RecordReader:
         self._directory(stored, number)

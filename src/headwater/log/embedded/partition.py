@@ -64,10 +64,10 @@ class Partition:
         """Learn what others have appended; call it first, with the lock held."""
         if os.fstat(self._head).st_nlink == 0:
             raise UnknownTopic("the topic has been deleted", detail=f'its files were in "{self.directory}"')
-        published, sure = head.read_trusted(self._head)
-        trusted = published if sure else None
+        written = head.read(self._head)
+        trusted = written.head if written and written.sure else None
         if self._tail is None or trusted is None or trusted.segment != self._tail.segment.base:
-            self._reload(published)
+            self._reload(written.head if written else None)
         known = trusted if trusted and trusted.segment == self.tail.segment.base else None
         self.tail.catch_up(self._fd, known.size if known else 0)
 
@@ -130,8 +130,8 @@ class Partition:
     def publish(self, reached: Head | None = None) -> None:
         """Let readers see everything up to ``reached``; call it with the lock held, after ``sync``."""
         new = reached or Head(self.tail.segment.base, self.tail.at, self.tail.end, self.tail.received)
-        old, sure = head.read_trusted(self._head)
-        if old is None or not sure or (new.segment, new.size) > (old.segment, old.size):
+        old = head.read(self._head)
+        if old is None or not old.sure or new[:2] > old.head[:2]:
             head.write(self._head, new, self._fsync)
 
     def roll(self) -> None:

@@ -50,7 +50,8 @@ class FrameReader:
 
     def head(self) -> Head:
         """Return how far the partition may be read."""
-        return head.read(self._head) or Head(0, 0, 0, 0)
+        written = head.read(self._head)
+        return written.head if written else Head(0, 0, 0, 0)
 
     def frames(self, size: int = BLOCK) -> list[Frame]:
         """Return the next frames, about ``size`` bytes of them; none when the end is reached."""
@@ -60,11 +61,13 @@ class FrameReader:
                 self._open(published)
             assert self._segment is not None
             active = self._segment.base == published.segment
-            stop = published.size if active else os.fstat(self._fd).st_size
-            found = self._collect(stop, size)
+            there = os.fstat(self._fd).st_size
+            found = self._collect(min(there, published.size) if active else there, size)
             if found:
                 self.offset = found[-1].header.last + 1
                 return found
+            if active and there < published.size:
+                raise tail.lost_end(self._segment, there, published.size)
             if active:  # compaction has left nothing up to the end
                 self.offset = published.end
             else:
@@ -131,25 +134,25 @@ class FrameReader:
                 if header is not None and header.size() > len(block):
                     block = memoryview(os.pread(self._fd, min(header.size(), stop - start), start))
             if header is None or header.size() > len(block) - at:
-                return found or self._damage(stop)
+                return found or self._past_damage(stop, size)
             payload = block[at + header.size() - header.payload_size : at + header.size()]
             if header.last >= self.offset and header.rows:
                 if zlib.crc32(payload) != header.payload_checksum:
-                    return found or self._damage(stop, header)
+                    return found or self._past_damage(stop, size, header.size())
                 found.append(Frame(header, payload))
             self._at += header.size()
         return found
 
-    def _damage(self, stop: int, header: Header | None = None) -> list[Frame]:
-        """Report bytes that are no frame, unless all they can hold lies before the offset."""
+    def _past_damage(self, stop: int, size: int, skip: int = 0) -> list[Frame]:
+        """Report bytes that are no frame; go on behind them if all they held lies before the offset."""
         assert self._segment is not None
-        places = segment.walk(self._fd, self._at + (header.size() if header else 0), stop)
+        places = segment.walk(self._fd, self._at + skip, stop)
         until, following = next(((at, h) for at, h in places if not isinstance(h, Damage)), (stop, None))
         resume = following.base if isinstance(following, Header) else self._next_base()
-        if resume is not None and resume <= self.offset:
-            self._at = until
-            return []
-        raise tail.damaged(self._segment, Damage(self._at, until), self.offset, resume)
+        if resume is None or resume > self.offset:
+            raise tail.damaged(self._segment, Damage(self._at, until), self.offset, resume)
+        self._at = until
+        return self._collect(stop, size)
 
     def _next_base(self) -> int | None:
         assert self._segment is not None

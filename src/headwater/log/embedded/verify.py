@@ -29,9 +29,10 @@ class _Chain(NamedTuple):
 def verify_partition(topic: str, number: int, directory: Path) -> Verification:
     """Check everything that is published in one partition."""
     with open(directory / "head", "rb") as file:
-        published = head.read(file.fileno())
-    if published is None:
+        written = head.read(file.fileno())
+    if written is None:
         return Verification()
+    published = written.head
     batches = records = size = 0
     findings: list[Finding] = []
     chain = _Chain(None, {})

@@ -1,0 +1,201 @@
+"""Opening a log: what is refused, what is left untouched, and what a read-only place still allows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import headwater
+from headwater.errors import LogUnavailable, NotALog, UsageError
+
+
+def run(code: str, *arguments: str) -> str:
+    """Run code in another process and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A directory that another user can reach."""
+    with tempfile.TemporaryDirectory() as path:
+        os.chmod(path, 0o755)
+        yield Path(path)
+
+
+@pytest.mark.parametrize("url", ["data", "file:", "memory:x", "http://example", ""])
+def test_an_unknown_url_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="invalid log URL"):
+        headwater.open(url)
+
+
+def test_a_wrong_durability_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="durability"):
+        headwater.open(f"file:{tmp_path / 'log'}", durability="maybe")
+
+
+def test_opening_makes_nothing_until_something_is_stored(tmp_path: Path) -> None:
+    with headwater.open(f"file:{tmp_path / 'log'}") as log:
+        assert log.topics() == []
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_directory_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(NotALog, match="is not a log"):
+        headwater.open(f"file:{tmp_path}")
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("precious")
+    with pytest.raises(NotALog, match="is a file"):
+        headwater.open(f"file:{tmp_path / 'thesis.txt'}")
+
+
+def test_a_log_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "headwater.json").write_text('{"format": 99}')
+    with pytest.raises(NotALog, match="newer format") as caught:
+        headwater.open(f"file:{tmp_path}")
+    assert "99" in str(caught.value)
+    (tmp_path / "headwater.json").write_text("{")
+    with pytest.raises(NotALog, match="cannot be read"):
+        headwater.open(f"file:{tmp_path}")
+
+
+AS_NOBODY = """
+    import os, sys, headwater
+    headwater.open("memory:").close()  # imports everything while that is still allowed
+    if os.getuid() == 0:
+        os.setgid(65534); os.setuid(65534)
+    log = headwater.open(f"file:{sys.argv[1]}")
+"""
+
+
+def test_a_read_only_log_can_be_read_and_says_why_it_cannot_be_written(public: Path) -> None:
+    with headwater.open(f"file:{public / 'log'}") as log:
+        log.create_topic("t", "n BIGINT")
+        with log.producer("t") as producer:
+            producer.send({"n": 1})
+    _read_only(public / "log")
+    code = """
+    print([row for batch in log.read("t") for row in batch.to_pylist()], log.verify().ok)
+    for attempt in (lambda: log.producer("t").send_batch([{"n": 2}]), lambda: log.create_topic("u", "n INT"),
+                    lambda: log.consumer("t", "g")):
+        try:
+            attempt()
+        except headwater.HeadwaterError as error:
+            print(type(error).__name__, error.message)
+    """
+    out = run(AS_NOBODY + code, str(public / "log")).splitlines()
+    _writable(public / "log")
+    assert out[0] == "[{'n': 1}] True"
+    assert len(out) == 4
+    assert all(line.startswith("LogUnavailable") and "cannot" in line for line in out[1:])
+
+
+def _read_only(root: Path) -> None:
+    for path in [root, *root.rglob("*")]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+
+
+def _writable(root: Path) -> None:
+    for path in [root, *root.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+def test_a_directory_that_cannot_be_made_is_an_error(public: Path) -> None:
+    (public / "closed").mkdir(mode=0o555)
+    code = """
+    try:
+        log.create_topic("t", "n INT")
+    except headwater.HeadwaterError as error:
+        print(type(error).__name__)
+    """
+    assert run(AS_NOBODY + code, str(public / "closed" / "log")).strip() == "LogUnavailable"
+
+
+def test_a_full_disk_stores_nothing_of_the_batch_and_loses_no_row(tmp_path: Path) -> None:
+    """The kernel refuses to let files grow, as a full disk would; then there is room again."""
+    code = """
+    import resource, sys, headwater
+    log = headwater.open(f"file:{sys.argv[1]}")
+    log.create_topic("t", "n BIGINT, text STRING", partitions=3)
+    with log.producer("t") as producer:
+        producer.send_batch([{"n": n} for n in range(10)])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY))
+        import random
+        chance = random.Random(1)
+        rows = [{"n": n, "text": chance.randbytes(400).hex()} for n in range(10, 200)]
+        try:
+            producer.send_batch(rows)
+        except headwater.HeadwaterError as error:
+            print(type(error).__name__, "|", error)
+        print(sum(len(b) for b in log.read("t")), log.verify().ok)
+        for row in rows:
+            producer.send(row)
+        try:
+            producer.flush()
+        except headwater.HeadwaterError as error:
+            print(type(error).__name__)
+        print(sum(len(b) for b in log.read("t")), log.verify().ok)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    print(sorted(n for b in log.read("t") for n in b.column("n").to_pylist()) == list(range(200)))
+    print(log.verify().ok)
+    """
+    out = run(code, str(tmp_path / "log"))
+    assert "LogUnavailable | cannot append to the log" in out
+    assert "nothing of the batch was stored" in out
+    assert out.splitlines()[-4:] == ["LogUnavailable", "10 True", "True", "True"]
+    assert "10 True\nLogUnavailable" in out
+
+
+def test_a_private_log_is_gone_when_it_is_closed_or_its_process_is_killed() -> None:
+    with headwater.open("memory:") as log:
+        root: Path = log.root  # type: ignore[attr-defined]
+        log.create_topic("t", "n INT")
+        assert root.exists()
+    assert not root.exists()
+    code = """
+    import os, signal, headwater
+    log = headwater.open("memory:")
+    log.create_topic("t", "n INT")
+    print(log.root, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)
+    left = Path(done.stdout.strip())
+    assert left.exists()
+    headwater.open("memory:").close()
+    assert not left.exists()
+
+
+def test_a_deleted_topic_is_noticed_by_those_who_have_it_open(tmp_path: Path) -> None:
+    with headwater.open(f"file:{tmp_path}") as log:
+        log.create_topic("t", "n INT")
+        producer = log.producer("t")
+        producer.send_batch([{"n": 1}])
+        log.delete_topic("t")
+        log.create_topic("t", "n INT")
+        with pytest.raises(headwater.HeadwaterError, match='no topic "t"'):
+            producer.send_batch([{"n": 2}])
+        assert list(log.read("t")) == []
+
+
+def test_kafka_without_its_client_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [n for n in sys.modules if n.startswith(("confluent_kafka", "headwater.log.kafka"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
+    with pytest.raises(LogUnavailable, match="not installed") as caught:
+        headwater.open("kafka://localhost:9092")
+    assert "headwater[kafka]" in str(caught.value)
