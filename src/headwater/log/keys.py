@@ -16,6 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.log.parallel import pieces, spread
+
 _BLOCK = 1 << 15
 _M = np.uint32(0x5BD1E995)
 
@@ -41,14 +43,20 @@ def split_key(key: bytes, types: Sequence[pa.DataType]) -> list[Any]:
 
 def partitions(columns: Sequence[pa.Array], count: int) -> npt.NDArray[np.int32]:
     """Return the partition, of ``count``, to which each key belongs."""
+    rows = len(columns[0])
     if count == 1:
-        return np.zeros(len(columns[0]), np.int32)
-    if len(columns) == 1:
-        # Keys repeat: hashing each distinct one once is cheaper than hashing every row.
-        encoded = columns[0].dictionary_encode()
-        of_key = _modulo(murmur2(key_bytes([encoded.dictionary])), count)
-        return of_key[encoded.indices.to_numpy(zero_copy_only=False)]
-    return _modulo(murmur2(key_bytes(columns)), count)
+        return np.zeros(rows, np.int32)
+    cut = [[c.slice(start, stop - start) for c in columns] for start, stop in pieces(rows, least=1 << 15)]
+    return np.concatenate(spread(lambda part: _partitions(part, count), cut))
+
+
+def _partitions(columns: Sequence[pa.Array], count: int) -> npt.NDArray[np.int32]:
+    if len(columns) > 1:
+        return _modulo(murmur2(key_bytes(columns)), count)
+    # Keys repeat: hashing each distinct one once is cheaper than hashing every row.
+    encoded = columns[0].dictionary_encode()
+    of_key = _modulo(murmur2(key_bytes([encoded.dictionary])), count)
+    return of_key[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
 def murmur2(keys: pa.BinaryArray) -> npt.NDArray[np.uint32]:

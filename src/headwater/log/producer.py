@@ -363,7 +363,7 @@ def _values(key: Any) -> tuple[Any, ...]:
 
 def _extras(marked: Sequence[_Marked]) -> dict[str, pa.Array]:
     """Return the metadata columns that at least one of the rows has."""
-    columns = {
+    columns: dict[str, list[Any]] = {
         "_deleted": [row.deleted for row in marked],
         "_occurred": [row.occurred for row in marked],
         "_sent": [row.sent for row in marked],

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from headwater.errors import HeadwaterError, RecordTooLarge, RowError, UsageError, nearest
 from headwater.log import record
+from headwater.log.parallel import pieces, spread
 from headwater.log.topic import Topic
 from headwater.schema import evolve, is_variant, type_name
 
@@ -62,7 +63,8 @@ def from_arrow(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
     if not batch.schema.equals(schema):
         batch = _cast(evolve(batch, _partial(batch, schema)), topic)
     try:
-        batch.validate(full=True)
+        cut = [batch.slice(start, stop - start) for start, stop in pieces(len(batch), least=1 << 15)]
+        spread(lambda part: part.validate(full=True), cut)
     except pa.ArrowInvalid as error:
         raise RowError(f'batch does not fit topic "{topic.name}"', detail=_first_line(error)) from None
     return _checked(batch.replace_schema_metadata(None), topic)

@@ -68,7 +68,8 @@ def test_a_consumer_that_fell_out_of_retention_is_told_how_much_it_missed(log: E
     with log.consumer("t", "slow") as slow, log.consumer("t", "quick") as quick:
         assert slow.poll(1) is not None
         slow.commit()
-        fill(log, 60, first=1)
+        with EmbeddedLog(log.root, segment_bytes=2000) as writer:  # closing waits for its retention
+            fill(writer, 60, first=1)
         while quick.poll(0.1) is not None:
             quick.commit()
         slow.close()
@@ -81,7 +82,8 @@ def test_a_consumer_that_fell_out_of_retention_is_told_how_much_it_missed(log: E
         fill(log, 1, first=61)
         batch = quick.poll(1)
         assert batch is not None  # no other consumer notices
-    log.seek("slow", "t", "earliest")
+    log.compact("t")
+    earliest = log.seek("slow", "t", "earliest").offsets[0]
     with log.consumer("t", "slow") as again:
         batch = again.poll(1)
         assert batch is not None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -21,10 +20,9 @@ from headwater.errors import LogUnavailable
 from headwater.log.embedded import frame
 from headwater.log.embedded.frame import Draft
 from headwater.log.embedded.partition import Partition
+from headwater.log.parallel import pieces, spread
 from headwater.log.producer import Outgoing
 from headwater.log.topic import Topic
-
-_encoders = ThreadPoolExecutor(2, thread_name_prefix="headwater-encode")
 
 
 class Part(NamedTuple):
@@ -52,6 +50,9 @@ class Part(NamedTuple):
         return self._replace(batch=self.batch.slice(start), sequence=self.sequence[start:])
 
 
+Encoded = tuple[Part, Draft]
+
+
 class EmbeddedAppender:
     """Appends a producer's records to a topic of the embedded log."""
 
@@ -69,16 +70,14 @@ class EmbeddedAppender:
 
     def append(self, records: Outgoing) -> Mapping[int, int]:
         """Append durably, whole or not at all; return the next offset of each partition written."""
-        topic = self.topic()
-        parts = _split(records, topic)
-        drafts = dict(zip(parts, _encoders.map(_encode, parts.values()), strict=True))
+        parts = _prepared(records, self.topic())
         with _storage_errors(), ExitStack() as locks:
             involved = [self._partition(number) for number in parts]
             for partition in involved:
                 locks.enter_context(partition.locked())
-            self._write(parts, drafts)
+            self._write(parts)
             locks.close()
-            heads = [partition.sync() for partition in involved]
+            heads = spread(Partition.sync, involved)
             for partition, reached in zip(involved, heads, strict=True):
                 with partition.locked():
                     partition.publish(reached)
@@ -89,14 +88,13 @@ class EmbeddedAppender:
         for partition in self._partitions.values():
             partition.close()
 
-    def _write(self, parts: dict[int, list[Part]], drafts: dict[int, list[Draft]]) -> None:
+    def _write(self, parts: dict[int, list[Encoded]]) -> None:
         """Write to every partition, all of them locked, or to none."""
         fresh = {}
-        for number in parts:
+        for number, encoded in parts.items():
             partition = self._partition(number)
             partition.refresh()
-            last = partition.check(self.id, self._epoch)
-            fresh[number] = _unsent(parts[number], drafts[number], last)
+            fresh[number] = _unsent(encoded, partition.check(self.id, self._epoch))
         written: list[tuple[Partition, int]] = []
         try:
             for number, new in fresh.items():
@@ -125,29 +123,43 @@ class EmbeddedAppender:
         return self._partitions[number]
 
 
-def _split(records: Outgoing, topic: Topic) -> dict[int, list[Part]]:
-    """Return each partition's records, in their order, cut to the size of frames."""
+def _prepared(records: Outgoing, topic: Topic) -> dict[int, list[Encoded]]:
+    """Return each partition's records, in their order, encoded as frames; on all cores."""
     batch = records.batch
+    version = next(v for v, s in reversed(list(enumerate(topic.schemas))) if len(s) == len(batch.schema))
     for name, column in records.extras.items():
         batch = batch.append_column(pa.field(name, column.type), column)
-    version = len(topic.schemas) - 1
-    if len(batch.schema.names) - len(records.extras) < len(topic.schema):  # built before an alteration
-        version = next(v for v, s in enumerate(topic.schemas) if s.equals(records.batch.schema))
-    numbers = np.flatnonzero(np.bincount(records.partition, minlength=topic.partitions))
+
+    def prepare(piece: tuple[int, int]) -> list[tuple[int, Encoded]]:
+        rows = slice(*piece)
+        part = Part(
+            batch.slice(rows.start, rows.stop - rows.start), records.sequence[rows], version,
+            topic.event_time, records.sent,
+        )  # fmt: skip
+        return [(n, (cut, cut.draft())) for n, p in _split(part, records.partition[rows]) for cut in _cut(p)]
+
+    parts: dict[int, list[Encoded]] = {}
+    for done in spread(prepare, pieces(len(batch), least=1 << 15, most=1 << 18)):
+        for number, encoded in done:
+            parts.setdefault(number, []).append(encoded)
+    return dict(sorted(parts.items()))
+
+
+def _split(part: Part, partition: npt.NDArray[np.int32]) -> Iterator[tuple[int, Part]]:
+    """Yield each partition with its records, in their order."""
+    numbers = np.flatnonzero(np.bincount(partition))
     if len(numbers) == 1:
-        whole = Part(batch, records.sequence, version, topic.event_time, records.sent)
-        return {int(numbers[0]): list(_cut(whole))}
+        yield int(numbers[0]), part
+        return
     # One stable sort and one take are cheaper than a filter per partition.
-    order = np.argsort(records.partition.astype(np.uint16), kind="stable")
-    batch, sequence = batch.take(pa.array(order)), records.sequence[order]
-    bounds = np.searchsorted(records.partition[order], [*numbers, numbers[-1] + 1])
-    parts = {}
+    order = np.argsort(partition.astype(np.uint16), kind="stable")
+    batch, sequence = part.batch.take(pa.array(order)), part.sequence[order]
+    bounds = np.searchsorted(partition[order], [*numbers, numbers[-1] + 1])
     for number, start, stop in zip(numbers, bounds, bounds[1:], strict=False):
-        chosen = Part(
-            batch.slice(start, stop - start), sequence[start:stop], version, topic.event_time, records.sent
+        yield (
+            int(number),
+            part._replace(batch=batch.slice(start, stop - start), sequence=sequence[start:stop]),
         )
-        parts[int(number)] = list(_cut(chosen))
-    return parts
 
 
 def _cut(part: Part) -> Iterator[Part]:
@@ -161,14 +173,10 @@ def _cut(part: Part) -> Iterator[Part]:
             start, sequence = start + size, sequence[size:]
 
 
-def _encode(parts: Sequence[Part]) -> list[Draft]:
-    return [part.draft() for part in parts]
-
-
-def _unsent(parts: Sequence[Part], drafts: Sequence[Draft], last: int) -> list[Draft]:
+def _unsent(encoded: Sequence[Encoded], last: int) -> list[Draft]:
     """Leave out what the partition has already from this producer."""
     fresh = []
-    for part, draft in zip(parts, drafts, strict=True):
+    for part, draft in encoded:
         if draft.first_sequence > last:
             fresh.append(draft)
         elif draft.last_sequence > last and (rest := part.after(last)) is not None:

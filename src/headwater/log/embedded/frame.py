@@ -27,7 +27,8 @@ _FIELDS = struct.Struct("<BBHIqqIqqqqqqI")
 HEADER_MAX = PREFIX.size + _FIELDS.size + 255
 ROWS_MAX = 1 << 16
 BYTES_MAX = 8 << 20
-_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+# Frames are encoded side by side, so a frame's columns need no threads of their own.
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
 
 class Kind(IntEnum):
@@ -47,7 +48,8 @@ class Flag(IntFlag):
     SENT = 4
     HEADERS = 8
     SEQUENCE = 16  # sequence numbers have gaps: each row's distance from the first one
-    MORE = 32  # the next frame belongs to the same batch
+    STEPS = 32  # the same, where the steps are small: each row's distance from the one before
+    MORE = 64  # the next frame belongs to the same batch
 
 
 COLUMNS = {
@@ -56,6 +58,7 @@ COLUMNS = {
     Flag.SENT: pa.field("_sent", record.META["_sent"]),
     Flag.HEADERS: pa.field("_headers", record.HEADERS),
     Flag.SEQUENCE: pa.field("_sequence", pa.uint32()),
+    Flag.STEPS: pa.field("_steps", pa.uint8()),
 }
 COMPACTED = [pa.field(name, kind) for name, kind in record.META.items() if name != "_partition"]
 """Metadata columns of a compacted frame: its records come from many producers and times."""
@@ -134,8 +137,11 @@ def draft(batch: pa.RecordBatch, version: int, sequence: npt.NDArray[np.int64], 
             flags |= flag
     first, last = int(sequence[0]), int(sequence[-1])
     if last - first != len(sequence) - 1:
-        flags |= Flag.SEQUENCE
-        batch = batch.append_column(COLUMNS[Flag.SEQUENCE], pa.array((sequence - first).astype(np.uint32)))
+        steps = np.diff(sequence, prepend=first)
+        flag = Flag.STEPS if steps.max() < 256 else Flag.SEQUENCE
+        numbers = steps.astype(np.uint8) if flag == Flag.STEPS else (sequence - first).astype(np.uint32)
+        flags |= flag
+        batch = batch.append_column(COLUMNS[flag], pa.array(numbers))
     payload = encode(batch)
     return Draft(
         len(batch), flags, version, first, last, times["sent"], times["newest"], payload, zlib.crc32(payload)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from headwater.errors import Fenced, LogUnavailable
+from headwater.errors import Fenced, LogUnavailable, UsageError
 
 MAX_POLL_SECONDS = 300.0
 """A member that has not polled for this long is taken for dead, though its process lives."""
@@ -69,6 +69,8 @@ class State:
     def _errors(self) -> Iterator[None]:
         try:
             yield
+        except sqlite3.ProgrammingError:
+            raise UsageError("the log is closed", hint="close its producers and consumers first") from None
         except sqlite3.OperationalError as error:
             raise LogUnavailable(
                 f'groups of log "{self._path.parent}" cannot be used',
@@ -78,12 +80,12 @@ class State:
 
     def rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
         """Return the rows of a query."""
-        with self._lock:
+        with self._lock, self._errors():
             return self._db.execute(query, values).fetchall()
 
     def version(self) -> int:
         """Return a number that differs when another connection has changed the state."""
-        with self._lock:
+        with self._lock, self._errors():
             return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def next_epoch(self, topic: str, producer: str) -> int:

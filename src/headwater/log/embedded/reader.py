@@ -216,7 +216,7 @@ def _with_meta(batch: pa.RecordBatch, header: Header, topic: Topic, number: int)
         "_sent": _sent(have.get("_sent"), header),
         "_received": have.get("_received", _repeat(header.received, count, "_received")),
         "_producer": have.get("_producer", _repeat(header.producer, count, "_producer")),
-        "_sequence": _sequences(have.get("_sequence"), header),
+        "_sequence": _sequences(have, header),
         "_headers": have.get("_headers", _nulls(count, "_headers")),
     }
     return pa.RecordBatch.from_pydict(columns)
@@ -230,12 +230,12 @@ def _sent(column: pa.Array | None, header: Header) -> pa.Array:
     )
 
 
-def _sequences(column: pa.Array | None, header: Header) -> pa.Array:
-    if column is None:
-        return _range(header.first_sequence, header.rows)
+def _sequences(have: dict[str, pa.Array], header: Header) -> pa.Array:
+    if header.flags & Flag.STEPS:
+        return pc.cumulative_sum(have["_steps"].cast(pa.int64()), header.first_sequence)
     if header.flags & Flag.SEQUENCE:
-        return pc.add(column.cast(pa.int64()), header.first_sequence)
-    return column
+        return pc.add(have["_sequence"].cast(pa.int64()), header.first_sequence)
+    return have.get("_sequence", _range(header.first_sequence, header.rows))
 
 
 def _range(first: int, count: int) -> pa.Array:

@@ -1,0 +1,1 @@
+"""Benchmarks: each prints a table, beside a peer in the same run, as a ratio."""

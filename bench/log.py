@@ -1,0 +1,255 @@
+"""The embedded log beside a real Kafka broker: the same events, the same machine, the same run."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from rich.console import Console
+from rich.table import Table
+
+import headwater
+from bench import events
+from headwater import schema as schemas
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+from kafka_broker import Broker, running_broker  # the tests' own broker
+
+PARTITIONS = 4
+ROUNDS = 3
+ROWS = 1_000_000
+HISTORY = 10_000_000
+console = Console(width=110)
+
+
+def main() -> None:
+    root = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
+    try:
+        with running_broker() as broker, headwater.open(f"file:{root / 'log'}") as log:
+            Bench(root, log, broker).run()
+    finally:
+        shutil.rmtree(root)
+
+
+class Bench:
+    def __init__(self, root: Path, log: headwater.Log, broker: Broker):
+        self.root, self.log, self.broker = root, log, broker
+        self.results = Table(title="embedded log beside Kafka, same events, same run", title_justify="left")
+        for column in ("measure", "headwater", "kafka", "ratio", "goal"):
+            self.results.add_column(column, justify="left" if column == "measure" else "right")
+
+    def run(self) -> None:
+        self.say(f"making {ROWS:,} events")
+        self.rows = events.rows(ROWS)
+        self.messages = events.messages(self.rows)
+        self.send()
+        self.send_batch()
+        self.read()
+        self.wake_up()
+        self.disk()
+        self.history()
+        console.print(self.results)
+
+    def say(self, what: str) -> None:
+        console.print(f"[dim]{time.strftime('%H:%M:%S')} {what}[/dim]")
+
+    def row(self, measure: str, ours: str, theirs: str = "", ratio: str = "", goal: str = "") -> None:
+        self.results.add_row(measure, ours, theirs, ratio, goal)
+
+    def rates(self, measure: str, ours: Callable[[], float], theirs: Callable[[], float], goal: str) -> None:
+        """Measure both in turns, so that a noisy moment hits both, and compare the best of each."""
+        mine, other = [], []
+        for number in range(ROUNDS):
+            self.say(f"{measure}, round {number + 1} of {ROUNDS}")
+            mine.append(ours())
+            other.append(theirs())
+        best, rival = max(mine), max(other)
+        self.row(measure, f"{best / 1e6:.2f} M/s", f"{rival / 1e6:.2f} M/s", f"{best / rival:.1f}×", goal)
+
+    # What is measured
+
+    def send(self) -> None:
+        self.rates("send, row by row", self._send_ours, self._send_kafka, "≥ 1.5×")
+
+    def send_batch(self) -> None:
+        self.batches = events.table(self.rows, schemas.parse(events.SCHEMA)).to_batches(100_000)
+        self.rates("send_batch, 100,000 rows each", self._batch_ours, self._send_kafka, "≥ 20×")
+
+    def read(self) -> None:
+        self.rates("read into Arrow", self._read_ours, self._read_kafka, "≥ 10×")
+
+    def wake_up(self) -> None:
+        self.say("append to wake-up, 1,000 appends a second, 5 s each")
+        ours, theirs = self._latency("headwater", self.log.url), self._latency("kafka", self.broker.servers)
+        for name, at in (("p50", 50), ("p99", 99)):
+            mine, other = (
+                statistics.quantiles(ours, n=100)[at - 1],
+                statistics.quantiles(theirs, n=100)[at - 1],
+            )
+            goal = "≤ 1×" if at == 99 else ""
+            self.row(
+                f"append to wake-up, {name}",
+                f"{mine * 1e3:.2f} ms",
+                f"{other * 1e3:.2f} ms",
+                f"{mine / other:.2f}×",
+                goal,
+            )
+
+    def disk(self) -> None:
+        info = self.log.describe(self.batched)
+        files = list((self.broker.directory / "data").glob(f"{self.last_kafka}-*/*.log"))
+        mine = info.size / info.records
+        other = sum(f.stat().st_size for f in files) / ROWS
+        self.row("bytes per event on disk", f"{mine:.1f}", f"{other:.1f}", f"{mine / other:.2f}×")
+
+    def history(self) -> None:
+        self.say(f"writing a topic of {HISTORY:,} events")
+        topic = self._topic()
+        with self.log.producer(topic) as producer:
+            for _ in range(HISTORY // ROWS):
+                for batch in self.batches:
+                    producer.send_batch(batch)
+        self.say("reading it in a process of its own")
+        peak = float(_child("read", self.log.url, topic)[0])
+        self.row(f"memory, reading {HISTORY // 10**6} M events", f"{peak:.0f} MB", goal="< 300 MB")
+        self.say("opening and appending, with and without history")
+        times = _both(lambda t: _open_and_append(self.log.url, t), self._topic(), topic)
+        for name, (empty, full) in times.items():
+            self.row(
+                f"{name}: 0 against {HISTORY // 10**6} M events",
+                f"{full * 1e3:.2f} ms", f"{empty * 1e3:.2f} ms (at 0)", f"{full / empty:.2f}×", "≤ 1.2×",
+            )  # fmt: skip
+
+    # How
+
+    def _topic(self) -> str:
+        self.last_ours = f"events-{uuid.uuid4().hex[:8]}"
+        self.log.create_topic(
+            self.last_ours, events.SCHEMA, key=events.KEY, event_time="at", partitions=PARTITIONS
+        )
+        return self.last_ours
+
+    def _send_ours(self) -> float:
+        with self.log.producer(self._topic()) as producer:
+            start = time.perf_counter()
+            for row in self.rows:
+                producer.send(row)
+            producer.flush()
+            return ROWS / (time.perf_counter() - start)
+
+    def _batch_ours(self) -> float:
+        self.batched = self._topic()
+        with self.log.producer(self.batched) as producer:
+            start = time.perf_counter()
+            for batch in self.batches:
+                producer.send_batch(batch)
+            producer.flush()
+            return ROWS / (time.perf_counter() - start)
+
+    def _send_kafka(self) -> float:
+        self.last_kafka = _kafka_topic(self.broker.servers)
+        producer = Producer(
+            {
+                "bootstrap.servers": self.broker.servers,
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 20,
+                "compression.type": "lz4",
+                "queue.buffering.max.messages": 1_000_000,
+                "queue.buffering.max.kbytes": 1 << 20,
+            }
+        )
+        topic = self.last_kafka
+        start = time.perf_counter()
+        for number, (key, value) in enumerate(self.messages):
+            producer.produce(topic, value, key)
+            if number % 10_000 == 0:
+                producer.poll(0)
+        producer.flush()
+        return ROWS / (time.perf_counter() - start)
+
+    def _read_ours(self) -> float:
+        start = time.perf_counter()
+        count = sum(len(batch) for batch in self.log.read(self.batched))
+        return count / (time.perf_counter() - start)
+
+    def _read_kafka(self) -> float:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.broker.servers,
+                "group.id": uuid.uuid4().hex,
+                "enable.auto.commit": False,
+            }
+        )
+        consumer.assign([TopicPartition(self.last_kafka, p, 0) for p in range(PARTITIONS)])
+        schema = schemas.parse(events.SCHEMA)
+        start, count = time.perf_counter(), 0
+        while count < ROWS:
+            found = consumer.consume(10_000, 1.0)
+            pa.Table.from_pylist([orjson.loads(message.value()) for message in found], schema=schema)
+            count += len(found)
+        took = time.perf_counter() - start
+        consumer.close()
+        return count / took
+
+    def _latency(self, side: str, address: str) -> list[float]:
+        topic = self._topic() if side == "headwater" else _kafka_topic(address)
+        reader = subprocess.Popen(
+            [sys.executable, "-m", "bench.child", f"wake-{side}", address, topic],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert reader.stdout is not None
+        reader.stdout.readline()  # it is ready
+        _child(f"pace-{side}", address, topic)
+        return [float(line) for line in reader.stdout]
+
+
+def _child(*arguments: str) -> list[str]:
+    command = [sys.executable, "-m", "bench.child", *arguments]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+
+
+def _kafka_topic(servers: str) -> str:
+    name = f"events-{uuid.uuid4().hex[:8]}"
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result()
+    return name
+
+
+def _open_and_append(url: str, topic: str) -> dict[str, float]:
+    start = time.perf_counter()
+    log = headwater.open(url)
+    log.resolve(topic, "latest")
+    opened = time.perf_counter()
+    producer = log.producer(topic)
+    producer.send_batch([{"user": "u", "url": "/", "amount": 1.0, "at": events.FIRST}])
+    first = time.perf_counter()
+    producer.send_batch([{"user": "u", "url": "/", "amount": 1.0, "at": events.FIRST}])
+    done = time.perf_counter()
+    producer.close()
+    log.close()
+    return {"open": opened - start, "first append": first - opened, "append": done - first}
+
+
+def _both(
+    measure: Callable[[str], dict[str, float]], empty: str, full: str
+) -> dict[str, tuple[float, float]]:
+    """Measure both topics in turns and return the medians."""
+    taken: dict[str, tuple[list[float], list[float]]] = {}
+    for _ in range(100):
+        for side, topic in enumerate((empty, full)):
+            for name, seconds in measure(topic).items():
+                taken.setdefault(name, ([], []))[side].append(seconds)
+    return {name: (statistics.median(a), statistics.median(b)) for name, (a, b) in taken.items()}
