@@ -95,3 +95,14 @@ def test_verify_finds_nothing_wrong(log: Log, topic: str) -> None:
     result = log.verify(topic)
     assert result.ok
     assert result.records == 20
+
+
+def test_a_follower_of_all_partitions_sees_those_that_are_added(log: Log, topic: str) -> None:
+    follower = log.read(topic, start="latest", follow=True)
+    log.alter_topic(topic, partitions=3)
+    with log.producer(topic) as producer:
+        producer.send_batch([{"n": n} for n in range(300, 306)])
+    seen: list[int] = []
+    while len(seen) < 6:
+        seen += next(follower).column("n").to_pylist()
+    assert sorted(seen) == list(range(300, 306))

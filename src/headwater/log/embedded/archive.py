@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from headwater import clock
 from headwater.log import record
 from headwater.log.embedded.partition import sync_directory
 from headwater.log.topic import Topic
@@ -74,9 +75,10 @@ def read(
 
 def received(archived: Archived) -> tuple[int, int]:
     """Return when the first and the last record of an archived segment were received."""
-    column = pq.read_table(archived.path, columns=["_received"]).column("_received")
-    ends = pc.min_max(column.cast(pa.int64())).as_py()
-    return int(ends["min"]), int(ends["max"])
+    metadata = pq.read_metadata(archived.path)
+    column = next(i for i in range(metadata.num_columns) if metadata.schema.column(i).name == "_received")
+    ranges = [metadata.row_group(i).column(column).statistics for i in range(metadata.num_row_groups)]
+    return min(clock.micros(r.min) for r in ranges), max(clock.micros(r.max) for r in ranges)
 
 
 def offset_at(archived: Archived, time: int) -> int:

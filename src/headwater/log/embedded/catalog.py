@@ -128,6 +128,8 @@ class Catalog:
         with file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
+                for left in (self.root / "topics").glob(".new-*"):  # of a process that was killed
+                    shutil.rmtree(left, ignore_errors=True)
                 yield
             except OSError as error:
                 raise unwritable(self.root, error) from None

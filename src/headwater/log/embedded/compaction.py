@@ -38,12 +38,19 @@ def compact(root: Path, stored: Stored, number: int, partition: Partition) -> No
             partition.roll()
         active = partition.tail.segment.base
     directory = stored.partition(number)
-    for left in segment.superseded(directory):
-        _unlink(left)
+    _sweep(directory)
     closed = [s for s in segment.listing(directory) if s.base < active]
     survivors = _survivors(root, stored, number, active)
     for group, end in _groups(closed, active):
         _rewrite(root, stored, number, (group, end), survivors)
+
+
+def _sweep(directory: Path) -> None:
+    """Remove what a compaction that was killed has left."""
+    for left in segment.superseded(directory):
+        _unlink(left)
+    for draft in directory.glob("[0-9]*.tmp"):
+        draft.unlink()
 
 
 def worthwhile(directory: Path) -> bool:

@@ -14,6 +14,7 @@ Invariant: reading opens files for reading only; a log in a read-only place can 
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import shutil
 import tempfile
@@ -28,7 +29,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from headwater import clock
-from headwater.errors import UsageError
+from headwater.errors import HeadwaterError, UsageError
 from headwater.log import topic as topics
 from headwater.log.embedded import archive, compaction, head, retention, segment, times, verify
 from headwater.log.embedded.appender import EmbeddedAppender
@@ -46,6 +47,7 @@ from headwater.log.topic import Cleanup, Topic
 
 Durability = Literal["fsync", "os"]
 FOLLOW_SECONDS = 1.0
+_log = logging.getLogger("headwater")
 
 
 class EmbeddedLog(Log):
@@ -159,7 +161,9 @@ class EmbeddedLog(Log):
         first = self.resolve(topic, start).offsets
         last = {} if follow else self.resolve(topic, end).offsets
         readers = [self._reader(stored, number, first[number], meta) for number in numbers]
-        return self._follow(stored, readers) if follow else _bounded(readers, last)
+        if follow:
+            return self._follow(stored, readers, meta, every=partition is None)
+        return _bounded(readers, last)
 
     def resolve(self, topic: str, to: Start) -> Position:
         """Return the offsets that a start stands for now, in every partition."""
@@ -365,18 +369,21 @@ class EmbeddedLog(Log):
         query = "SELECT 1 FROM members WHERE grp = ? AND topic = ? LIMIT 1"
         return bool(self._state.rows(query, (group, stored.id)))
 
-    def _follow(self, stored: Stored, readers: list[RecordReader]) -> Iterator[pa.RecordBatch]:
+    def _follow(
+        self, stored: Stored, readers: list[RecordReader], meta: bool, every: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield records as they arrive; with ``every``, also of partitions that are added later."""
         wakeup = Wakeup([stored.partition(r.number) / "head" for r in readers])
         try:
             while True:
-                idle = True
-                for each in readers:
-                    batch = each.next()
-                    if batch is not None:
-                        idle = False
-                        yield batch
-                if idle:
-                    self._same(stored)
+                found = [batch for each in readers if (batch := each.next()) is not None]
+                yield from found
+                added = range(len(readers), self._same(stored).topic.partitions) if every else ()
+                if added:
+                    readers += [self._reader(stored, number, 0, meta) for number in added]
+                    wakeup.close()
+                    wakeup = Wakeup([stored.partition(r.number) / "head" for r in readers])
+                elif not found:
                     wakeup.wait(FOLLOW_SECONDS)
         finally:
             wakeup.close()
@@ -398,6 +405,8 @@ class EmbeddedLog(Log):
         try:
             for number in range(stored.topic.partitions):
                 self._care(stored, number, thorough=False)
+        except (HeadwaterError, OSError) as error:  # appending goes on; the next roll tries again
+            _log.warning('cleanup of topic "%s" failed: %s', stored.topic.name, error)
         finally:
             self._caring.discard(threading.current_thread())
 

@@ -39,10 +39,12 @@ def offset_at(directory: Path, published: Head, received: int) -> int:
     """Return the offset of the first record received at a time or later."""
     if received > published.received:
         return published.end
-    candidates = segment.listing(directory)
-    earlier = [s for s in candidates if (first_received(s) or received) < received]
-    start = earlier[-1] if earlier else candidates[0] if candidates else None
-    for each in [s for s in candidates if start is not None and s.base >= start.base]:
+    candidates: list[Segment] = []
+    for each in reversed(segment.listing(directory)):  # times near the end are asked for most
+        candidates.insert(0, each)
+        if (first_received(each) or received) < received:
+            break
+    for each in candidates:
         with open(each.path, "rb") as file:
             size = published.size if each.base == published.segment else os.fstat(file.fileno()).st_size
             place = segment.locate(file.fileno(), each, size, received=received)
