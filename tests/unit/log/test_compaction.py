@@ -103,7 +103,7 @@ def test_a_consumer_passes_over_the_gaps_and_its_lag_ends_at_zero(log: EmbeddedL
 def test_it_runs_beside_readers_and_writers(log: EmbeddedLog) -> None:
     """Whoever reads on to the end, from whenever, has met the newest record of each key."""
     log.create_topic("t", "k STRING, n BIGINT", key="k", cleanup="compact")
-    stop = threading.Event()
+    stop, ending = threading.Event(), threading.Event()
     last = 0
     tables: list[dict[str, int]] = [{} for _ in range(4)]
 
@@ -126,7 +126,7 @@ def test_it_runs_beside_readers_and_writers(log: EmbeddedLog) -> None:
                 for row in batch.to_pylist():
                     assert row["n"] > table.get(row["k"], -1)
                     table[row["k"]] = row["n"]
-                if stop.is_set() and set(table.values()) == {last}:
+                if ending.is_set() and set(table.values()) == {last}:
                     return
 
     readers = [threading.Thread(target=read, args=(table, i * 1.0)) for i, table in enumerate(tables)]
@@ -137,8 +137,9 @@ def test_it_runs_beside_readers_and_writers(log: EmbeddedLog) -> None:
     stop.set()
     for thread in others:
         thread.join()
-    with log.producer("t") as producer:  # one more, so that readers at the end look once more
-        last += 1
+    last += 1
+    ending.set()
+    with log.producer("t") as producer:
         producer.send_batch(pa.table({"k": [f"k{i}" for i in range(50)], "n": [last] * 50}))
     for thread in readers:
         thread.join(60)
