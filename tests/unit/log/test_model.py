@@ -22,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from headwater.log import keys
 from headwater.log.embedded import EmbeddedLog, partition
+from headwater.log.embedded.care import Care
 
 PARTITIONS = 2
 KEYS = [f"k{i}" for i in range(6)]
@@ -117,7 +118,7 @@ class LogMachine(RuleBasedStateMachine):
         self.sequence = {"a": 0, "b": 0}
         self.patched = pytest.MonkeyPatch()
         self.patched.setattr(partition, "SNAPSHOT_FRAMES", 3)
-        self.patched.setattr(EmbeddedLog, "_care_for", lambda log, stored: None)  # only when asked
+        self.patched.setattr(Care, "begin", lambda care, stored: None)  # only when asked
         self.log = self._open()
         settings: dict[str, Any] = {
             "plain": {},

@@ -56,9 +56,7 @@ Encoded = tuple[Part, Draft]
 class EmbeddedAppender:
     """Appends a producer's records to a topic of the embedded log."""
 
-    def __init__(
-        self, id: str, epoch: int, topic: Callable[[], Topic], open: Callable[[Topic, int], Partition]
-    ):
+    def __init__(self, id: str, epoch: int, topic: Callable[[], Topic], open: Callable[[int], Partition]):
         self.id = id
         self.last_sequence = -1
         self._epoch = epoch
@@ -119,7 +117,7 @@ class EmbeddedAppender:
 
     def _partition(self, number: int) -> Partition:
         if number not in self._partitions:
-            self._partitions[number] = self._open(self.topic(), number)
+            self._partitions[number] = self._open(number)
         return self._partitions[number]
 
 

@@ -1,0 +1,84 @@
+"""Care of a log: retention and compaction, beside the appenders, by whoever comes first.
+
+Invariant: one process at a time cares for a partition, and a failure never stops an append.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headwater.errors import HeadwaterError
+from headwater.log.embedded import compaction, retention
+from headwater.log.embedded.catalog import Stored
+from headwater.log.embedded.storage import Storage
+
+_log = logging.getLogger("headwater")
+
+
+class Care:
+    """Applies topics' cleanup, now or in the background."""
+
+    def __init__(self, storage: Storage):
+        self._storage = storage
+        self._running: set[threading.Thread] = set()
+
+    def begin(self, stored: Stored) -> None:
+        """Apply a topic's cleanup in a thread of its own, where it has any."""
+        topic = stored.topic
+        if topic.retention is None and topic.retention_bytes is None and not topic.compacted:
+            return
+        thread = threading.Thread(
+            target=self._in_background, args=(stored,), name="headwater-care", daemon=True
+        )
+        self._running.add(thread)
+        thread.start()
+
+    def now(self, stored: Stored) -> None:
+        """Apply a topic's cleanup to everything received so far, and wait for it."""
+        for number in range(stored.topic.partitions):
+            self._partition(stored, number, thorough=True)
+
+    def wait(self) -> None:
+        """Wait for what is under way."""
+        for thread in list(self._running):
+            thread.join()
+
+    def _in_background(self, stored: Stored) -> None:
+        try:
+            for number in range(stored.topic.partitions):
+                self._partition(stored, number, thorough=False)
+        except (HeadwaterError, OSError) as error:  # appending goes on; the next roll tries again
+            _log.warning('cleanup of topic "%s" failed: %s', stored.topic.name, error)
+        finally:
+            self._running.discard(threading.current_thread())
+
+    def _partition(self, stored: Stored, number: int, thorough: bool) -> None:
+        directory = self._storage.directory(stored, number)
+        with _alone(directory, wait=thorough) as alone:
+            if not alone:
+                return
+            partition = self._storage.partition(stored, number)
+            try:
+                if not stored.topic.compacted:
+                    retention.enforce(self._storage.root, stored, number, partition)
+                elif thorough or compaction.worthwhile(directory):
+                    compaction.compact(self._storage.root, stored, number, partition)
+            finally:
+                partition.close()
+
+
+@contextmanager
+def _alone(directory: Path, wait: bool) -> Iterator[bool]:
+    """Hold the lock of those who care for a partition; without ``wait``, say if another has it."""
+    with open(directory / "care", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        yield True

@@ -1,0 +1,85 @@
+"""What can be told of a partition from its ends: offsets, times, sizes, rates, lag."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from headwater import clock
+from headwater.log.embedded import archive, segment, times
+from headwater.log.embedded.catalog import Stored
+from headwater.log.embedded.storage import Storage
+from headwater.log.interface import Lag, PartitionInfo
+from headwater.log.position import Position, Start
+
+
+class Survey:
+    """Looks at one partition as it is now."""
+
+    def __init__(self, storage: Storage, stored: Stored, number: int):
+        self._storage, self._stored, self._number = storage, stored, number
+        self._directory = stored.partition(number)
+        self._head = storage.head(stored, number)
+        self._archived = archive.listing(archive.directory(storage.root, stored.topic, number))
+        self._segments = segment.listing(self._directory)
+
+    def earliest(self) -> int:
+        """Return the first offset that can be read."""
+        bases = [a.base for a in self._archived] + [s.base for s in self._segments]
+        return bases[0] if bases else self._head.end
+
+    def resolve(self, to: Start) -> int:
+        """Return the offset that a start stands for."""
+        if isinstance(to, Position):
+            return to.offsets.get(self._number, 0)
+        if isinstance(to, datetime):
+            return self._offset_at(clock.micros(to))
+        if to == "earliest":
+            return self.earliest()
+        return self._head.end if to == "latest" else int(to)
+
+    def describe(self) -> PartitionInfo:
+        """Return sizes and times."""
+        received = [archive.received(each)[0] for each in self._archived[:1]]
+        known = (at for at in (*received, *map(times.first_received, self._segments)) if at is not None)
+        oldest = next((clock.instant(at) for at in known), None)
+        return PartitionInfo(
+            partition=self._number,
+            earliest=self.earliest(),
+            end=self._head.end,
+            size=sum(os.stat(each.path).st_size for each in self._segments),
+            segments=len(self._segments),
+            oldest=oldest,
+            newest=clock.instant(self._head.received) if oldest is not None else None,
+        )
+
+    def rate(self) -> float:
+        """Return the records per second of the last minute."""
+        since = times.offset_at(self._directory, self._head, clock.now() - 60_000_000)
+        return (self._head.end - since) / 60
+
+    def lag(self, group: str, committed: Mapping[int, int]) -> Lag:
+        """Return how far a group is behind."""
+        end, earliest = self._head.end, self.earliest()
+        done = committed.get(self._number, earliest)
+        behind = self._age(max(done, earliest)) if done < end else timedelta()
+        return Lag(group, self._stored.topic.name, self._number, done, end, max(0, end - done), behind)
+
+    def _offset_at(self, received: int) -> int:
+        for each in self._archived:
+            if archive.received(each)[1] >= received:
+                return archive.offset_at(each, received)
+        return times.offset_at(self._directory, self._head, received)
+
+    def _age(self, offset: int) -> timedelta:
+        """Return how long ago the record at an offset, or the next one after it, was received."""
+        source = self._storage.reader(self._stored, self._number, offset, meta=True)
+        try:
+            batch = source.next()
+        finally:
+            source.close()
+        if batch is None:
+            return timedelta()
+        received: datetime = batch.column("_received")[0].as_py()
+        return clock.instant(clock.now()) - received
