@@ -43,7 +43,7 @@ def produce(root: Path, name: str) -> None:
             else:
                 for n, each in enumerate(batch, done):
                     producer.send(each, sequence=n)
-                producer.flush()
+            producer.flush()
             done += size
             acked.write(f"{done}\n")
             acked.flush()

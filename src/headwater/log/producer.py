@@ -53,11 +53,15 @@ class Appender(Protocol):
     def topic(self) -> Topic:
         """Return the topic as it is declared now."""
 
-    def append(self, records: Outgoing) -> Mapping[int, int]:
-        """Append durably, whole or not at all; return the next offset of each partition written.
+    def append(self, records: Outgoing, wait: bool = True) -> Mapping[int, int]:
+        """Append, whole or not at all; return the next offset of each partition written.
 
-        Records whose sequence the partition has already from this producer are left out.
+        Records whose sequence the partition has already from this producer are left out. Without
+        ``wait`` they may become durable later, at the latest when ``settle`` returns.
         """
+
+    def settle(self) -> None:
+        """Wait until everything appended is durable."""
 
     def close(self) -> None:
         """Release what the appender holds."""
@@ -79,7 +83,7 @@ class Producer:
 
     Rows keep the order in which they were sent, within a partition. A row that does not fit is
     left out and reported by the next ``send``, ``flush`` or ``close``; the others are appended.
-    When ``flush`` returns, everything sent before is durable.
+    When ``flush`` or ``close`` returns, everything sent before is durable.
     """
 
     def __init__(self, appender: Appender, *, linger: timedelta, buffer: int, on_full: OnFull):
@@ -158,24 +162,23 @@ class Producer:
     def send_batch(self, data: Any, *, sequence: int | None = None) -> None:
         """Append an Arrow table, a pandas DataFrame or a list of rows, whole or not at all.
 
-        The batch is durable when the call returns. ``sequence`` numbers its first row.
+        The batch has been checked and written when the call returns, and is durable when ``flush``
+        has returned: the disk works while the next batch is made. ``sequence`` numbers its first row.
         """
         with self._draining:
-            self.flush()
+            self._drain_all()
             for batch in rows.from_data(data, self._appender.topic()):
                 first = self._sequence if sequence is None else sequence
                 numbers = np.arange(first, first + len(batch), dtype=np.int64)
-                self._append(self._outgoing(batch, numbers, {}))
+                self._append(self._outgoing(batch, numbers, {}), wait=False)
                 self._sequence = max(self._sequence, first + len(batch))
                 sequence = None if sequence is None else sequence + len(batch)
 
     def flush(self) -> Position:
         """Make everything sent so far durable and return the position after it."""
         with self._draining:
-            while self._rows or self._in_flight:
-                self._drain()
-        if self._error is not None:
-            self._raise()
+            self._drain_all()
+            self._appender.settle()
         return Position(self._appender.topic().name, dict(self._reached))
 
     def close(self) -> None:
@@ -259,6 +262,12 @@ class Producer:
                 if isinstance(error, Fenced):
                     return
 
+    def _drain_all(self) -> None:
+        while self._rows or self._in_flight:
+            self._drain()
+        if self._error is not None or self._closed:
+            self._raise()
+
     def _drain(self) -> None:
         """Append what is in flight, or else the next chunk; a failed append stays in flight."""
         if self._in_flight is None:
@@ -277,8 +286,8 @@ class Producer:
         if chunk:
             self._in_flight = self._convert(chunk)
 
-    def _append(self, records: Outgoing) -> None:
-        self._reached.update(self._appender.append(records))
+    def _append(self, records: Outgoing, wait: bool = True) -> None:
+        self._reached.update(self._appender.append(records, wait))
 
     # From rows to records
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -63,26 +64,40 @@ class EmbeddedAppender:
         self._open = open
         self.topic = topic
         self._partitions: dict[int, Partition] = {}
+        self._committer = ThreadPoolExecutor(1, thread_name_prefix="headwater-commit")
+        self._pending: Future[None] | None = None
         if epoch:
             self._fence()
 
-    def append(self, records: Outgoing) -> Mapping[int, int]:
-        """Append durably, whole or not at all; return the next offset of each partition written."""
+    def append(self, records: Outgoing, wait: bool = True) -> Mapping[int, int]:
+        """Append, whole or not at all; return the next offset of each partition written.
+
+        Without ``wait`` the disk's work goes on while the next batch is prepared.
+        """
         parts = _prepared(records, self.topic())
-        with _storage_errors(), ExitStack() as locks:
+        self.settle()
+        with _storage_errors():
             involved = [self._partition(number) for number in parts]
-            for partition in involved:
-                locks.enter_context(partition.locked())
-            self._write(parts)
-            locks.close()
-            heads = spread(Partition.sync, involved)
-            for partition, reached in zip(involved, heads, strict=True):
-                with partition.locked():
-                    partition.publish(reached)
-        return {number: reached.end for number, reached in zip(parts, heads, strict=True)}
+            with ExitStack() as locks:
+                for partition in involved:
+                    locks.enter_context(partition.locked())
+                self._write(parts)
+        if wait:
+            _commit(involved)
+        else:
+            self._pending = self._committer.submit(_commit, involved)
+        return {number: self._partition(number).tail.end for number in parts}
+
+    def settle(self) -> None:
+        """Wait until everything appended is durable."""
+        if self._pending is not None:
+            pending, self._pending = self._pending, None
+            pending.result()
 
     def close(self) -> None:
         """Release the files."""
+        self.settle()
+        self._committer.shutdown()
         for partition in self._partitions.values():
             partition.close()
 
@@ -119,6 +134,15 @@ class EmbeddedAppender:
         if number not in self._partitions:
             self._partitions[number] = self._open(number)
         return self._partitions[number]
+
+
+def _commit(written: Sequence[Partition]) -> None:
+    """Make what was written durable, and let readers see it."""
+    with _storage_errors():
+        heads = spread(Partition.sync, written)
+        for partition, reached in zip(written, heads, strict=True):
+            with partition.locked():
+                partition.publish(reached)
 
 
 def _prepared(records: Outgoing, topic: Topic) -> dict[int, list[Encoded]]:
