@@ -9,9 +9,11 @@ from headwater import schema
 from headwater.errors import SchemaError
 
 SIMPLE = st.sampled_from(
-    ["BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING", "BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ"]
-    + ["DECIMAL(10,0)", "DECIMAL(38,10)"]
-)
+    [
+        "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "STRING", "BINARY", "DATE",
+        "TIMESTAMP", "TIMESTAMP_NTZ", "DECIMAL(10,0)", "DECIMAL(38,10)",
+    ]
+)  # fmt: skip
 TYPES = st.recursive(
     SIMPLE,
     lambda inner: st.one_of(

@@ -1,0 +1,48 @@
+"""The ``headwater`` command: one file per command, all of them callers of the public API.
+
+Invariant: a command never shows a traceback unless it is asked to (``failure.py``).
+"""
+
+from __future__ import annotations
+
+import click
+
+from headwater.cli.compact import compact
+from headwater.cli.consume import consume
+from headwater.cli.demo import demo
+from headwater.cli.export import export
+from headwater.cli.failure import ReportingGroup
+from headwater.cli.import_ import import_
+from headwater.cli.lag import lag
+from headwater.cli.log import log
+from headwater.cli.produce import produce
+from headwater.cli.seek import seek
+from headwater.cli.topic import topic
+
+
+@click.group(
+    "headwater",
+    cls=ReportingGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="headwater", message="%(prog)s %(version)s")
+@click.option("--verbose", is_flag=True, help="Show the traceback of an error.")
+def main(verbose: bool) -> None:
+    """Headwater: a durable event log in a directory, or in Kafka.
+
+    \b
+    Try it:
+      headwater demo
+
+    \b
+    Start your own:
+      headwater topic create orders --schema "id BIGINT, item STRING"
+      echo '{"id": 1, "item": "tea"}' | headwater produce orders
+      headwater consume orders
+
+    The log is the directory ./data unless --log or HEADWATER_LOG names another.
+    """
+
+
+for command in (topic, produce, consume, lag, seek, compact, log, export, import_, demo):
+    main.add_command(command)

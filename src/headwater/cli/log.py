@@ -1,0 +1,57 @@
+"""``headwater log``: care for the log as a whole."""
+
+from __future__ import annotations
+
+import click
+
+from headwater.cli import units
+from headwater.cli.failure import say
+from headwater.cli.options import with_log
+from headwater.cli.progress import progress
+from headwater.log import Log, TopicInfo, Verification
+
+
+@click.group()
+def log() -> None:
+    """Check the log as a whole."""
+
+
+@log.command()
+@click.argument("topic", required=False)
+@with_log()
+def verify(log: Log, topic: str | None) -> None:
+    """Check that the log is whole.
+
+    Reads everything, or TOPIC, and checks every checksum and the sequence of every producer. Prints
+    each thing that is wrong and then exits with 1; changes nothing.
+
+    \b
+    Example:
+      headwater log verify
+    """
+    names = [topic] if topic else [each.name for each in log.topics()]
+    checked = _verify(log, [log.describe(name) for name in names])
+    for finding in checked.findings:
+        say("error", f'topic "{finding.topic}", partition {finding.partition}: {finding.problem}')
+    read = f"{units.plural(checked.records, 'record')} in {units.plural(len(names), 'topic')}"
+    amount = f"{read} ({checked.batches:,} batches, {units.size(checked.bytes)})"
+    wrong = len(checked.findings)
+    click.echo(f"checked {amount}: {units.plural(wrong, 'problem') if wrong else 'all is well'}")
+    if wrong:
+        raise click.exceptions.Exit(1)
+
+
+def _verify(log: Log, topics: list[TopicInfo]) -> Verification:
+    """Verify topic after topic, so that there is progress to show."""
+    total = Verification()
+    with progress("verifying", sum(each.size for each in topics)) as step:
+        for each in topics:
+            part = log.verify(each.topic.name)
+            step(each.size, part.records)
+            total = Verification(
+                batches=total.batches + part.batches,
+                records=total.records + part.records,
+                bytes=total.bytes + part.bytes,
+                findings=total.findings + part.findings,
+            )
+    return total

@@ -1,0 +1,275 @@
+"""From parsed JSON to Arrow columns, checked against a schema, all rows at once.
+
+Two ways: pyarrow's own reader over the joined values, for the types it knows and only when the
+text is beyond doubt, and orjson with a conversion per column. Invariant: what the first way
+accepts, the second accepts too, with the same result.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from headwater.errors import RowError
+from headwater.log import rows
+from headwater.log.topic import Topic
+from headwater.schema import is_variant, type_name
+
+_NOTHING = type(None)
+_OBJECT_THEN_MORE = re.compile(rb"\}[^,\]}\n]")
+_ZONE = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+_FLOATS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+
+class Misfit(Exception):
+    """A value that is not of its column's type."""
+
+
+def parse_fast(values: Sequence[bytes], topic: Topic, strict: bool) -> pa.RecordBatch | None:
+    """Return the rows if pyarrow's reader takes them and nothing about them is doubtful."""
+    if not all(_plain(field.type) and not is_variant(field) for field in topic.schema):
+        return None
+    joined = b"\n".join(values)
+    if not _one_object_each(values, joined):
+        return None
+    options = pj.ParseOptions(
+        explicit_schema=pa.schema([field.with_nullable(True) for field in topic.schema]),
+        unexpected_field_behavior="error" if strict else "ignore",
+    )
+    try:
+        # One block: an object must not straddle two, and the caller has bounded the batch.
+        table = pj.read_json(
+            pa.BufferReader(joined), pj.ReadOptions(use_threads=False, block_size=len(joined) + 1), options
+        )
+    except (pa.ArrowException, UnicodeDecodeError):
+        return None
+    if table.num_rows != len(values) or any(table[name].null_count for name in _required(topic)):
+        return None
+    batch = table.combine_chunks().to_batches()[0]
+    return pa.RecordBatch.from_arrays(batch.columns, schema=topic.schema)
+
+
+def parse(values: Sequence[bytes], topic: Topic, strict: bool) -> pa.RecordBatch:
+    """Return the rows, or the error of the first that does not fit."""
+    try:
+        parsed = list(map(orjson.loads, values))
+    except orjson.JSONDecodeError as error:
+        raise RowError(f'value is not JSON, for topic "{topic.name}"', detail=str(error)) from None
+    if len(topic.schema) == 1 and is_variant(topic.schema.field(0)):
+        texts = [value if b"\n" not in value else orjson.dumps(orjson.loads(value)) for value in values]
+        return pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], schema=topic.schema)
+    if not set(map(type, parsed)) <= {dict}:
+        raise RowError(
+            f'value is not a JSON object, for topic "{topic.name}"', detail=f"got {_short(parsed[0])}"
+        )
+    if strict:
+        for name in set(chain.from_iterable(parsed)).difference(topic.schema.names):
+            raise rows.unknown_column(name, topic)
+    columns = [_checked_column(parsed, field, topic, strict) for field in topic.schema]
+    return pa.RecordBatch.from_arrays(columns, schema=topic.schema)
+
+
+def _plain(kind: pa.DataType) -> bool:
+    """Tell whether pyarrow's reader converts a type as ``encode`` writes it."""
+    if pa.types.is_list(kind):
+        return _plain(kind.value_type)
+    if pa.types.is_struct(kind):
+        return all(_plain(field.type) for field in kind)
+    return not (pa.types.is_map(kind) or pa.types.is_binary(kind) or pa.types.is_date(kind))
+
+
+def _one_object_each(values: Sequence[bytes], joined: bytes) -> bool:
+    """Tell whether each value can only be one object or an error to pyarrow's reader.
+
+    It takes values one after the other without looking at lines, skips blank ones, crashes the
+    process on a bare null, knows NaN, and does not check UTF-8: all of that is left to orjson.
+    """
+    if not values or not all(value[:1] == b"{" for value in values):
+        return False
+    if joined.count(b"\n") != len(values) - 1 or _OBJECT_THEN_MORE.search(joined):
+        return False
+    return b"NaN" not in joined and b"Inf" not in joined and _is_text(joined)
+
+
+def _is_text(joined: bytes) -> bool:
+    try:
+        joined.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _required(topic: Topic) -> set[str]:
+    return {field.name for field in topic.schema if not field.nullable} | set(topic.key)
+
+
+def _checked_column(parsed: list[dict[str, Any]], field: pa.Field, topic: Topic, strict: bool) -> pa.Array:
+    if is_variant(field):
+        return _variant([row.get(field.name, _NOTHING) for row in parsed])
+    values = [row.get(field.name) for row in parsed]
+    try:
+        made = column(values, field.type, strict)
+    except (Misfit, pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        detail = f"got {_short(values[0])}" if len(values) == 1 else None
+        reason = f": {error}" if isinstance(error, Misfit) and str(error) else ""
+        raise RowError(
+            f'row does not fit topic "{topic.name}": column "{field.name}" is {type_name(field)}',
+            detail=detail and detail + reason,
+        ) from None
+    if made.null_count and field.name in _required(topic):
+        what = "is NOT NULL" if field.name not in topic.key else "is part of the key"
+        raise RowError(f'column "{field.name}" of topic "{topic.name}" {what}', detail="the row lacks it")
+    return made
+
+
+def _variant(values: list[Any]) -> pa.Array:
+    """Return free JSON as text; a null that is written is JSON's null, one that is not is none."""
+    texts = [None if value is _NOTHING else orjson.dumps(value).decode() for value in values]
+    return pa.array(texts, pa.string())
+
+
+def column(values: list[Any], kind: pa.DataType, strict: bool = False) -> pa.Array:
+    """Return JSON values of one type as an Arrow array."""
+    if pa.types.is_struct(kind):
+        return _structs(values, kind, strict)
+    if pa.types.is_map(kind):
+        return _maps(values, kind, strict)
+    if pa.types.is_list(kind):
+        return _lists(values, kind, strict)
+    for test, convert in _CONVERT:
+        if test(kind):
+            return convert(values, kind)
+    raise AssertionError(f"no conversion for {kind}")
+
+
+def _structs(values: list[Any], kind: pa.StructType, strict: bool) -> pa.Array:
+    _only(values, dict)
+    known = {field.name for field in kind}
+    present = [value if value is not None else {} for value in values]
+    if strict and not set(chain.from_iterable(present)) <= known:
+        raise Misfit("unknown field")
+    children = [column([value.get(field.name) for value in present], field.type, strict) for field in kind]
+    return pa.StructArray.from_arrays(children, fields=list(kind), mask=_mask(values))
+
+
+def _maps(values: list[Any], kind: pa.MapType, strict: bool) -> pa.Array:
+    _only(values, dict)
+    names = list(chain.from_iterable(value for value in values if value))
+    items = list(chain.from_iterable(value.values() for value in values if value))
+    keys = column(_map_keys(names, kind.key_type), kind.key_type, strict)
+    children = (keys, column(items, kind.item_type, strict))
+    return pa.MapArray.from_arrays(_offsets(values), *children, type=kind, mask=_mask(values))
+
+
+def _map_keys(names: list[str], kind: pa.DataType) -> list[Any]:
+    """Return an object's member names as JSON values of the map's key type."""
+    spoken = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_nested)
+    return [orjson.loads(name) for name in names] if any(test(kind) for test in spoken) else list(names)
+
+
+def _lists(values: list[Any], kind: pa.ListType, strict: bool) -> pa.Array:
+    _only(values, list)
+    items = list(chain.from_iterable(value for value in values if value))
+    child = column(items, kind.value_type, strict)
+    return pa.ListArray.from_arrays(_offsets(values), child, type=kind, mask=_mask(values))
+
+
+def _offsets(values: list[Any]) -> pa.Array:
+    lengths = pa.array([0] + [len(value) if value else 0 for value in values], pa.int64())
+    return pc.cumulative_sum(lengths).cast(pa.int32())
+
+
+def _mask(values: list[Any]) -> pa.Array:
+    return pa.array([value is None for value in values], pa.bool_())
+
+
+def _only(values: Sequence[Any], *kinds: type) -> None:
+    if not set(map(type, values)) <= {*kinds, _NOTHING}:
+        raise Misfit
+
+
+def _booleans(values: list[Any], kind: pa.DataType) -> pa.Array:
+    _only(values, bool)
+    return pa.array(values, kind)
+
+
+def _integers(values: list[Any], kind: pa.DataType) -> pa.Array:
+    _only(values, int)  # Arrow would cut the fraction off a float
+    return pa.array(values, kind)
+
+
+def _floats(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if not set(map(type, values)) <= {float, _NOTHING}:
+        _only(values, float, int, str)
+        if not {value for value in values if type(value) is str} <= set(_FLOATS):
+            raise Misfit
+        values = [_FLOATS[v] if type(v) is str else v if v is None else float(v) for v in values]
+    return pa.array(values, kind)
+
+
+def _strings(values: list[Any], kind: pa.DataType) -> pa.Array:
+    _only(values, str)
+    return pa.array(values, kind)
+
+
+def _decimals(values: list[Any], kind: pa.DataType) -> pa.Array:
+    _only(values, str, int, float)
+    return pa.array([v if v is None else str(v) for v in values], pa.string()).cast(kind)
+
+
+def _binaries(values: list[Any], kind: pa.DataType) -> pa.Array:
+    _only(values, str)
+    try:
+        return pa.array([v if v is None else base64.b64decode(v, validate=True) for v in values], kind)
+    except (binascii.Error, ValueError):
+        raise Misfit("it is not base64") from None
+
+
+def _dates(values: list[Any], kind: pa.DataType) -> pa.Array:
+    return _strings(values, pa.string()).cast(kind)
+
+
+def _timestamps(values: list[Any], kind: pa.TimestampType) -> pa.Array:
+    texts = _strings(values, pa.string())
+    try:
+        return texts.cast(kind)
+    except pa.ArrowInvalid:
+        return _foreign_times(texts, kind)
+
+
+def _foreign_times(texts: pa.Array, kind: pa.TimestampType) -> pa.Array:
+    """Read times as others write them: with or without a zone, finer than microseconds."""
+    texts = pc.replace_substring_regex(texts, r"(\.[0-9]{6})[0-9]+", r"\1")
+    zoned = pc.match_substring_regex(texts, _ZONE)
+    # A date alone ends like a zone, as in 2026-01-02.
+    zoned = pc.and_(zoned, pc.greater(pc.utf8_length(texts), 10))
+    nothing = pa.scalar(None, pa.string())
+    absolute = pc.if_else(zoned, texts, nothing).cast(pa.timestamp("us", "UTC"))
+    wall = pc.if_else(zoned, nothing, texts).cast(pa.timestamp("us"))
+    return pc.coalesce(absolute.cast(pa.timestamp("us")), wall).cast(kind)
+
+
+_CONVERT: list[tuple[Callable[[pa.DataType], bool], Callable[[list[Any], Any], pa.Array]]] = [
+    (pa.types.is_string, _strings),
+    (pa.types.is_integer, _integers),
+    (pa.types.is_floating, _floats),
+    (pa.types.is_boolean, _booleans),
+    (pa.types.is_timestamp, _timestamps),
+    (pa.types.is_date, _dates),
+    (pa.types.is_decimal, _decimals),
+    (pa.types.is_binary, _binaries),
+]
+
+
+def _short(value: Any) -> str:
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= 80 else text[:77] + "..."

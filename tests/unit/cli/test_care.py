@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.unit.cli.conftest import Run
+from tests.unit.cli.contents import rows
+
+from headwater import Log
+
+
+def test_verify_of_a_sound_log_says_that_all_is_well(run: Run, orders: Log) -> None:
+    run("produce", "orders", input='{"id": 1}\n{"id": 2}\n')
+    result = run("log", "verify")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("checked 2 records in 1 topic (")
+    assert result.stdout.endswith(": all is well\n")
+
+
+def test_verify_finds_a_damaged_byte_and_exits_with_1(run: Run, orders: Log, tmp_path: Path) -> None:
+    for number in range(3):
+        run("produce", "orders", input=f'{{"id": {number}, "item": "some text"}}\n')
+    [segment] = [
+        path for path in (tmp_path / "data").rglob("*") if path.suffix in (".log", ".seg", ".segment")
+    ]
+    damaged = bytearray(segment.read_bytes())
+    damaged[len(damaged) // 2] ^= 0xFF
+    segment.write_bytes(damaged)
+    result = run("log", "verify", "orders")
+    assert result.exit_code == 1
+    assert result.stderr.startswith('error: topic "orders", partition 0: ')
+    assert "problem" in result.stdout
+
+
+def test_compact_keeps_the_newest_of_each_key_and_tells_the_sizes(run: Run, log: Log) -> None:
+    log.create_topic("customers", "id BIGINT, name STRING", key="id", cleanup="compact")
+    for name in ("Ann", "Bo", "Cy"):
+        run("produce", "customers", input=f'{{"id": 1, "name": "{name}"}}\n')
+    result = run("compact", "customers")
+    assert result.exit_code == 0
+    assert result.stdout.startswith('topic "customers": ')
+    assert rows(log, "customers", "name")[-1] == "Cy"

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import importlib
+
+import click
+import pytest
+from tests.unit.cli.conftest import Run
+
+from headwater.cli import main
+from headwater.errors import HeadwaterError
+
+topic_command = importlib.import_module("headwater.cli.topic")  # the package has the command by this name
+
+
+def test_an_error_is_printed_as_lines_without_a_traceback(run: Run, orders: object) -> None:
+    result = run("consume", "ordes")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr == 'error: no topic "ordes"\nhint: did you mean "orders"?\n'
+
+
+def test_verbose_adds_the_traceback(run: Run, orders: object) -> None:
+    result = run("--verbose", "consume", "ordes")
+    assert "Traceback" in result.stderr
+    assert 'error: no topic "ordes"' in result.stderr
+
+
+def test_an_unexpected_error_is_one_line_and_tells_of_verbose(
+    run: Run, orders: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("division\nby zero")
+
+    monkeypatch.setattr(topic_command, "print_table", fail)
+    result = run("topic", "list")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[0] == "error: ZeroDivisionError: division"
+    assert "--verbose" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_wrong_command_line_exits_with_2_and_points_to_the_help(run: Run) -> None:
+    result = run("topic", "delete")
+    assert result.exit_code == 2
+    assert result.stderr == "error: missing argument 'NAME'\nhint: see `headwater topic delete --help`\n"
+
+
+def test_an_interrupt_exits_with_130_quietly(
+    run: Run, orders: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(topic_command, "print_table", interrupt)
+    result = run("topic", "list")
+    assert (result.exit_code, result.output) == (130, "")
+
+
+def test_reading_does_not_make_a_log_that_is_not_there(run: Run, tmp_path: object) -> None:
+    result = run("topic", "list")
+    assert result.exit_code == 1
+    assert "error: no log at" in result.stderr
+    assert not (tmp_path / "data").exists()  # type: ignore[operator]
+
+
+def test_detail_and_hint_have_their_own_lines(
+    run: Run, orders: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise HeadwaterError("it broke", detail="in the middle", hint="glue it")
+
+    monkeypatch.setattr(topic_command, "print_table", fail)
+    assert run("topic", "list").stderr == "error: it broke\ndetail: in the middle\nhint: glue it\n"
+
+
+def test_the_version_is_printed(run: Run) -> None:
+    assert run("--version").stdout.startswith("headwater ")
+
+
+def leaves(command: click.Command) -> list[list[str]]:
+    """Return the names that lead to each command."""
+    if not isinstance(command, click.Group):
+        return [[]]
+    return [[name, *rest] for name, inner in command.commands.items() for rest in leaves(inner)]
+
+
+@pytest.mark.parametrize("command", [" ".join(path) for path in leaves(main)])
+def test_every_help_has_an_example(run: Run, command: str) -> None:
+    result = run(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert f"headwater {command}" in result.stdout.split("Example", 1)[1]

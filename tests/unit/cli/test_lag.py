@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.unit.cli.conftest import Run
+
+from headwater import Log
+
+
+@pytest.fixture
+def behind(orders: Log) -> Log:
+    """Group ``billing`` has read 4 of 10 orders."""
+    with orders.producer("orders") as producer:
+        producer.send_batch([{"id": n} for n in range(10)])
+    orders.seek("billing", "orders", 4)
+    return orders
+
+
+def test_lag_is_shown_in_records_and_time(run: Run, behind: Log) -> None:
+    header, _, line = run("lag").stdout.splitlines()
+    assert header.split() == ["group", "topic", "partition", "committed", "end", "records", "behind"]
+    assert line.split()[:6] == ["billing", "orders", "0", "4", "10", "6"]
+    assert line.split()[-1] in ("s", "min")
+
+
+def test_lag_as_ndjson_is_for_scripts(run: Run, behind: Log) -> None:
+    lag = json.loads(run("lag", "--group", "billing", "--format", "ndjson").stdout)
+    assert (lag["committed"], lag["end"], lag["records"]) == (4, 10, 6)
+    assert lag["seconds"] > 0
+
+
+def test_alert_over_exits_with_1_and_says_who_is_behind(run: Run, behind: Log) -> None:
+    result = run("lag", "--alert-over", 5)
+    assert result.exit_code == 1
+    assert result.stderr == 'alert: group "billing" is 6 records behind in topic "orders", over 5\n'
+
+
+def test_alert_over_is_silent_at_the_limit(run: Run, behind: Log) -> None:
+    result = run("lag", "--alert-over", 6)
+    assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_an_unknown_group_is_an_error_not_a_lag_of_nothing(run: Run, behind: Log) -> None:
+    result = run("lag", "--group", "biling", "--alert-over", 5)
+    assert result.exit_code == 1
+    assert result.stderr == 'error: no group "biling"\nhint: did you mean "billing"?\n'
+
+
+def test_without_groups_there_is_nothing_to_show(run: Run, orders: Log) -> None:
+    result = run("lag")
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_seek_moves_a_group_and_prints_where_it_is(run: Run, behind: Log) -> None:
+    assert run("seek", "billing", "orders", "--to", "latest").stdout == "orders:0=10\n"
+    assert run("seek", "billing", "orders", "--to", 3).stdout == "orders:0=3\n"
+    assert run("seek", "billing", "orders", "--to", "1 hour ago").stdout == "orders:0=0\n"
+    assert behind.lag("billing")[0].committed == 0
