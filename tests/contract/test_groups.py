@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from contract_kit import Backend, drain
 
-from headwater import Log
+from headwater import Log, Position
 from headwater.errors import Fenced, HeadwaterError, UsageError
 
 
@@ -179,3 +179,33 @@ def test_a_group_starts_where_it_is_told_when_nothing_is_committed(log: Log, top
 def test_an_invalid_group_name_is_refused(log: Log, topic: str) -> None:
     with pytest.raises(HeadwaterError, match="invalid group name"):
         log.consumer(topic, "a/b")
+
+
+def test_a_consumer_that_never_polled_leaves_nothing_behind(log: Log, topic: str, group: str) -> None:
+    consumer = log.consumer(topic, group)
+    consumer.close()
+    consumer.close()
+    with pytest.raises(UsageError, match="closed"):
+        consumer.poll(0)
+    with log.consumer(topic, group) as other:
+        assert len(drain(other, 100)) == 100
+
+
+def test_a_part_of_what_was_delivered_can_be_committed(log: Log, topic: str, group: str) -> None:
+    with log.consumer(topic, group) as consumer:
+        drain(consumer, 100)
+        consumer.commit(Position(topic, {0: 10, 1: 25}))
+    done = {lag.partition: lag.records for lag in log.lag(group)}
+    assert done == {0: 15, 1: 0, 2: 25, 3: 25}
+
+
+def test_a_position_moves_only_its_own_partitions(log: Log, topic: str, group: str) -> None:
+    log.seek(group, topic, 20)
+    assert log.seek(group, topic, Position(topic, {1: 3})).offsets == {1: 3}
+    assert {lag.partition: lag.committed for lag in log.lag(group)} == {0: 20, 1: 3, 2: 20, 3: 20}
+
+
+def test_a_group_cannot_be_moved_past_the_end(log: Log, topic: str, group: str) -> None:
+    with pytest.raises(UsageError, match="past the end"):
+        log.seek(group, topic, 26)
+    assert log.seek(group, topic, 25).offsets == dict.fromkeys(range(4), 25)

@@ -50,6 +50,7 @@ def test_arrow_pandas_and_rows_are_batches(log: Log, name: str) -> None:
         producer.send_batch(pd.DataFrame({"id": [3], "name": ["pandas"]}))
         producer.send_batch([{"id": 4, "name": "rows"}, {"id": 5}])
         producer.send_batch([])
+        producer.send_batch(pa.table({"id": pa.array([], pa.int64())}))
     assert [tuple(row.values()) for row in rows_of(log, name)] == [
         (1, "arrow"), (2, "batch"), (3, "pandas"), (4, "rows"), (5, None),
     ]  # fmt: skip
@@ -293,3 +294,13 @@ def test_a_large_batch_is_split_and_comes_back_in_order(log: Log, name: str) -> 
         producer.send_batch(pa.table({"n": np.arange(200_000)}))
     read = pa.Table.from_batches(log.read(name))
     assert read.column("n").to_pylist() == list(range(200_000))
+
+
+def test_text_that_is_not_json_is_no_variant(log: Log, name: str) -> None:
+    log.create_topic(name, "id BIGINT, doc VARIANT")
+    with log.producer(name) as producer:
+        producer.send_batch(pa.table({"id": [1, 2], "doc": ['{"a": 1}', None]}))
+        with pytest.raises(RowError, match="not JSON") as caught:
+            producer.send_batch(pa.table({"id": [3, 4], "doc": ["1", "oops"]}))
+    assert caught.value.row == 1
+    assert [row["id"] for row in rows_of(log, name)] == [1, 2]

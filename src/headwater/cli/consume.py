@@ -16,7 +16,7 @@ from headwater.cli import options
 from headwater.cli.failure import say
 from headwater.cli.options import format_option, with_log
 from headwater.cli.writers import Write, writer
-from headwater.errors import Fenced, HeadwaterError, UsageError
+from headwater.errors import Fenced, UsageError
 from headwater.log import Consumer, Log, Position, Start
 
 COMMIT_SECONDS = 0.5
@@ -101,16 +101,13 @@ def _consume(log: Log, wish: _Wish, group: str, write: Write) -> None:
         for batch in _batches(log, member, wish, printed.commit):
             if left is not None and len(batch) > left:
                 write(batch.slice(0, left))
-                cut = _place(log, member, group, batch.slice(left, 1))
-                break
+                printed.commit(_place(member, batch.slice(left, 1)))
+                return
             write(batch)
             left = None if left is None else left - len(batch)
             printed.add(last=left == 0)
             if left == 0:
                 return
-        else:
-            return
-    _move(log, group, cut)
 
 
 class _Printed:
@@ -127,13 +124,13 @@ class _Printed:
         if last or time.monotonic() - self._committed > COMMIT_SECONDS:
             self.commit()
 
-    def commit(self) -> None:
-        """Commit, if there is something."""
-        if not self._waiting:
+    def commit(self, position: Position | None = None) -> None:
+        """Commit what was printed, if anything, or up to a position."""
+        if not self._waiting and position is None:
             return
         self._waiting, self._committed = False, time.monotonic()
         try:
-            self._member.commit()
+            self._member.commit(position)
         except Fenced as fenced:
             say("warning", f'group "{self._group}" has given a partition to a member that will read it again')
             say("detail", fenced.message)
@@ -160,20 +157,8 @@ def _finished(member: Consumer, end: Position) -> bool:
     return bool(owned) and all(reached.get(p, 0) >= end.offsets.get(p, 0) for p in owned)
 
 
-def _place(log: Log, member: Consumer, group: str, record: pa.RecordBatch) -> Position:
-    """Return where the group is, in all partitions, when it stands before this record."""
-    topic = member.position().topic
+def _place(member: Consumer, record: pa.RecordBatch) -> Position:
+    """Return where the member is when it stands before this record, which it has been given."""
     here = {record["_partition"][0].as_py(): record["_offset"][0].as_py()}
-    try:
-        others = {lag.partition: lag.committed for lag in log.lag(group) if lag.topic == topic}
-    except HeadwaterError:
-        others = {}  # nothing has been committed yet
-    return Position(topic, {**others, **member.position().offsets, **here})
-
-
-def _move(log: Log, group: str, to: Position) -> None:
-    """Commit a part of a batch: ``commit`` would take all that was polled, so this is a seek."""
-    try:
-        log.seek(group, to.topic, to)
-    except HeadwaterError as error:
-        say("warning", f"what was printed last is not committed and will be read again: {error.message}")
+    reached = member.position()
+    return Position(reached.topic, {**reached.offsets, **here})

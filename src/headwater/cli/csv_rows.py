@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as pv
 
 from headwater.cli.texts import is_plain
-from headwater.errors import HeadwaterError, RowError, nearest
+from headwater.errors import RowError, nearest
 from headwater.log import Topic, jsonl
 
-Decoded = tuple[pa.RecordBatch, list[tuple[int, HeadwaterError]]]
+Decoded = tuple[pa.RecordBatch, list[tuple[int, RowError]]]
 
 
 class CsvRows:

@@ -77,7 +77,7 @@ def _batch_rows(parquet: pq.ParquetFile) -> int:
 def _stopped(file: Path, bad: BadRow) -> RowError:
     reason = bad.reason
     appended = f"the {units.plural(bad.number - 1, 'row')} before it are appended" if bad.number > 1 else ""
-    parts = [part for part in ((reason.detail or "").replace("row 0", "it"), appended) if part]
+    parts = [part for part in (reason.reason, appended) if part]
     return RowError(
         f"{file}, row {bad.number}: {reason.message}", detail="; ".join(parts) or None, hint=reason.hint
     )

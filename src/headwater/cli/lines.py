@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from headwater.errors import HeadwaterError, RecordTooLarge
+from headwater.errors import RecordTooLarge, RowError
 
 CHUNK = 1 << 20
 LONGEST = 16 << 20
@@ -31,7 +31,7 @@ class Chunk:
 class BadLine(Exception):
     """The record that begins on ``line`` cannot be used, because of ``reason``."""
 
-    def __init__(self, line: int, reason: HeadwaterError):
+    def __init__(self, line: int, reason: RowError):
         super().__init__(reason.message)
         self.line = line
         self.reason = reason

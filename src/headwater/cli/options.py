@@ -15,7 +15,7 @@ import click
 
 import headwater
 from headwater.errors import LogUnavailable
-from headwater.log import Position, Start
+from headwater.log import Start
 from headwater.log.position import parse_start
 
 DEFAULT_LOG = "file:./data"
@@ -24,9 +24,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def start(text: str) -> Start:
     """Read ``earliest``, ``latest``, an offset, a time, or a position as ``produce`` prints it."""
-    if not isinstance(text, str):
-        return text  # click converts a default that has been converted already
-    return Position.parse(text) if "=" in text else parse_start(text)
+    # click converts a default that has been converted already
+    return parse_start(text) if isinstance(text, str) else text
 
 
 def with_log(*, make: bool = False) -> Callable[[F], F]:

@@ -22,7 +22,7 @@ from headwater.cli.progress import progress
 from headwater.errors import HeadwaterError, RowError
 from headwater.log import Log, Topic, jsonl
 
-Decode = Callable[[list[bytes]], tuple[pa.RecordBatch, list[tuple[int, HeadwaterError]]]]
+Decode = Callable[[list[bytes]], tuple[pa.RecordBatch, list[tuple[int, RowError]]]]
 
 
 @click.command()
@@ -133,9 +133,9 @@ def _advice(topic: str, file: str | None, form: str, producer: str | None) -> Ca
 
 
 def _stopped(source: str, bad: BadLine, advice: str) -> HeadwaterError:
-    """Return the error that names the line; the reason's own words call it row 0 of its batch."""
+    """Return the error that names the line."""
     reason = bad.reason
     appended = "the rows before it are appended, this one and those after it are not"
-    why = f"{reason.detail.replace('row 0', 'it')}; {appended}" if reason.detail else appended
+    why = f"{reason.reason}; {appended}" if reason.reason else appended
     hint = f"{reason.hint} {advice}" if reason.hint else advice
     return RowError(f"{source}, line {bad.line}: {reason.message}", detail=why, hint=hint)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 
-def size(count: int) -> str:
+def size(count: int | None) -> str:
     """Return a number of bytes in its unit.
 
-    >>> size(999), size(12_345_678)
-    ('999 B', '12.3 MB')
+    >>> size(999), size(12_345_678), size(None)
+    ('999 B', '12.3 MB', 'size unknown')
     """
+    if count is None:
+        return "size unknown"
     if count < 1000:
         return f"{count} B"
     value = float(count)

@@ -33,9 +33,9 @@ class PartitionInfo:
     """First offset that can still be read, from the archive too."""
     end: int
     """Offset the next record will get."""
-    size: int
-    """Bytes on disk, without the archive."""
-    segments: int
+    size: int | None
+    """Bytes on disk, without the archive; None where the backend does not tell."""
+    segments: int | None
     oldest: datetime | None
     """When the oldest record still readable was received."""
     newest: datetime | None
@@ -56,9 +56,10 @@ class TopicInfo:
         return sum(p.end - p.earliest for p in self.partitions)
 
     @property
-    def size(self) -> int:
-        """Bytes on disk."""
-        return sum(p.size for p in self.partitions)
+    def size(self) -> int | None:
+        """Bytes on disk, where the backend tells."""
+        known = [p.size for p in self.partitions if p.size is not None]
+        return sum(known) if len(known) == len(self.partitions) else None
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,14 @@ class Verification:
     def ok(self) -> bool:
         """Whether nothing was found wrong."""
         return not self.findings
+
+    def __add__(self, other: Verification) -> Verification:
+        return Verification(
+            self.batches + other.batches,
+            self.records + other.records,
+            self.bytes + other.bytes,
+            self.findings + other.findings,
+        )
 
 
 class Log(ABC):
@@ -235,8 +244,11 @@ class Consumer(ABC):
         """Return the next batch, or None after ``timeout`` seconds (None: wait for ever)."""
 
     @abstractmethod
-    def commit(self) -> None:
-        """Commit everything that ``poll`` has returned; ``Fenced`` if a partition has been lost."""
+    def commit(self, position: Position | None = None) -> None:
+        """Commit everything that ``poll`` has returned, or only up to a position.
+
+        Raises ``Fenced`` if a partition has been lost, and commits nothing then.
+        """
 
     @abstractmethod
     def assignment(self) -> tuple[int, ...]:

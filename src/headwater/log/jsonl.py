@@ -17,12 +17,12 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.errors import HeadwaterError, RowError
+from headwater.errors import RowError
 from headwater.log import jsonl_columns
 from headwater.log.topic import Topic
 from headwater.schema import is_variant
 
-Bad = tuple[int, HeadwaterError]
+Bad = tuple[int, RowError]
 """The index of a value that does not fit, and why."""
 
 

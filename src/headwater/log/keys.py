@@ -56,7 +56,8 @@ def _partitions(columns: Sequence[pa.Array], count: int) -> npt.NDArray[np.int32
     # Keys repeat: hashing each distinct one once is cheaper than hashing every row.
     encoded = columns[0].dictionary_encode()
     of_key = _modulo(murmur2(key_bytes([encoded.dictionary])), count)
-    return of_key[encoded.indices.to_numpy(zero_copy_only=False)]
+    place: npt.NDArray[np.int32] = encoded.indices.to_numpy(zero_copy_only=False)
+    return of_key[place]
 
 
 def murmur2(keys: pa.BinaryArray) -> npt.NDArray[np.uint32]:

@@ -53,8 +53,24 @@ Start = Literal["earliest", "latest"] | int | datetime | Position
 """Where to read from: an end of the log, an offset, a time of receipt, or a position."""
 
 
+def moved(to: Start, resolved: Position, ends: Position) -> Position:
+    """Return where a seek leads: a position moves only its own partitions, and none past its end."""
+    wanted = to.offsets.keys() if isinstance(to, Position) else resolved.offsets.keys()
+    place = Position(resolved.topic, {p: resolved.offsets[p] for p in wanted if p in resolved.offsets})
+    for partition, offset in place.offsets.items():
+        if offset > ends.offsets[partition]:
+            raise UsageError(
+                f'offset {offset} is past the end of partition {partition} of topic "{resolved.topic}"',
+                detail=f"its end is {ends.offsets[partition]}",
+                hint='use "latest" to go to the end',
+            )
+    return place
+
+
 def parse_start(text: str) -> Start:
-    """Read a start as the command line takes it: ``earliest``, ``latest``, an offset, a time."""
+    """Read a start as the command line takes it: an end, an offset, a time, or a position."""
+    if "=" in text:
+        return Position.parse(text)
     if text in ("earliest", "latest"):
         return text  # type: ignore[return-value]  # narrowed by the line above
     if text.isdigit():

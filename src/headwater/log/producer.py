@@ -168,6 +168,8 @@ class Producer:
         with self._draining:
             self._drain_all()
             for batch in rows.from_data(data, self._appender.topic()):
+                if not len(batch):
+                    continue
                 first = self._sequence if sequence is None else sequence
                 numbers = np.arange(first, first + len(batch), dtype=np.int64)
                 self._append(self._outgoing(batch, numbers, {}), wait=False)

@@ -67,6 +67,7 @@ def from_arrow(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
         spread(lambda part: part.validate(full=True), cut)
     except pa.ArrowInvalid as error:
         raise RowError(f'batch does not fit topic "{topic.name}"', detail=_first_line(error)) from None
+    _check_json(batch, topic)
     return _checked(batch.replace_schema_metadata(None), topic)
 
 
@@ -96,7 +97,7 @@ def _checked(batch: pa.RecordBatch, topic: Topic, deleted: pa.Array | None = Non
         if batch.column(name).null_count:
             raise RowError(
                 f'key column "{name}" of topic "{topic.name}" is null',
-                detail=f"in row {_first_null(batch.column(name))}",
+                row=_first_null(batch.column(name)),
                 hint="every record needs its key; leave the row out or fill the column",
             )
     for field in topic.schema:
@@ -105,16 +106,34 @@ def _checked(batch: pa.RecordBatch, topic: Topic, deleted: pa.Array | None = Non
             if row >= 0:
                 raise RowError(
                     f'column "{field.name}" of topic "{topic.name}" is NOT NULL',
-                    detail=f"row {row} has no value for it",
+                    detail="it has no value",
+                    row=row,
                 )
     large, limit = oversized(batch), record.MAX_BYTES
     if large is not None:
         raise RecordTooLarge(
             f'record is too large for topic "{topic.name}"',
-            detail=f"row {large} has {batch.slice(large, 1).nbytes:,} bytes, the limit is {limit:,}",
+            detail=f"it has {batch.slice(large, 1).nbytes:,} bytes, the limit is {limit:,}",
+            row=large,
             hint="store the large part elsewhere and send a reference to it",
         )
     return batch
+
+
+def _check_json(batch: pa.RecordBatch, topic: Topic) -> None:
+    """Refuse text that is not JSON in a VARIANT column."""
+    for field in topic.schema:
+        if is_variant(field):
+            # One by one: there is no bulk check of JSON without parsing it, and that is what this does.
+            for row, text in enumerate(batch.column(field.name).to_pylist()):
+                try:
+                    orjson.loads(text) if text is not None else None
+                except orjson.JSONDecodeError as error:
+                    raise RowError(
+                        f'column "{field.name}" of topic "{topic.name}" is VARIANT, and the text is not JSON',
+                        detail=f"got {text[:80]!r}: {error}",
+                        row=row,
+                    ) from None
 
 
 def _check_names(rows: Sequence[Row], batch: pa.RecordBatch, topic: Topic) -> None:
@@ -134,8 +153,9 @@ def _first_bad(rows: Sequence[Row], topic: Topic, error: Exception) -> Headwater
     for index, row in enumerate(rows):
         if not isinstance(row, Mapping):
             return RowError(
-                f"row {index} is a {type(row).__name__}, not a mapping of columns to values",
+                f"a row is a {type(row).__name__}, not a mapping of columns to values",
                 hint="pass a dict for each row",
+                row=index,
             )
         for field in topic.schema:
             try:
@@ -144,7 +164,8 @@ def _first_bad(rows: Sequence[Row], topic: Topic, error: Exception) -> Headwater
                 value = repr(row.get(field.name))
                 return RowError(
                     f'row does not fit topic "{topic.name}": column "{field.name}" is {type_name(field)}',
-                    detail=f"row {index} has {value[:80]}: {_first_line(reason)}",
+                    detail=f"got {value[:80]}: {_first_line(reason)}",
+                    row=index,
                 )
     return RowError(f'rows do not fit topic "{topic.name}"', detail=_first_line(error))
 

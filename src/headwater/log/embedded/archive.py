@@ -86,3 +86,10 @@ def offset_at(archived: Archived, time: int) -> int:
     table = pq.read_table(archived.path, columns=["_received", "_offset"])
     later = table.filter(pc.greater_equal(table.column("_received").cast(pa.int64()), time))
     return int(pc.min(later.column("_offset")).as_py())
+
+
+def received_at(archived: Archived, offset: int) -> int | None:
+    """Return when the record at an offset, or the next one after it, was received."""
+    table = pq.read_table(archived.path, columns=["_received", "_offset"])
+    later = table.filter(pc.greater_equal(table.column("_offset"), offset))
+    return clock.micros(later.column("_received")[0].as_py()) if len(later) else None

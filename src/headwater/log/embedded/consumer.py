@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from headwater.errors import UsageError
 from headwater.log.embedded.groups import CHECK_SECONDS, Member
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.wakeup import Wakeup
@@ -37,9 +38,12 @@ class EmbeddedConsumer(Consumer):
         self._delivered: dict[int, int] = {}
         self._turn = 0
         self._wakeup: Wakeup | None = None
+        self._closed = False
 
     def poll(self, timeout: float | None = None) -> pa.RecordBatch | None:
         """Return the next batch, or None after ``timeout`` seconds (None: wait for ever)."""
+        if self._closed:
+            raise UsageError("the consumer is closed")
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             self._follow_group()
@@ -52,11 +56,12 @@ class EmbeddedConsumer(Consumer):
             assert self._wakeup is not None
             self._wakeup.wait(min(left, CHECK_SECONDS))
 
-    def commit(self) -> None:
-        """Commit everything that ``poll`` has returned."""
-        if self._delivered:
-            self._member.commit(self._delivered)
-            self._delivered = {}
+    def commit(self, position: Position | None = None) -> None:
+        """Commit everything that ``poll`` has returned, or up to a position."""
+        offsets = self._delivered if position is None else position.offsets
+        if offsets:
+            self._member.commit(offsets)
+            self._delivered = {n: o for n, o in self._delivered.items() if n not in offsets}
 
     def assignment(self) -> tuple[int, ...]:
         """Return the partitions this member owns now."""
@@ -76,6 +81,8 @@ class EmbeddedConsumer(Consumer):
         if self._wakeup is not None:
             self._wakeup.close()
             self._wakeup = None
+        if not self._closed:
+            self._closed = True
             self._member.close()
 
     def _follow_group(self) -> None:

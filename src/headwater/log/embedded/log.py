@@ -27,7 +27,7 @@ from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.survey import Survey
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.interface import Lag, Log, OnFull, TopicInfo, Verification
-from headwater.log.position import Position, Start
+from headwater.log.position import Position, Start, moved
 from headwater.log.producer import Producer
 from headwater.log.topic import Cleanup, Topic
 
@@ -200,7 +200,7 @@ class EmbeddedLog(Log):
         """Move a group's committed offsets and return them; living members start there again."""
         stored = self._storage.catalog.get(topic)
         topics.check_name("group", group)
-        place = self.resolve(topic, to)
+        place = moved(to, self.resolve(topic, to), self.resolve(topic, "latest"))
         self._storage.state.move(group, stored.id, place.offsets)
         directory = self._storage.members(stored, group)
         if directory.is_dir():
@@ -220,11 +220,7 @@ class EmbeddedLog(Log):
         for name in [topic] if topic is not None else self._storage.catalog.names():
             stored = self._storage.catalog.get(name)
             for number in range(stored.topic.partitions):
-                one = verify.verify_partition(name, number, self._storage.directory(stored, number))
-                total = Verification(
-                    total.batches + one.batches, total.records + one.records,
-                    total.bytes + one.bytes, total.findings + one.findings,
-                )  # fmt: skip
+                total += verify.verify_partition(name, number, self._storage.directory(stored, number))
         return total
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ class Survey:
     def resolve(self, to: Start) -> int:
         """Return the offset that a start stands for."""
         if isinstance(to, Position):
-            return to.offsets.get(self._number, 0)
+            return to.offsets.get(self._number, self.earliest())
         if isinstance(to, datetime):
             return self._offset_at(clock.micros(to))
         if to == "earliest":
@@ -74,12 +74,7 @@ class Survey:
 
     def _age(self, offset: int) -> timedelta:
         """Return how long ago the record at an offset, or the next one after it, was received."""
-        source = self._storage.reader(self._stored, self._number, offset, meta=True)
-        try:
-            batch = source.next()
-        finally:
-            source.close()
-        if batch is None:
-            return timedelta()
-        received: datetime = batch.column("_received")[0].as_py()
-        return clock.instant(clock.now()) - received
+        received = next((archive.received_at(a, offset) for a in self._archived if offset < a.end), None)
+        if received is None:
+            received = times.received_at(self._directory, self._head, offset)
+        return timedelta() if received is None else clock.instant(clock.now()) - clock.instant(received)

@@ -52,3 +52,17 @@ def offset_at(directory: Path, published: Head, received: int) -> int:
                 if not isinstance(found, Damage) and found.rows and found.received >= received:
                     return found.base
     return published.end
+
+
+def received_at(directory: Path, published: Head, offset: int) -> int | None:
+    """Return when the record at an offset, or the next one after it, was received."""
+    segments = segment.listing(directory)
+    covering = [s for s in segments if s.base <= offset][-1:]
+    for each in covering + [s for s in segments if s.base > offset]:
+        with open(each.path, "rb") as file:
+            size = published.size if each.base == published.segment else os.fstat(file.fileno()).st_size
+            place = segment.locate(file.fileno(), each, size, offset=offset)
+            for _, found in segment.walk(file.fileno(), place, size):
+                if not isinstance(found, Damage) and found.rows and found.last >= offset:
+                    return found.received
+    return None
