@@ -57,7 +57,7 @@ def test_waiting_burns_no_processor_time(tmp_path: Path) -> None:
 
 
 def test_without_inotify_waiting_still_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wakeup, "_inotify", lambda files, directories: -1)
+    monkeypatch.setattr(wakeup, "_inotify", lambda files, directories: (-1, set()))
     with headwater.open(f"file:{tmp_path}") as log:
         log.create_topic("t", "n INT")
         follower = log.read("t", follow=True)

@@ -54,7 +54,8 @@ class EmbeddedConsumer(Consumer):
             if left <= 0:
                 return None
             assert self._wakeup is not None
-            self._wakeup.wait(min(left, CHECK_SECONDS))
+            if self._wakeup.wait(min(left, CHECK_SECONDS)):
+                self._member.look_again()
 
     def commit(self, position: Position | None = None) -> None:
         """Commit everything that ``poll`` has returned, or up to a position."""

@@ -158,6 +158,10 @@ class Member:
                 self.notify()
         return self._owned
 
+    def look_again(self) -> None:
+        """Let the next ``owned`` look into the state: a member may have come, gone or died."""
+        self._checked = 0.0
+
     def commit(self, offsets: Mapping[int, int]) -> None:
         """Commit, if every one of the partitions is still owned."""
         group, topic = self._of
