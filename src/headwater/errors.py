@@ -79,7 +79,15 @@ class SchemaError(TopicError):
 
 
 class RowError(HeadwaterError):
-    """A row does not fit its topic."""
+    """A row does not fit its topic: number ``row`` of its batch, if known, for ``reason``."""
+
+    def __init__(
+        self, message: str, *, detail: str | None = None, hint: str | None = None, row: int | None = None
+    ):
+        told = ": ".join(part for part in (f"row {row}" if row is not None else None, detail) if part)
+        super().__init__(message, detail=told or None, hint=hint)
+        self.row = row
+        self.reason = detail
 
 
 class RecordTooLarge(RowError):

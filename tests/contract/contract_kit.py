@@ -26,8 +26,8 @@ class Backend:
     url: str
     opened: list[Log] = field(default_factory=list)
 
-    def again(self) -> Log:
-        self.opened.append(headwater.open(self.url))
+    def again(self, **options: Any) -> Log:
+        self.opened.append(headwater.open(self.url, **options))
         return self.opened[-1]
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -92,42 +93,21 @@ def test_a_member_that_leaves_is_replaced(backend: Backend, topic: str, group: s
         assert two.assignment() == (0, 1, 2, 3)
 
 
-def test_a_commit_after_losing_a_partition_is_fenced(backend: Backend, topic: str, group: str) -> None:
-    with backend.log.consumer(topic, group) as slow:
+def test_a_commit_after_losing_a_partition_is_fenced(
+    backend: Backend, topic: str, group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A living member that has not polled for too long loses its partitions."""
+    impatient = {"session.timeout.ms": 6000, "max.poll.interval.ms": 6000} if backend.kind == "kafka" else {}
+    with backend.again(**impatient).consumer(topic, group) as slow:
         assert len(drain(slow, 100)) == 100
-        quick = backend.again().consumer(topic, group)
-        stolen = _steal(backend, slow, quick)
-        with pytest.raises(Fenced, match="no longer owns"):
-            slow.commit()
-        quick.close()
-    assert stolen
-
-
-def _steal(backend: Backend, slow: object, quick: object) -> bool:
-    """Take a living member's partitions away, as others do when it has stopped polling for too long."""
-    if backend.kind == "kafka":
-        return _steal_on_kafka(slow, quick)
-    from headwater.log.embedded import groups
-
-    before = groups.MAX_POLL_SECONDS
-    groups.MAX_POLL_SECONDS = -1.0
-    try:
-        quick.poll(2)  # type: ignore[attr-defined]
-        return len(quick.assignment()) == 4  # type: ignore[attr-defined]
-    finally:
-        groups.MAX_POLL_SECONDS = before
-
-
-def _steal_on_kafka(slow: object, quick: object) -> bool:
-    """The broker rebalances when a member joins; the old generation's commit is then refused."""
-    import time
-
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        quick.poll(0.5)  # type: ignore[attr-defined]
-        if quick.assignment():  # type: ignore[attr-defined]
-            return True
-    return False
+        monkeypatch.setattr("headwater.log.embedded.groups.MAX_POLL_SECONDS", 0.0)
+        with backend.again(**impatient).consumer(topic, group) as quick:
+            deadline = time.monotonic() + 60
+            while len(quick.assignment()) < 4 and time.monotonic() < deadline:
+                quick.poll(0.5)
+            assert quick.assignment() == (0, 1, 2, 3)
+            with pytest.raises(Fenced, match="no longer owns"):
+                slow.commit()
 
 
 def test_lag_counts_records_and_time(log: Log, topic: str, group: str) -> None:

@@ -121,14 +121,21 @@ def test_a_record_keeps_producer_sequence_headers_and_three_times(log: Log, name
         ({"id": 1, "name": "\ud800"}, 'column "name" is STRING'),
         ({"id": 1, "at": "yesterday"}, 'column "at" is TIMESTAMP'),
         ("text", "not a mapping"),
+        ({"id": 1.5}, "fraction"),
+        ({"id": 1, "at": 1.5}, "fraction"),
+        ({"id": 1, "nested": {"x": [{"n": 2.5}]}}, "fraction"),
     ],
 )
 def test_a_row_that_does_not_fit_is_named_and_the_others_are_kept(
     log: Log, name: str, row: dict[str, object], message: str
 ) -> None:
-    log.create_topic(name, "id BIGINT, name STRING, amount DOUBLE, at TIMESTAMP", key="id")
+    log.create_topic(
+        name,
+        "id BIGINT, name STRING, amount DOUBLE, at TIMESTAMP, nested STRUCT<x: ARRAY<STRUCT<n: INT>>>",
+        key="id",
+    )
     with log.producer(name) as producer:
-        producer.send({"id": 1})
+        producer.send({"id": 1, "nested": {"x": [{"n": 2.0}, None]}})
         producer.send(row)
         producer.send({"id": 2})
         with pytest.raises(RowError, match=message):

@@ -35,6 +35,8 @@ def split_key(key: bytes, types: Sequence[pa.DataType]) -> list[Any]:
     """Return the values of a key's columns from its bytes, as JSON has them."""
     if len(types) > 1:
         return list(json.loads(key))
+    if pa.types.is_binary(types[0]):
+        return [key]
     text = key.decode()
     if pa.types.is_integer(types[0]):
         return [int(text)]

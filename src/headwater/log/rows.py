@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.errors import HeadwaterError, RecordTooLarge, RowError, UsageError, nearest
-from headwater.log import record
+from headwater.log import record, whole
 from headwater.log.parallel import pieces, spread
 from headwater.log.topic import Topic
 from headwater.schema import evolve, is_variant, type_name
@@ -35,6 +35,7 @@ def from_rows(rows: Sequence[Row], topic: Topic, deleted: pa.Array | None = None
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise _first_bad(rows, topic, error) from None
     _check_names(rows, batch, topic)
+    whole.check(rows, topic)
     return _checked(batch, topic, deleted)
 
 

@@ -1,0 +1,174 @@
+"""The topics of a cluster: the broker's, with the declarations that the registry has for them.
+
+A topic made by another tool has no declaration and is read as its key and a free JSON value.
+Invariant: the number of partitions is always the broker's.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from headwater.errors import TopicError, TopicExists, UsageError
+from headwater.log import topic as topics
+from headwater.log.kafka.cluster import Cluster, Found
+from headwater.log.kafka.config import MESSAGE_BYTES
+from headwater.log.kafka.registry import Registry
+from headwater.log.topic import TOMBSTONE_TIME, Topic
+
+FOREIGN_SCHEMA = "key STRING, value VARIANT"
+"""What a topic without a declaration is read as."""
+
+MOST_PARTITIONS = 1024
+"""Topics of other tools with more partitions than a topic can have here are left out."""
+
+STALE_SECONDS = 1.0
+_DAY_MS = 86_400_000
+
+
+class Known(NamedTuple):
+    """A topic, the broker's id of it, and whether it was declared."""
+
+    topic: Topic
+    id: str
+    declared: bool
+
+
+class Catalog:
+    """Finds and changes the topics of a cluster."""
+
+    def __init__(self, cluster: Cluster):
+        self.cluster = cluster
+        self.registry = Registry(cluster)
+        self._recent: dict[str, tuple[float, Known]] = {}
+
+    def get(self, name: str) -> Known:
+        """Return a topic as it is declared now."""
+        found = self.cluster.find([name]) if name and not name.startswith("__") else {}
+        if name not in found:
+            self._recent.pop(name, None)
+            raise topics.unknown(name, self.cluster.names())
+        self.registry.refresh()
+        return self._remember(self._known(name, found[name]))
+
+    def recent(self, name: str, id: str) -> Known:
+        """Return a topic as it was declared a moment ago, if it is still the one with that id."""
+        at, known = self._recent.get(name, (0.0, None))
+        if known is None or time.monotonic() - at > STALE_SECONDS:
+            known = self.get(name)
+        if known.id != id:
+            raise topics.unknown(name, ())
+        return known
+
+    def all(self) -> list[Known]:
+        """Return every topic, by name."""
+        found = self.cluster.find(self.cluster.names())
+        self.registry.refresh()
+        within = {name: each for name, each in sorted(found.items()) if each.partitions <= MOST_PARTITIONS}
+        return [self._known(name, each) for name, each in within.items()]
+
+    def add(self, topic: Topic) -> Known:
+        """Make a topic on the broker and declare it."""
+        if topic.name.startswith("__"):
+            raise TopicError(
+                f'invalid topic name "{topic.name}"', hint='names that begin with "__" are the broker\'s own'
+            )
+        settings = broker_settings(topic)
+        self.registry.refresh()
+        try:
+            found = self.cluster.create(topic.name, topic.partitions, settings)
+        except TopicExists:
+            found = self._adopt(topic)
+            self.cluster.configure(topic.name, settings)
+        self.registry.declare(topic, found.id)
+        return self.get(topic.name)
+
+    def change(self, name: str, changes: dict[str, Any]) -> Known:
+        """Alter a topic on the broker and in its declaration."""
+        known = self.get(name)
+        if not known.declared:
+            raise TopicError(
+                f'topic "{name}" was made by another tool and has no declaration', hint=_ADOPT_HINT
+            )
+        new = topics.altered(known.topic, **changes)
+        settings = broker_settings(new)
+        if new.partitions > known.topic.partitions:
+            self.cluster.grow(name, new.partitions)
+        if settings != broker_settings(known.topic):
+            self.cluster.configure(name, settings)
+        self.registry.declare(new, known.id)
+        return self.get(name)
+
+    def remove(self, name: str) -> None:
+        """Delete a topic; the broker drops what groups had committed for it."""
+        known = self.get(name)
+        self.cluster.delete(name)
+        self._recent.pop(name, None)
+        self.registry.forget(name, known.id)
+
+    def _known(self, name: str, found: Found) -> Known:
+        declared = self.registry.declared(name)
+        if declared is None or declared.id != found.id:
+            return Known(topics.create(name, FOREIGN_SCHEMA, partitions=found.partitions), found.id, False)
+        return Known(replace(declared.topic, partitions=found.partitions), found.id, True)
+
+    def _remember(self, known: Known) -> Known:
+        self._recent[known.topic.name] = (time.monotonic(), known)
+        return known
+
+    def _adopt(self, topic: Topic) -> Found:
+        """Return a topic that another tool has made, if the declaration can be about it."""
+        for _ in range(20):  # another process may be between making and declaring it
+            known = self.get(topic.name)
+            if known.declared:
+                raise TopicExists(
+                    f'topic "{topic.name}" exists already',
+                    hint="use `headwater topic alter` to change it, or choose another name",
+                )
+            time.sleep(0.1)
+        if known.topic.partitions != topic.partitions:
+            raise TopicExists(
+                f'topic "{topic.name}" exists already, made by another tool',
+                detail=f"it has {known.topic.partitions} partitions, asked for {topic.partitions}",
+                hint=_ADOPT_HINT,
+            )
+        return Found(known.id, known.topic.partitions, True)
+
+
+_ADOPT_HINT = "create it here with the same number of partitions: that only declares it"
+
+
+def broker_settings(topic: Topic) -> dict[str, str]:
+    """Return the broker's settings for a declaration."""
+    if topic.archive is not None:
+        raise UsageError(
+            f'topic "{topic.name}" cannot have an archive on Kafka',
+            detail="the broker deletes old segments by itself",
+            hint="leave out archive, or copy the topic with `headwater export`",
+        )
+    settings = {
+        "cleanup.policy": topic.cleanup,
+        "max.message.bytes": str(MESSAGE_BYTES),
+        "message.timestamp.type": "LogAppendTime",
+        "retention.bytes": str(topic.retention_bytes or -1),
+        "retention.ms": "-1",
+        "segment.bytes": str(1 << 30),
+        "segment.ms": str(7 * _DAY_MS),
+        "delete.retention.ms": str(_ms(TOMBSTONE_TIME)),
+    }
+    # The broker removes whole segments, so they must be small against what is retained.
+    if topic.compacted:
+        settings["delete.retention.ms"] = str(_ms(topic.retention or TOMBSTONE_TIME))
+        settings |= {"segment.bytes": str(64 << 20), "segment.ms": str(_DAY_MS)}
+    elif topic.retention is not None:
+        settings["retention.ms"] = str(_ms(topic.retention))
+        settings["segment.ms"] = str(max(1000, min(7 * _DAY_MS, _ms(topic.retention) // 8)))
+    if topic.retention_bytes is not None:
+        settings["segment.bytes"] = str(max(1 << 20, min(1 << 30, topic.retention_bytes // 8)))
+    return settings
+
+
+def _ms(length: timedelta) -> int:
+    return max(1, length // timedelta(milliseconds=1))

@@ -1,0 +1,169 @@
+"""One connection to the cluster for everything but records: topics, offsets, groups.
+
+Invariant: every call ends within a bounded time, and an unreachable broker is told as such.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it exports them, but not for mypy
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+from headwater.errors import LogUnavailable
+from headwater.log.kafka import failures
+from headwater.log.kafka.config import Config
+
+EARLIEST: Any = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+LATEST: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+NEWEST: Any = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+
+REACH_SECONDS = 5.0
+"""How long an unreachable broker is waited for when a log is opened."""
+CALL_SECONDS = 30.0
+
+
+class Found(NamedTuple):
+    """A topic as the broker has it."""
+
+    id: str
+    """Differs for a topic that was deleted and made again."""
+    partitions: int
+    ready: bool
+
+
+class Offset(NamedTuple):
+    """An offset and the time of its record, in milliseconds, if the broker told it."""
+
+    offset: int
+    timestamp: int
+
+
+def since(milliseconds: int) -> Any:
+    """Return what stands for the first record received at a time or later."""
+    return OffsetSpec.for_timestamp(milliseconds)
+
+
+class Cluster:
+    """The broker's administration."""
+
+    def __init__(self, config: Config):
+        self.config = config
+        self._troubles: list[KafkaError] = []
+        try:
+            self.admin = AdminClient(config.admin() | {"error_cb": self._troubles.append})
+        except KafkaException as error:
+            raise failures.bad_option(error, config) from None
+        self._reach()
+
+    def names(self) -> list[str]:
+        """Return every topic that is not internal."""
+        with failures.saying(self.config, "list topics"):
+            known = self.admin.list_topics(timeout=CALL_SECONDS).topics
+        return sorted(name for name in known if not name.startswith("__"))
+
+    def find(self, names: Iterable[str]) -> dict[str, Found]:
+        """Return those of the topics that are there."""
+        asked = list(names)
+        if not asked:
+            return {}
+        found = {}
+        for name, future in self.admin.describe_topics(TopicCollection(asked)).items():
+            with failures.saying(self.config, f'look up topic "{name}"'):
+                try:
+                    told = future.result(CALL_SECONDS)
+                except KafkaException as error:
+                    if error.args[0].code() in failures.UNKNOWN | {KafkaError.TOPIC_EXCEPTION}:
+                        continue
+                    raise
+            ready = bool(told.partitions) and all(p.leader is not None for p in told.partitions)
+            found[name] = Found(str(told.topic_id), len(told.partitions), ready)
+        return found
+
+    def create(self, name: str, partitions: int, settings: Mapping[str, str]) -> Found:
+        """Make a topic and wait until it can be written."""
+        new = NewTopic(name, partitions, -1, config=dict(settings))
+        self._one(self.admin.create_topics([new]), f'create topic "{name}"')
+        return self._until(name, lambda found: found is not None and found.ready)  # type: ignore[return-value]
+
+    def delete(self, name: str) -> None:
+        """Remove a topic and wait until it is gone."""
+        self._one(self.admin.delete_topics([name]), f'delete topic "{name}"')
+        self._until(name, lambda found: found is None)
+
+    def grow(self, name: str, partitions: int) -> None:
+        """Give a topic more partitions."""
+        self._one(self.admin.create_partitions([NewPartitions(name, partitions)]), f'alter topic "{name}"')
+        self._until(name, lambda found: found is not None and found.ready and found.partitions == partitions)
+
+    def configure(self, name: str, settings: Mapping[str, str]) -> None:
+        """Change a topic's settings."""
+        to = AlterConfigOpType.SET
+        entries = [ConfigEntry(key, value, incremental_operation=to) for key, value in settings.items()]
+        resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
+        self._one(self.admin.incremental_alter_configs([resource]), f'alter topic "{name}"')
+
+    def offsets(self, topic: str, partitions: Iterable[int], spec: Any) -> dict[int, Offset]:
+        """Return the offset that a spec stands for in each partition, of whole transactions only."""
+        asked = {TopicPartition(topic, partition): spec for partition in partitions}
+        if not asked:
+            return {}
+        futures = self.admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
+        with failures.saying(self.config, f'look up offsets of topic "{topic}"'):
+            told = {where.partition: future.result(CALL_SECONDS) for where, future in futures.items()}
+        return {partition: Offset(each.offset, each.timestamp) for partition, each in told.items()}
+
+    def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+        """Return the offset after the last whole transaction of each partition."""
+        told = self.offsets(topic, partitions, LATEST)
+        return {partition: each.offset for partition, each in told.items()}
+
+    def starts(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
+        """Return the earliest offset of each partition."""
+        told = self.offsets(topic, partitions, EARLIEST)
+        return {partition: each.offset for partition, each in told.items()}
+
+    def _one(self, futures: Mapping[Any, Any], doing: str) -> None:
+        with failures.saying(self.config, doing):
+            for future in futures.values():
+                future.result(CALL_SECONDS)
+
+    def _until(self, name: str, holds: Callable[[Found | None], bool]) -> Found | None:
+        deadline = time.monotonic() + CALL_SECONDS
+        while time.monotonic() < deadline:
+            found = self.find([name]).get(name)
+            if holds(found):
+                return found
+            time.sleep(0.02)
+        raise LogUnavailable(
+            f'Kafka did not finish changing topic "{name}"', detail=f"waited {CALL_SECONDS:.0f} seconds"
+        )
+
+    def _reach(self) -> None:
+        try:
+            self.admin.list_topics("__headwater", timeout=REACH_SECONDS)
+        except KafkaException as error:
+            self.admin.poll(0)  # serves the callback that knows the reason
+            self._refuse([*self._troubles, error.args[0]])
+
+    def _refuse(self, troubles: list[KafkaError]) -> None:
+        denied = [t for t in troubles if t.code() == KafkaError._AUTHENTICATION]
+        telling = (denied or troubles)[0]
+        if denied:
+            raise failures.translated(telling, self.config, f"open {self.config.url}")
+        raise LogUnavailable(
+            f"cannot reach Kafka at {self.config.servers}",
+            detail=self.config.scrubbed(telling.str()),
+            hint="check the address, that the broker runs, and its security.protocol",
+        )

@@ -1,0 +1,141 @@
+"""From a URL, options and a properties file to librdkafka's configuration.
+
+Options are librdkafka's own and pass through, except those that the log's promises rest on.
+Invariant: a secret appears in no URL, error or repr that leaves this module.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote
+
+from headwater.errors import UsageError
+
+FILE_VARIABLE = "HEADWATER_KAFKA_CONFIG"
+"""Names a properties file with more options, so that secrets need not be in a URL."""
+
+MESSAGE_BYTES = 8 << 20
+"""Largest record on Kafka: as JSON it is longer than as Arrow, which ``record.MAX_BYTES`` limits."""
+
+_RESERVED = (
+    "acks", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit", "enable.auto.offset.store",
+    "enable.idempotence", "enable.partition.eof", "group.id", "isolation.level", "metadata.broker.list",
+    "partition.assignment.strategy", "request.required.acks", "transactional.id",
+)  # fmt: skip
+_SECRET = re.compile(r"password|secret|pem|\.key|token|jaas|credential|oauthbearer", re.IGNORECASE)
+
+_COMMON: dict[str, Any] = {
+    "client.id": "headwater",
+    "socket.timeout.ms": 10_000,
+    "log_level": 3,
+    "allow.auto.create.topics": False,
+    "topic.metadata.refresh.interval.ms": 60_000,
+}
+_PRODUCER: dict[str, Any] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "compression.type": "lz4",
+    "linger.ms": 5,
+    "message.max.bytes": MESSAGE_BYTES,
+    "message.timeout.ms": 30_000,
+    "queue.buffering.max.messages": 1_000_000,
+    "queue.buffering.max.kbytes": 262_144,
+}
+_CONSUMER: dict[str, Any] = {
+    "auto.offset.reset": "error",
+    "check.crcs": True,
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,
+    "fetch.wait.max.ms": 100,
+    "isolation.level": "read_committed",
+    "queued.max.messages.kbytes": 65_536,
+    "receive.message.max.bytes": 200_000_000,
+}
+
+_log = logging.getLogger("headwater.kafka")
+_log.addHandler(logging.NullHandler())  # librdkafka's lines go where the application sends them
+
+
+class Config:
+    """How to reach a cluster; makes the configuration of each kind of client."""
+
+    def __init__(self, url: str, options: Mapping[str, Any]):
+        servers, query = _split(url)
+        self.servers = servers
+        self.url = f"kafka://{servers}"
+        self._options = _from_file() | query | {str(name): value for name, value in options.items()}
+        for name in _RESERVED:
+            if name in self._options:
+                raise UsageError(
+                    f'Kafka option "{name}" cannot be set',
+                    detail="the log sets it, and its promises rest on it",
+                )
+
+    def __repr__(self) -> str:
+        return f"Config({self.url!r})"
+
+    def admin(self) -> dict[str, Any]:
+        """Return the configuration of an admin client."""
+        return self._with({})
+
+    def producer(self, **more: Any) -> dict[str, Any]:
+        """Return the configuration of an idempotent producer."""
+        return self._with(_PRODUCER | more)
+
+    def consumer(self, group: str, **more: Any) -> dict[str, Any]:
+        """Return the configuration of a consumer that commits by hand and sees whole transactions."""
+        return self._with(_CONSUMER | {"group.id": group} | more)
+
+    def scrubbed(self, text: str) -> str:
+        """Return a text without the values of secret options."""
+        for name, value in self._options.items():
+            if _SECRET.search(name) and str(value):
+                text = text.replace(str(value), "***")
+        return text
+
+    def _with(self, own: dict[str, Any]) -> dict[str, Any]:
+        given = {name: value for name, value in self._options.items() if name not in _RESERVED}
+        return _COMMON | own | given | {"bootstrap.servers": self.servers, "logger": _log}
+
+
+def _split(url: str) -> tuple[str, dict[str, Any]]:
+    address, _, query = url.partition("?")
+    servers = address.removeprefix("kafka:").removeprefix("//").rstrip("/")
+    if "@" in servers:
+        raise UsageError(
+            "a Kafka URL takes no user and password",
+            hint=f'set "sasl.username" and "sasl.password" as options, or in a file named by {FILE_VARIABLE}',
+        )
+    hosts = [host.strip() for host in servers.split(",")]
+    if not all(re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+)(:\d{1,5})?", host) for host in hosts):
+        raise UsageError(
+            f'invalid Kafka URL "kafka://{servers}"',
+            hint='write "kafka://host:9092" or "kafka://one:9092,two:9092"',
+        )
+    return ",".join(map(_with_port, hosts)), {name: unquote(value) for name, value in parse_qsl(query)}
+
+
+def _with_port(host: str) -> str:
+    return host if re.search(r":\d+$", host) and not host.endswith("]") else f"{host}:9092"
+
+
+def _from_file() -> dict[str, Any]:
+    name = os.environ.get(FILE_VARIABLE)
+    if not name:
+        return {}
+    try:
+        lines = Path(name).read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        what = f'cannot read the file "{name}" that {FILE_VARIABLE} names'
+        raise UsageError(what, detail=str(error)) from None
+    pairs = [line.partition("=") for line in lines if line.strip() and line.strip()[0] not in "#!"]
+    for number, (_, equals, _) in enumerate(pairs, start=1):
+        if not equals:
+            raise UsageError(f'setting {number} of the file "{name}" lacks "="', hint="write option=value")
+    return {option.strip(): value.strip() for option, _, value in pairs}

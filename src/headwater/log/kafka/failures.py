@@ -1,0 +1,98 @@
+"""Kafka's errors in the log's own words.
+
+Invariant: no exception of confluent-kafka leaves the package, and none carries a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from confluent_kafka import KafkaError, KafkaException
+
+from headwater.errors import (
+    DamagedLog,
+    Fenced,
+    HeadwaterError,
+    LogUnavailable,
+    RecordTooLarge,
+    TopicExists,
+    UnknownTopic,
+    UsageError,
+)
+from headwater.log.kafka.config import Config
+
+FENCED = {
+    KafkaError._FENCED,
+    KafkaError.PRODUCER_FENCED,
+    KafkaError.INVALID_PRODUCER_EPOCH,
+    KafkaError.FENCED_INSTANCE_ID,
+}
+LOST_MEMBER = {
+    KafkaError.ILLEGAL_GENERATION,
+    KafkaError.UNKNOWN_MEMBER_ID,
+    KafkaError._ASSIGNMENT_LOST,
+    KafkaError.FENCED_MEMBER_EPOCH,
+    KafkaError.STALE_MEMBER_EPOCH,
+}
+UNKNOWN = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError.UNKNOWN_TOPIC_ID,
+}
+LOST_OFFSET = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
+_DENIED = {
+    KafkaError._AUTHENTICATION,
+    KafkaError.SASL_AUTHENTICATION_FAILED,
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+    KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+
+
+def translated(error: KafkaError, config: Config, doing: str) -> HeadwaterError:
+    """Return the error that says what failed while ``doing`` something."""
+    code, detail = error.code(), config.scrubbed(error.str())
+    if code in FENCED:
+        return Fenced("producer has been fenced", detail=detail)
+    if code in LOST_MEMBER:
+        return Fenced("consumer is no longer a member of its group", detail=detail)
+    if code in UNKNOWN:
+        return UnknownTopic(f"cannot {doing}: the topic is not there", detail=detail)
+    if code == KafkaError.TOPIC_ALREADY_EXISTS:
+        return TopicExists(f"cannot {doing}: the topic exists", detail=detail)
+    if code == KafkaError.MSG_SIZE_TOO_LARGE:
+        return RecordTooLarge(f"cannot {doing}: a record is too large", detail=detail)
+    if code == KafkaError._BAD_MSG:
+        hint = "run `headwater log verify`, and restore the partition from a replica"
+        return DamagedLog(f"cannot {doing}: stored bytes are damaged", detail=detail, hint=hint, resume=None)
+    if code in _DENIED:
+        hint = 'check "sasl.username", "sasl.password" and the access rules'
+        return LogUnavailable(f"cannot {doing}: Kafka denies access", detail=detail, hint=hint)
+    if code in (KafkaError._INVALID_ARG, KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION):
+        return UsageError(f"cannot {doing}: Kafka refuses the settings", detail=detail)
+    hint = "check that the broker runs and can be reached"
+    return LogUnavailable(f"cannot {doing}: Kafka at {config.servers} failed", detail=detail, hint=hint)
+
+
+@contextmanager
+def saying(config: Config, doing: str) -> Iterator[None]:
+    """Translate what confluent-kafka raises inside the block."""
+    try:
+        yield
+    except KafkaException as error:
+        raise translated(error.args[0], config, doing) from None
+
+
+def bad_option(error: KafkaException, config: Config) -> UsageError:
+    """Return the error for an option that librdkafka refuses, without its value."""
+    text = error.args[0].str()
+    name = re.search(r'property:? "?([a-z0-9._]+)"?', text)
+    return UsageError(
+        f'invalid Kafka option "{name[1]}"' if name else "invalid Kafka options",
+        detail=config.scrubbed(text),
+        hint="options are librdkafka's own, see its CONFIGURATION.md",
+    )

@@ -1,0 +1,126 @@
+"""Consumer groups seen from outside: which there are, how far behind, and moving them.
+
+Invariant: a group with living members is never moved under their feet.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+
+from headwater import clock
+from headwater.errors import UsageError
+from headwater.log.interface import Lag
+from headwater.log.kafka import failures, scan
+from headwater.log.kafka.cluster import CALL_SECONDS, Cluster
+from headwater.log.kafka.registry import READER_GROUP
+
+PEEK_SECONDS = 5.0
+
+
+def names(cluster: Cluster) -> list[str]:
+    """Return every group that is not internal."""
+    with failures.saying(cluster.config, "list groups"):
+        told = cluster.admin.list_consumer_groups().result(CALL_SECONDS)
+    return sorted(group.group_id for group in told.valid if not group.group_id.startswith("__headwater"))
+
+
+def lag(cluster: Cluster, group: str) -> list[Lag]:
+    """Return how far a group is behind, in every partition of each of its topics."""
+    committed = _committed(cluster, group)
+    found = cluster.find({*committed, *_subscribed(cluster, group)})
+    if not found:
+        known = names(cluster)
+        raise UsageError(
+            f'no group "{group}"', hint="groups: " + ", ".join(known) if known else "there are no groups yet"
+        )
+    return [
+        each
+        for topic, told in sorted(found.items())
+        for each in _topic_lag(cluster, group, topic, (range(told.partitions), committed.get(topic, {})))
+    ]
+
+
+def move(cluster: Cluster, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+    """Set a group's committed offsets."""
+    if _subscribed(cluster, group):
+        raise UsageError(
+            f'group "{group}" has living members and cannot be moved',
+            detail="on Kafka the offsets of a group can be set only while nobody reads in it",
+            hint="stop its consumers, seek, and start them again",
+        )
+    places = [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
+    with failures.saying(cluster.config, f'move group "{group}"'):
+        asked = [ConsumerGroupTopicPartitions(group, places)]
+        told = cluster.admin.alter_consumer_group_offsets(asked)[group].result(CALL_SECONDS)
+        for each in told.topic_partitions:
+            if each.error is not None:
+                raise KafkaException(each.error)
+
+
+def _committed(cluster: Cluster, group: str) -> dict[str, dict[int, int]]:
+    with failures.saying(cluster.config, f'look up group "{group}"'):
+        asked = [ConsumerGroupTopicPartitions(group)]
+        told = cluster.admin.list_consumer_group_offsets(asked)[group].result(CALL_SECONDS)
+    offsets: dict[str, dict[int, int]] = {}
+    for each in told.topic_partitions:
+        if each.offset >= 0:
+            offsets.setdefault(each.topic, {})[each.partition] = each.offset
+    return offsets
+
+
+def _subscribed(cluster: Cluster, group: str) -> set[str]:
+    """Return the topics that living members read; a member without a partition reads nothing yet."""
+    try:
+        told = cluster.admin.describe_consumer_groups([group])[group].result(CALL_SECONDS)
+    except KafkaException as error:
+        if error.args[0].name() == "GROUP_ID_NOT_FOUND":
+            return set()
+        raise failures.translated(error.args[0], cluster.config, f'look up group "{group}"') from None
+    return {place.topic for member in told.members for place in _assigned(member)}
+
+
+def _assigned(member: Any) -> list[TopicPartition]:
+    return list(member.assignment.topic_partitions) if member.assignment else []
+
+
+def _topic_lag(cluster: Cluster, group: str, topic: str, known: tuple[range, Mapping[int, int]]) -> list[Lag]:
+    partitions, committed = known
+    ends, starts = cluster.ends(topic, partitions), cluster.starts(topic, partitions)
+    done = {number: committed.get(number, starts[number]) for number in partitions}
+    behind = [number for number in partitions if done[number] < ends[number]]
+    waiting = {number: max(done[number], starts[number]) for number in behind}
+    received = times(cluster, topic, waiting)
+    now = clock.now() // 1000
+    return [
+        Lag(
+            group, topic, number, done[number], ends[number], max(0, ends[number] - done[number]),
+            timedelta(milliseconds=max(0, now - received.get(number, now))),
+        )
+        for number in partitions
+    ]  # fmt: skip
+
+
+def times(cluster: Cluster, topic: str, offsets: Mapping[int, int]) -> dict[int, int]:
+    """Return when the first record at or after an offset was received, in milliseconds."""
+    found: dict[int, int] = {}
+    if not offsets:
+        return found
+    waiting = set(offsets)
+    consumer = Consumer(cluster.config.consumer(READER_GROUP, **{"queued.min.messages": 1}))
+    try:
+        consumer.assign([TopicPartition(topic, number, offset) for number, offset in offsets.items()])
+        deadline = time.monotonic() + PEEK_SECONDS
+        while waiting and time.monotonic() < deadline:
+            for message in scan.take(consumer, 0.1):
+                if message.error() is None and message.partition() in waiting:
+                    found[message.partition()] = message.timestamp()[1]
+                if message.error() is None or scan.is_end(message):
+                    waiting.discard(message.partition())
+    finally:
+        consumer.close()
+    return found

@@ -1,0 +1,186 @@
+"""From Kafka messages to Arrow batches, all of a partition's messages at once.
+
+Invariant: a message that does not fit its topic is an error that names its place; it is never
+left out in silence, and the messages before it are delivered first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE
+
+from headwater.errors import HeadwaterError, RowError
+from headwater.log import jsonl, jsonl_columns, keys, record
+from headwater.log import topic as topics
+from headwater.log.kafka.catalog import Known
+from headwater.log.kafka.outgoing import OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
+from headwater.log.topic import Topic
+
+_FREE = topics.create("free", "JSON")
+
+
+class Decoded(NamedTuple):
+    """The rows of the messages up to the first that does not fit, and its error."""
+
+    batch: pa.RecordBatch
+    error: RowError | None
+
+
+def decode(messages: Sequence[Any], known: Known, meta: bool) -> Decoded:
+    """Return messages of one partition as rows, with ``_deleted`` or all metadata as asked for."""
+    values = [message.value() for message in messages]
+    rows, bad = (_typed if known.declared else _foreign)(messages, values, known.topic)
+    error = None
+    if bad:
+        index, reason = min(bad, key=lambda each: each[0])
+        error = _unreadable(messages[index], known.topic, reason)
+        messages, values = messages[:index], values[:index]
+        # Rows of later messages may be in there; decode again what comes before the bad one.
+        rows, _ = (_typed if known.declared else _foreign)(messages, values, known.topic)
+    topic = known.topic
+    schema = record.read_schema(topic.schema, topic.compacted, meta)
+    columns = rows.columns
+    if meta:
+        columns = columns + _meta(messages, values, rows, topic)
+    elif topic.compacted:
+        columns = [*columns, _deleted(values)]
+    return Decoded(pa.RecordBatch.from_arrays(columns, schema=schema), error)
+
+
+Rows = tuple[pa.RecordBatch, list[tuple[int, RowError]]]
+
+
+def _typed(messages: Sequence[Any], values: Sequence[bytes | None], topic: Topic) -> Rows:
+    present = [value for value in values if value is not None]
+    batch, bad = jsonl.decode(present, topic)
+    if len(present) == len(values):
+        return batch, bad
+    gone = [index for index, value in enumerate(values) if value is None]
+    there = [index for index, value in enumerate(values) if value is not None]
+    bad = [(there[index], error) for index, error in bad]
+    if bad:
+        return batch, bad
+    tombstones, bad = _tombstones([messages[index].key() for index in gone], topic)
+    if bad:
+        return batch, [(gone[index], error) for index, error in bad]
+    order = pc.sort_indices(pa.array(there + gone))
+    return pa.concat_batches([_nullable(batch, topic), tombstones]).take(order), []
+
+
+def _foreign(messages: Sequence[Any], values: Sequence[bytes | None], topic: Topic) -> Rows:
+    """Return key and free JSON value of a topic that has no declaration."""
+    batch, bad = jsonl.decode([b"null" if value is None else value for value in values], _FREE)
+    if bad:
+        return batch, bad
+    texts = pc.if_else(_deleted(values), pa.scalar(None, pa.string()), batch.column(0))
+    names = [None if m.key() is None else m.key().decode("utf-8", "backslashreplace") for m in messages]
+    return pa.RecordBatch.from_arrays([pa.array(names, pa.string()), texts], schema=topic.schema), []
+
+
+def _tombstones(found: Sequence[bytes | None], topic: Topic) -> Rows:
+    """Return rows that have only the columns of their key."""
+    schema = _nullable_schema(topic)
+    try:
+        return _key_rows(found, topic, schema), []
+    except (ValueError, TypeError, pa.ArrowException, jsonl_columns.Misfit) as error:
+        if len(found) == 1:
+            what = f'tombstone has no key that fits topic "{topic.name}"'
+            return pa.RecordBatch.from_pylist([], schema=schema), [
+                (0, RowError(what, detail=str(error) or None))
+            ]
+    for index, key in enumerate(found):
+        _, bad = _tombstones([key], topic)
+        if bad:
+            return pa.RecordBatch.from_pylist([], schema=schema), [(index, bad[0][1])]
+    raise AssertionError("each key fits, but not all together")
+
+
+def _key_rows(found: Sequence[bytes | None], topic: Topic, schema: pa.Schema) -> pa.RecordBatch:
+    types = [topic.schema.field(name).type for name in topic.key]
+    if topic.key and any(key is None for key in found):
+        raise ValueError("its key is null")
+    split = [_split(key or b"", types) for key in found]
+    columns = {field.name: pa.nulls(len(found), field.type) for field in schema}
+    for place, (name, kind) in enumerate(zip(topic.key, types, strict=True)):
+        columns[name] = _key_column([parts[place] for parts in split], kind)
+    return pa.RecordBatch.from_arrays(list(columns.values()), schema=schema)
+
+
+def _split(key: bytes, types: Sequence[pa.DataType]) -> list[Any]:
+    if not types or (len(types) == 1 and pa.types.is_binary(types[0])):
+        return [key]
+    parts = keys.split_key(key, types)
+    if len(parts) != len(types):
+        raise ValueError(f"its key has {len(parts)} parts, not {len(types)}")
+    return parts
+
+
+def _key_column(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_binary(kind):
+        return pa.array([v if isinstance(v, bytes) else bytes.fromhex(v) for v in values], kind)
+    return jsonl_columns.column(values, kind)
+
+
+def _nullable_schema(topic: Topic) -> pa.Schema:
+    return pa.schema([field.with_nullable(True) for field in topic.schema])
+
+
+def _nullable(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(batch.columns, schema=_nullable_schema(topic))
+
+
+def _deleted(values: Sequence[bytes | None]) -> pa.Array:
+    return pa.array([value is None for value in values], pa.bool_())
+
+
+def _meta(
+    messages: Sequence[Any], values: Sequence[bytes | None], rows: pa.RecordBatch, topic: Topic
+) -> list[pa.Array]:
+    """Return the columns of ``record.META``, in their order."""
+    marks = [_marks(message.headers()) for message in messages]
+    stamps = [message.timestamp() for message in messages]
+    created = [at * 1000 if kind == TIMESTAMP_CREATE_TIME else None for kind, at in stamps]
+    columns = {
+        "_deleted": [value is None for value in values],
+        "_partition": [message.partition() for message in messages],
+        "_offset": [message.offset() for message in messages],
+        "_occurred": [mark.get(OCCURRED) for mark in marks],
+        "_sent": [mark.get(SENT, made) for mark, made in zip(marks, created, strict=True)],
+        "_received": [None if kind == TIMESTAMP_NOT_AVAILABLE else at * 1000 for kind, at in stamps],
+        "_producer": [mark.get(PRODUCER) for mark in marks],
+        "_sequence": [mark.get(SEQUENCE) for mark in marks],
+        "_headers": [mark.get("headers") for mark in marks],
+    }
+    arrays = {name: pa.array(columns[name], kind) for name, kind in record.META.items()}
+    if topic.event_time is not None:
+        happened = rows.column(topic.event_time).cast(record.META["_occurred"])
+        arrays["_occurred"] = pc.coalesce(arrays["_occurred"], happened)
+    return list(arrays.values())
+
+
+def _marks(headers: Sequence[tuple[str, bytes | None]] | None) -> dict[str, Any]:
+    """Return our own headers by name, and the user's as a list."""
+    marks: dict[str, Any] = {}
+    for name, value in headers or ():
+        if name not in OURS:
+            marks.setdefault("headers", []).append((name.removeprefix(USER), value))
+        elif value is not None:
+            marks[name] = value.decode("utf-8", "replace") if name == PRODUCER else _number(value)
+    return marks
+
+
+def _number(value: bytes) -> int | None:
+    return int(value) if value.lstrip(b"-").isdigit() else None
+
+
+def _unreadable(message: Any, topic: Topic, reason: HeadwaterError) -> RowError:
+    place = f"partition {message.partition()}, offset {message.offset()}"
+    return RowError(
+        f'record of topic "{topic.name}" cannot be read: {place}',
+        detail=reason.message + (f"; {reason.detail}" if reason.detail else ""),
+        hint=f"correct its producer; to leave the record out, go on at offset {message.offset() + 1}",
+    )

@@ -1,0 +1,221 @@
+"""Kafka behind the common interface: it wires catalog, appenders, readers and groups.
+
+Invariant: whatever is promised in ``headwater.log.interface`` holds here too, or is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from headwater import clock
+from headwater.errors import UsageError
+from headwater.log import topic as topics
+from headwater.log.interface import Lag, Log, OnFull, TopicInfo, Verification
+from headwater.log.kafka import care, groups
+from headwater.log.kafka.appender import KafkaAppender, NamedAppender
+from headwater.log.kafka.catalog import Catalog, Known
+from headwater.log.kafka.cluster import Cluster, since
+from headwater.log.kafka.config import Config
+from headwater.log.kafka.consumer import KafkaConsumer
+from headwater.log.kafka.reader import Reader
+from headwater.log.position import Position, Start, moved
+from headwater.log.producer import Producer
+from headwater.log.topic import Cleanup, Topic
+
+
+class KafkaLog(Log):
+    """A log on a Kafka cluster."""
+
+    def __init__(self, url: str, options: Mapping[str, Any] | None = None):
+        config = Config(url, options or {})
+        self.url = config.url
+        self._cluster = Cluster(config)
+        self._catalog = Catalog(self._cluster)
+
+    def __repr__(self) -> str:
+        return f"KafkaLog({self.url!r})"
+
+    # Topics
+
+    def create_topic(
+        self,
+        name: str,
+        schema: str | pa.Schema,
+        *,
+        key: str | Sequence[str] = (),
+        event_time: str | None = None,
+        partitions: int = 1,
+        retention: str | timedelta | None = None,
+        retention_bytes: int | None = None,
+        cleanup: Cleanup = "delete",
+        archive: str | None = None,
+    ) -> Topic:
+        """Make a topic and return it; one that another tool has made is declared."""
+        topic = topics.create(
+            name, schema, key=key, event_time=event_time, partitions=partitions, retention=retention,
+            retention_bytes=retention_bytes, cleanup=cleanup, archive=archive,
+        )  # fmt: skip
+        return self._catalog.add(topic).topic
+
+    def topic(self, name: str) -> Topic:
+        """Return a topic's declaration."""
+        return self._catalog.get(name).topic
+
+    def topics(self) -> list[Topic]:
+        """Return every topic, by name."""
+        return [known.topic for known in self._catalog.all()]
+
+    def describe(self, name: str) -> TopicInfo:
+        """Return a topic with its offsets, rate, oldest and newest record; sizes are not known."""
+        return care.describe(self._cluster, self._catalog.get(name))
+
+    def alter_topic(self, name: str, **changes: Any) -> Topic:
+        """Add nullable columns, or change partitions, retention, cleanup."""
+        return self._catalog.change(name, changes).topic
+
+    def delete_topic(self, name: str) -> None:
+        """Remove a topic, its records, and what groups had committed for it."""
+        self._catalog.remove(name)
+
+    # Records
+
+    def producer(
+        self,
+        topic: str,
+        id: str | None = None,
+        *,
+        linger: str | timedelta = "20 milliseconds",
+        buffer: int = 500_000,
+        on_full: OnFull = "block",
+    ) -> Producer:
+        """Return a producer; one with an ``id`` fences its predecessor of the same id."""
+        self._declared(topic)
+        if id is not None and not 0 < len(id.encode()) <= 200:
+            raise UsageError("a producer's id has 1 to 200 bytes")
+        wait = linger if isinstance(linger, timedelta) else clock.interval(linger)
+        catalog = self._catalog
+        appender = KafkaAppender(catalog, topic) if id is None else NamedAppender(catalog, topic, id)
+        return Producer(appender, linger=wait, buffer=buffer, on_full=on_full)
+
+    def read(
+        self,
+        topic: str,
+        partition: int | None = None,
+        start: Start = "earliest",
+        end: Start = "latest",
+        *,
+        meta: bool = False,
+        follow: bool = False,
+    ) -> Iterator[pa.RecordBatch]:
+        """Read records as Arrow batches, partition after partition, each in its order."""
+        known = self._catalog.get(topic)
+        numbers = range(known.topic.partitions) if partition is None else [partition]
+        if partition is not None and not 0 <= partition < known.topic.partitions:
+            raise UsageError(
+                f'topic "{topic}" has no partition {partition}',
+                hint=f"it has {known.topic.partitions}, from 0 on",
+            )
+        starts = self._resolve(known, start, numbers)
+        reader = Reader(self._catalog, known, meta)
+        if follow:
+            return reader.following(starts, partition is None)
+        return reader.bounded(starts, self._until(known, end, numbers))
+
+    def resolve(self, topic: str, to: Start) -> Position:
+        """Return the offsets that a start stands for now, in every partition."""
+        known = self._catalog.get(topic)
+        return Position(topic, self._resolve(known, to, range(known.topic.partitions)))
+
+    # Groups
+
+    def consumer(
+        self, topic: str, group: str, *, start: Start = "earliest", meta: bool = False
+    ) -> KafkaConsumer:
+        """Join a group and return its new member; ``start`` applies where nothing is committed."""
+        known = self._catalog.get(topic)
+        topics.check_name("group", group)
+
+        def first(number: int) -> int | None:
+            return None if start == "earliest" else self._resolve(known, start, [number])[number]
+
+        return KafkaConsumer(self._catalog, known, group, start=first, meta=meta)
+
+    def groups(self) -> list[str]:
+        """Return the names of all groups that have committed or have members."""
+        return groups.names(self._cluster)
+
+    def lag(self, group: str) -> list[Lag]:
+        """Return how far a group is behind, per topic and partition."""
+        return groups.lag(self._cluster, group)
+
+    def seek(self, group: str, topic: str, to: Start) -> Position:
+        """Move a group's committed offsets and return them; refused while the group has members."""
+        topics.check_name("group", group)
+        place = moved(to, self.resolve(topic, to), self.resolve(topic, "latest"))
+        groups.move(self._cluster, group, topic, place.offsets)
+        return place
+
+    # Care
+
+    def compact(self, topic: str) -> None:
+        """Refuse: the broker applies retention and compaction by itself."""
+        self._catalog.get(topic)
+        raise UsageError(
+            f'topic "{topic}" cannot be compacted by hand on Kafka',
+            detail="the broker applies retention and compaction by itself",
+            hint="its pace is set on the broker: log.cleaner.backoff.ms, log.retention.check.interval.ms",
+        )
+
+    def verify(self, topic: str | None = None) -> Verification:
+        """Check every checksum, every value, and the sequence of every producer."""
+        total = Verification()
+        for known in self._catalog.all() if topic is None else [self._catalog.get(topic)]:
+            one = care.verify(self._cluster, known)
+            total = Verification(
+                total.batches + one.batches, total.records + one.records,
+                total.bytes + one.bytes, total.findings + one.findings,
+            )  # fmt: skip
+        return total
+
+    def close(self) -> None:
+        """Release the connections."""
+        self._catalog.registry.close()
+
+    # Inside
+
+    def _declared(self, topic: str) -> Known:
+        known = self._catalog.get(topic)
+        if not known.declared:
+            raise UsageError(
+                f'topic "{topic}" was made by another tool and has no schema to check rows against',
+                hint="declare it: create it here with the same number of partitions",
+            )
+        return known
+
+    def _resolve(self, known: Known, to: Start, numbers: Sequence[int]) -> dict[int, int]:
+        name = known.topic.name
+        if isinstance(to, Position):
+            return {number: to.offsets.get(number, 0) for number in numbers}
+        if isinstance(to, datetime):
+            return self._at(name, to, numbers)
+        if to == "earliest":
+            return self._cluster.starts(name, numbers)
+        return self._cluster.ends(name, numbers) if to == "latest" else dict.fromkeys(numbers, int(to))
+
+    def _at(self, name: str, to: datetime, numbers: Sequence[int]) -> dict[int, int]:
+        # Kafka's times are in milliseconds: round up, so that nothing received before is included.
+        told = self._cluster.offsets(name, numbers, since(max(0, -(-clock.micros(to) // 1000))))
+        ends = self._cluster.ends(name, numbers)
+        return {number: each.offset if each.offset >= 0 else ends[number] for number, each in told.items()}
+
+    def _until(self, known: Known, end: Start, numbers: Sequence[int]) -> dict[int, int]:
+        """Return where a read ends: never past what is there now."""
+        there = self._cluster.ends(known.topic.name, numbers)
+        asked = self._resolve(known, end, numbers)
+        if isinstance(end, Position):
+            asked = {number: end.offsets.get(number, there[number]) for number in numbers}
+        return {number: min(asked[number], there[number]) for number in numbers}

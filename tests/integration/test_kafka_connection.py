@@ -1,0 +1,105 @@
+"""Reaching a broker: URLs, options, secrets, and brokers that are not there."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from headwater.errors import HeadwaterError, LogUnavailable, UsageError
+from headwater.log.kafka.config import Config
+from headwater.log.open import open as open_log
+from kafka_broker import PASSWORD, USER, Broker
+
+SASL = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.username": USER}
+
+
+@pytest.mark.kafka
+def test_sasl_options_reach_the_broker(broker: Broker, name: str) -> None:
+    with open_log(f"kafka://{broker.sasl_servers}", **SASL, **{"sasl.password": PASSWORD}) as log:
+        log.create_topic(name, "id BIGINT")
+        with log.producer(name) as producer:
+            producer.send({"id": 1})
+        assert sum(len(batch) for batch in log.read(name)) == 1
+        assert PASSWORD not in repr(log) + log.url
+
+
+@pytest.mark.kafka
+def test_options_come_from_the_url_and_a_file(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "kafka.properties"
+    file.write_text(f"# secret\nsasl.username = {USER}\nsasl.password={PASSWORD}\n")
+    monkeypatch.setenv("HEADWATER_KAFKA_CONFIG", str(file))
+    url = f"kafka://{broker.sasl_servers}?security.protocol=SASL_PLAINTEXT&sasl.mechanism=PLAIN"
+    with open_log(url) as log:
+        assert log.url == f"kafka://{broker.sasl_servers}"
+        assert isinstance(log.topics(), list)
+
+
+@pytest.mark.kafka
+def test_a_wrong_password_is_told_without_it(broker: Broker) -> None:
+    with pytest.raises(LogUnavailable, match="denies access") as told:
+        open_log(f"kafka://{broker.sasl_servers}", **SASL, **{"sasl.password": "hush-4711"})
+    assert "hush-4711" not in str(told.value)
+
+
+def test_an_unreachable_broker_is_told_in_seconds() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    started = time.monotonic()
+    with pytest.raises(LogUnavailable, match=f"cannot reach Kafka at 127.0.0.1:{port}") as told:
+        open_log(f"kafka://127.0.0.1:{port}")
+    assert time.monotonic() - started < 8
+    assert told.value.detail is not None
+    assert "refused" in told.value.detail
+
+
+def test_nothing_is_written_on_standard_error() -> None:
+    program = "from headwater.log.open import open\ntry: open('kafka://127.0.0.1:1')\nexcept Exception: pass"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout + done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "options", "said"),
+    [
+        ("kafka://host:1", {"nonsense": "x"}, 'invalid Kafka option "nonsense"'),
+        ("kafka://host:1", {"security.protocol": "x"}, 'invalid Kafka option "security.protocol"'),
+        ("kafka://host:1?enable.idempotence=false", {}, '"enable.idempotence" cannot be set'),
+        ("kafka://alice:hush@host:1", {}, "takes no user and password"),
+        ("kafka://", {}, "invalid Kafka URL"),
+        ("kafka://a b", {}, "invalid Kafka URL"),
+    ],
+)
+def test_wrong_urls_and_options_are_refused(url: str, options: dict[str, str], said: str) -> None:
+    with pytest.raises(UsageError) as told:
+        open_log(url, **options)
+    assert said in str(told.value)
+    assert "hush" not in str(told.value)
+
+
+def test_secrets_stay_out_of_every_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    secrets = {"ssl.key.password": "hush-1", "sasl.password": "hush-2", "ssl.key.pem": "hush-3"}
+    config = Config("kafka://one,two:9093?ssl.keystore.password=hush-4", secrets)
+    assert config.url == "kafka://one:9092,two:9093"
+    assert "hush" not in repr(config) + config.scrubbed("said hush-1 hush-2 hush-3 hush-4")
+    with pytest.raises(HeadwaterError) as told:
+        open_log("kafka://localhost:1", **{"ssl.key.pem": "hush-3", "security.protocol": "SSL"})
+    assert "hush" not in str(told.value)
+    monkeypatch.setenv("HEADWATER_KAFKA_CONFIG", str(tmp_path / "absent"))
+    with pytest.raises(UsageError, match="HEADWATER_KAFKA_CONFIG"):
+        Config("kafka://one", {})
+
+
+def test_tls_options_reach_every_client() -> None:
+    config = Config("kafka://one?security.protocol=SSL", {"ssl.ca.location": "ca.pem"})
+    for made in (config.admin(), config.producer(), config.consumer("g")):
+        assert made["security.protocol"] == "SSL"
+        assert made["ssl.ca.location"] == "ca.pem"
+        assert made["bootstrap.servers"] == "one:9092"

@@ -1,0 +1,67 @@
+"""What the Kafka tests share: plain clients, as any other tool would use them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from headwater.log import Log
+
+
+@cache
+def admin(servers: str) -> AdminClient:
+    """A client must outlive what it was asked for, so there is one per broker."""
+    return AdminClient({"bootstrap.servers": servers, "log_level": 0})
+
+
+def make_topic(servers: str, name: str, partitions: int = 1) -> None:
+    admin(servers).create_topics([NewTopic(name, partitions, 1)])[name].result(30)
+    until(lambda: name in admin(servers).list_topics(timeout=10).topics)
+
+
+def produce(
+    servers: str, topic: str, records: Iterable[dict[str, Any]], **config: Any
+) -> list[tuple[int, int]]:
+    """Produce as another tool would, and return where each record went."""
+    places: list[tuple[int, int]] = []
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 0, **config})
+    for record in records:
+        producer.produce(
+            topic, **record, on_delivery=lambda error, m: places.append((m.partition(), m.offset())) or error
+        )
+        producer.flush(30)
+    return places
+
+
+def consume(servers: str, topic: str, count: int) -> list[Any]:
+    """Consume as another tool would."""
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": f"plain-{topic}", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    found: list[Any] = []
+    deadline = time.monotonic() + 30
+    while len(found) < count and time.monotonic() < deadline:
+        message = consumer.poll(1)
+        if message is not None and message.error() is None:
+            found.append(message)
+    consumer.close()
+    return found
+
+
+def rows(log: Log, topic: str, **how: Any) -> list[dict[str, Any]]:
+    return [row for batch in log.read(topic, **how) for row in batch.to_pylist()]
+
+
+def until(holds: Callable[[], bool], seconds: float = 30) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.1)
+    return False
