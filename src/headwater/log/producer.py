@@ -9,73 +9,20 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
-from headwater import clock
-from headwater.errors import BufferFull, Fenced, HeadwaterError, RowError, UsageError
-from headwater.log import keys, record, rows
+from headwater.errors import BufferFull, Fenced, HeadwaterError, LogUnavailable, RowError, UsageError
+from headwater.log import rows
 from headwater.log.interface import Headers, OnFull
+from headwater.log.outgoing import Appender, Builder, Marked, Outgoing
 from headwater.log.position import Position
-from headwater.log.topic import Topic
 
 CHUNK = 1 << 16
 RETRY_SECONDS = 0.5
 _log = logging.getLogger("headwater")
-
-
-@dataclass(frozen=True)
-class Outgoing:
-    """Records on their way to a backend, all checked."""
-
-    batch: pa.RecordBatch
-    sequence: npt.NDArray[np.int64]
-    partition: npt.NDArray[np.int32]
-    sent: int
-    extras: dict[str, pa.Array] = field(default_factory=dict)
-    """Metadata columns that only some records have: `_deleted`, `_occurred`, `_sent`, `_headers`."""
-
-
-class Appender(Protocol):
-    """What a backend does for a producer."""
-
-    id: str
-    last_sequence: int
-    """The newest sequence number the log has from this producer id, or -1."""
-
-    def topic(self) -> Topic:
-        """Return the topic as it is declared now."""
-
-    def append(self, records: Outgoing, wait: bool = True) -> Mapping[int, int]:
-        """Append, whole or not at all; return the next offset of each partition written.
-
-        Records whose sequence the partition has already from this producer are left out. Without
-        ``wait`` they may become durable later, at the latest when ``settle`` returns.
-        """
-
-    def settle(self) -> None:
-        """Wait until everything appended is durable."""
-
-    def close(self) -> None:
-        """Release what the appender holds."""
-
-
-class _Marked(NamedTuple):
-    """A row that carries more than its columns."""
-
-    row: rows.Row
-    deleted: bool = False
-    headers: Headers | None = None
-    occurred: datetime | None = None
-    sent: datetime | None = None
-    sequence: int | None = None
 
 
 class Producer:
@@ -102,7 +49,7 @@ class Producer:
         # (the holder of _draining) removes: so send needs no lock.
         self._rows: list[Any] = []
         self._in_flight: Outgoing | None = None
-        self._sequence = appender.last_sequence + 1
+        self._builder = Builder(appender.topic, appender.last_sequence + 1)
         self._reached: dict[int, int] = {}
         self._error: HeadwaterError | None = None
         self._idle = True
@@ -115,7 +62,7 @@ class Producer:
     @property
     def sequence(self) -> int:
         """The sequence number the next row will get."""
-        return self._sequence + len(self._rows)
+        return self._builder.sequence + len(self._rows)
 
     def send(
         self,
@@ -132,10 +79,10 @@ class Producer:
         any earlier number, and what the log already has is left out. ``occurred`` and ``sent``
         are a device's own times, where they are not the event-time column and now.
         """
-        if self._error is not None or self._closed:
+        if self._error is not None:
             self._raise()
         if headers is not None or occurred is not None or sent is not None or sequence is not None:
-            row = _Marked(row, False, headers, occurred, sent, sequence)  # type: ignore[assignment]
+            row = Marked(row, False, headers, occurred, sent, sequence)  # type: ignore[assignment]
         waiting = self._rows
         if len(waiting) >= self._capacity and not self._make_room():
             return
@@ -157,7 +104,7 @@ class Producer:
                 f'key of topic "{topic.name}" is ({", ".join(topic.key)})',
                 detail=f"got {key!r}",
             )
-        self.send(_Marked(row, True, headers, None, None, sequence))  # type: ignore[arg-type]
+        self.send(Marked(row, True, headers, None, None, sequence))  # type: ignore[arg-type]
 
     def send_batch(self, data: Any, *, sequence: int | None = None) -> None:
         """Append an Arrow table, a pandas DataFrame or a list of rows, whole or not at all.
@@ -170,10 +117,7 @@ class Producer:
             for batch in rows.from_data(data, self._appender.topic()):
                 if not len(batch):
                     continue
-                first = self._sequence if sequence is None else sequence
-                numbers = np.arange(first, first + len(batch), dtype=np.int64)
-                self._append(self._outgoing(batch, numbers, {}), wait=False)
-                self._sequence = max(self._sequence, first + len(batch))
+                self._append(self._builder.from_batch(batch, sequence), wait=False)
                 sequence = None if sequence is None else sequence + len(batch)
 
     def flush(self) -> Position:
@@ -191,6 +135,7 @@ class Producer:
             self.flush()
         finally:
             self._closed = True
+            self._error = UsageError(f'producer "{self.id}" is closed')
             self._wake.set()
             if self._thread is not None:
                 self._thread.join()
@@ -209,10 +154,8 @@ class Producer:
     # The buffer
 
     def _raise(self) -> None:
-        if self._closed:
-            raise UsageError(f'producer "{self.id}" is closed')
         error = self._error
-        if not isinstance(error, Fenced):  # a fenced producer stays fenced
+        if not isinstance(error, Fenced | UsageError):  # a fenced or closed producer stays so
             self._error = None
         if error is not None:
             raise error
@@ -267,7 +210,7 @@ class Producer:
     def _drain_all(self) -> None:
         while self._rows or self._in_flight:
             self._drain()
-        if self._error is not None or self._closed:
+        if self._error is not None:
             self._raise()
 
     def _drain(self) -> None:
@@ -277,7 +220,7 @@ class Producer:
         if self._in_flight is not None:
             self._append(self._in_flight)
             self._in_flight = None
-            if not isinstance(self._error, RowError):  # what failed before has succeeded now
+            if isinstance(self._error, LogUnavailable):  # what failed before has succeeded now
                 self._error = None
 
     def _take(self) -> None:
@@ -286,102 +229,12 @@ class Producer:
         with self._room:
             self._room.notify_all()
         if chunk:
-            self._in_flight = self._convert(chunk)
+            self._in_flight, refused = self._builder.from_rows(chunk)
+            self._error = self._error or refused
 
     def _append(self, records: Outgoing, wait: bool = True) -> None:
         self._reached.update(self._appender.append(records, wait))
 
-    # From rows to records
-
-    def _convert(self, chunk: list[Any]) -> Outgoing | None:
-        """Convert a chunk; rows that do not fit are left out, and the first is kept as the error."""
-        numbers = self._number(chunk)
-        try:
-            return self._build(chunk, numbers)
-        except RowError as error:
-            if len(chunk) == 1:
-                self._error = self._error or error
-                return None
-        step = max(1, len(chunk) // 16)
-        good = [index for at in range(0, len(chunk), step) for index in self._good(chunk[at : at + step], at)]
-        return self._build([chunk[i] for i in good], numbers[good]) if good else None
-
-    def _good(self, chunk: list[Any], at: int) -> list[int]:
-        """Return the indices of the rows that fit, halving down to each one that does not."""
-        try:
-            self._build(chunk, np.zeros(len(chunk), np.int64))
-            return list(range(at, at + len(chunk)))
-        except RowError as error:
-            if len(chunk) == 1:
-                self._error = self._error or error
-                return []
-        half = len(chunk) // 2
-        return self._good(chunk[:half], at) + self._good(chunk[half:], at + half)
-
-    def _number(self, chunk: Sequence[Any]) -> npt.NDArray[np.int64]:
-        """Give each row its sequence number: its own, or one higher than any before."""
-        if _Marked in set(map(type, chunk)):
-            numbers = np.empty(len(chunk), np.int64)
-            for index, row in enumerate(chunk):  # marked rows are rare, or numbered one by one
-                explicit = row.sequence if isinstance(row, _Marked) else None
-                numbers[index] = self._sequence if explicit is None else explicit
-                self._sequence = max(self._sequence, int(numbers[index]) + 1)
-            return numbers
-        first, self._sequence = self._sequence, self._sequence + len(chunk)
-        return np.arange(first, self._sequence, dtype=np.int64)
-
-    def _build(self, chunk: list[Any], numbers: npt.NDArray[np.int64]) -> Outgoing:
-        topic = self._appender.topic()
-        extras: dict[str, pa.Array] = {}
-        if _Marked in set(map(type, chunk)):
-            marked = [row if isinstance(row, _Marked) else _Marked(row) for row in chunk]
-            extras = _extras(marked)
-            chunk = [row.row for row in marked]
-        return self._outgoing(rows.from_rows(chunk, topic, extras.get("_deleted")), numbers, extras)
-
-    def _outgoing(
-        self, batch: pa.RecordBatch, numbers: npt.NDArray[np.int64], extras: dict[str, pa.Array]
-    ) -> Outgoing:
-        topic = self._appender.topic()
-        if topic.key:
-            partition = keys.partitions([batch.column(name) for name in topic.key], topic.partitions)
-        else:
-            # By sequence, not at random: a batch that is sent again goes where it went before.
-            partition = (numbers % topic.partitions).astype(np.int32)
-        return _increasing(Outgoing(batch, numbers, partition, clock.now(), extras))
-
-
-def _increasing(records: Outgoing) -> Outgoing:
-    """Leave out what repeats a sequence number that went before in its partition."""
-    if np.all(np.diff(records.sequence) > 0):
-        return records
-    keep = np.zeros(len(records.sequence), bool)
-    for number in np.unique(records.partition):
-        rows_of = np.flatnonzero(records.partition == number)
-        sequence = records.sequence[rows_of]
-        before = np.maximum.accumulate(np.concatenate([[-1], sequence[:-1]]))
-        keep[rows_of[sequence > before]] = True
-    mask = pa.array(keep)
-    extras = {name: column.filter(mask) for name, column in records.extras.items()}
-    return Outgoing(
-        records.batch.filter(mask), records.sequence[keep], records.partition[keep], records.sent, extras
-    )
-
 
 def _values(key: Any) -> tuple[Any, ...]:
     return tuple(key) if isinstance(key, tuple | list) else (key,)
-
-
-def _extras(marked: Sequence[_Marked]) -> dict[str, pa.Array]:
-    """Return the metadata columns that at least one of the rows has."""
-    columns: dict[str, list[Any]] = {
-        "_deleted": [row.deleted for row in marked],
-        "_occurred": [row.occurred for row in marked],
-        "_sent": [row.sent for row in marked],
-        "_headers": [row.headers and _header_items(row.headers) for row in marked],
-    }
-    return {name: pa.array(values, record.META[name]) for name, values in columns.items() if any(values)}
-
-
-def _header_items(headers: Headers) -> list[tuple[str, bytes]]:
-    return [(name, v.encode() if isinstance(v, str) else v) for name, v in headers.items()]

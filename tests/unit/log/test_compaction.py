@@ -154,5 +154,5 @@ def test_it_happens_by_itself_while_producing(log: EmbeddedLog) -> None:
         for n in range(1500):
             producer.send_batch([{"k": f"k{i}", "n": n} for i in range(10)])
     log.close()
-    assert log.describe("t").size < 200_000
+    assert (log.describe("t").size or 0) < 1500 * 1000 / 2  # less than half of what was written
     assert latest(log) == {f"k{i}": 1499 for i in range(10)}

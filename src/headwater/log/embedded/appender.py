@@ -21,8 +21,8 @@ from headwater.errors import LogUnavailable
 from headwater.log.embedded import frame
 from headwater.log.embedded.frame import Draft
 from headwater.log.embedded.partition import Partition
+from headwater.log.outgoing import Outgoing
 from headwater.log.parallel import pieces, spread
-from headwater.log.producer import Outgoing
 from headwater.log.topic import Topic
 
 

@@ -21,7 +21,7 @@ from headwater.log.embedded.frame import Draft, Flag, Header, Kind
 from headwater.log.embedded.head import Head
 from headwater.log.embedded.segment import Entry, Segment
 
-SNAPSHOT_FRAMES = 1024
+SNAPSHOT_FRAMES = 64
 SEGMENT_BYTES = 64 << 20
 
 
@@ -93,7 +93,7 @@ class Partition:
         elif self.tail.unsaved >= SNAPSHOT_FRAMES:
             self.sync()
             self.publish()
-            self.tail.save(self.directory / "producers", self._fsync)
+            self.tail.save(self.directory / "producers", sync=False)  # if lost, it is rebuilt
         before, received = self.tail.at, max(clock.now(), self.tail.received)
         base, last = self.tail.end, self.check(producer, epoch)
         headers, buffers = [], []

@@ -20,7 +20,7 @@ from headwater.log.embedded.frame import Header
 
 INDEX_EVERY = 1 << 18
 _ENTRY = struct.Struct("<qqq")
-_READ = 1 << 16
+_READ = 1 << 13
 
 
 class Segment(NamedTuple):

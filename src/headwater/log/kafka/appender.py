@@ -20,7 +20,7 @@ from headwater.log.kafka import failures, outgoing
 from headwater.log.kafka.catalog import Catalog
 from headwater.log.kafka.outgoing import Message
 from headwater.log.kafka.scan import last_sequences
-from headwater.log.producer import Outgoing
+from headwater.log.outgoing import Outgoing
 from headwater.log.topic import Topic
 
 FLUSH_SECONDS = 60.0

@@ -18,7 +18,7 @@ import pyarrow as pa
 from headwater.errors import RecordTooLarge
 from headwater.log import jsonl, keys
 from headwater.log.kafka.config import MESSAGE_BYTES
-from headwater.log.producer import Outgoing
+from headwater.log.outgoing import Outgoing
 from headwater.log.topic import Topic
 from headwater.schema import evolve
 

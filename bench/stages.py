@@ -1,0 +1,69 @@
+"""Where the time of an append goes: each stage of the embedded log alone, on one core."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bench import events
+from headwater.log import keys, parallel, rows, topic
+from headwater.log.embedded import appender, frame
+from headwater.log.outgoing import Outgoing
+
+REPEAT = 15
+
+
+def stages(batch: pa.RecordBatch, partitions: int) -> dict[str, float]:
+    """Return nanoseconds per row of each stage, the best of several runs."""
+    declared = topic.create("t", events.SCHEMA, key=events.KEY, event_time="at", partitions=partitions)
+    cores, parallel.CORES = parallel.CORES, 1
+    try:
+        return {name: value / len(batch) for name, value in _timed(batch, declared).items()}
+    finally:
+        parallel.CORES = cores
+
+
+def _timed(batch: pa.RecordBatch, declared: topic.Topic) -> dict[str, float]:
+    where = keys.partitions([batch.column(events.KEY)], declared.partitions)
+    records = Outgoing(batch, np.arange(len(batch)), where, 0)
+    part = appender.Part(batch, records.sequence, 0, "at", 0)
+    split = [each for _, each in appender._split(part, where)]
+    drafts = [each.draft() for each in split]
+    plain = sum(_best(lambda each=each: _uncompressed(each.batch)) for each in split)
+    encode = sum(_best(each.draft) for each in split)
+    return {
+        "check against the schema, UTF-8": _best(lambda: rows.from_arrow(batch, declared)),
+        "hash keys to partitions": _best(
+            lambda: keys.partitions([batch.column("user")], declared.partitions)
+        ),
+        "sort rows by partition": _best(lambda: list(appender._split(part, where))),
+        "Arrow message": plain,
+        "LZ4, checksum, sequence numbers": encode - plain,
+        "write to the page cache": _best(lambda: _write(drafts)),
+    }
+
+
+def _uncompressed(batch: pa.RecordBatch) -> None:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def _write(drafts: list[frame.Draft]) -> None:
+    with tempfile.TemporaryFile() as file:
+        os.pwritev(file.fileno(), [draft.payload for draft in drafts], 0)
+
+
+def _best(work: Callable[[], Any]) -> float:
+    taken = []
+    for _ in range(REPEAT):
+        start = time.perf_counter_ns()
+        work()
+        taken.append(time.perf_counter_ns() - start)
+    return float(min(taken))

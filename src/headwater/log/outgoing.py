@@ -1,0 +1,179 @@
+"""Records on their way into a log: numbered, placed and checked, whatever the backend.
+
+Invariant: an ``Outgoing`` fits its topic, and its sequence numbers grow within each partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater import clock
+from headwater.errors import RowError
+from headwater.log import keys, record, rows
+from headwater.log.interface import Headers
+from headwater.log.topic import Topic
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """Records on their way to a backend, all checked."""
+
+    batch: pa.RecordBatch
+    sequence: Numbers
+    partition: npt.NDArray[np.int32]
+    sent: int
+    extras: dict[str, pa.Array] = field(default_factory=dict)
+    """Metadata columns that only some records have: `_deleted`, `_occurred`, `_sent`, `_headers`."""
+
+
+class Appender(Protocol):
+    """What a backend does for a producer."""
+
+    id: str
+    last_sequence: int
+    """The newest sequence number the log has from this producer id, or -1."""
+
+    def topic(self) -> Topic:
+        """Return the topic as it is declared now."""
+
+    def append(self, records: Outgoing, wait: bool = True) -> Mapping[int, int]:
+        """Append, whole or not at all; return the next offset of each partition written.
+
+        Records whose sequence the partition has already from this producer are left out. Without
+        ``wait`` they may become durable later, at the latest when ``settle`` returns.
+        """
+
+    def settle(self) -> None:
+        """Wait until everything appended is durable."""
+
+    def close(self) -> None:
+        """Release what the appender holds."""
+
+
+class Marked(NamedTuple):
+    """A row that carries more than its columns."""
+
+    row: rows.Row
+    deleted: bool = False
+    headers: Headers | None = None
+    occurred: datetime | None = None
+    sent: datetime | None = None
+    sequence: int | None = None
+
+
+class Builder:
+    """Turns rows and batches of one producer into outgoing records."""
+
+    def __init__(self, topic: Callable[[], Topic], sequence: int):
+        self.sequence = sequence
+        """The sequence number the next row will get, if it brings none."""
+        self._topic = topic
+
+    def from_batch(self, batch: pa.RecordBatch, sequence: int | None) -> Outgoing:
+        """Number a checked batch, from ``sequence`` or the next number on."""
+        first = self.sequence if sequence is None else sequence
+        self.sequence = max(self.sequence, first + len(batch))
+        return self._place(batch, np.arange(first, first + len(batch), dtype=np.int64), {})
+
+    def from_rows(self, chunk: list[Any]) -> tuple[Outgoing | None, RowError | None]:
+        """Convert rows, each a mapping or ``Marked``; those that do not fit are left out.
+
+        Returns the first error with what is left, if anything.
+        """
+        marked = Marked in set(map(type, chunk))
+        numbers = self._number(chunk, marked)
+        try:
+            return self._build(chunk, numbers, marked), None
+        except RowError as error:
+            refused = error
+        good = self._fitting(chunk, 0, marked)
+        left = [chunk[i] for i in good]
+        return (self._build(left, numbers[good], marked) if left else None), refused
+
+    def _number(self, chunk: Sequence[Any], marked: bool) -> Numbers:
+        """Give each row its sequence number: its own, or one higher than any before."""
+        if not marked:
+            first, self.sequence = self.sequence, self.sequence + len(chunk)
+            return np.arange(first, self.sequence, dtype=np.int64)
+        numbers = np.empty(len(chunk), np.int64)
+        for index, row in enumerate(chunk):  # one by one: each may bring its own number
+            explicit = row.sequence if isinstance(row, Marked) else None
+            numbers[index] = self.sequence if explicit is None else explicit
+            self.sequence = max(self.sequence, int(numbers[index]) + 1)
+        return numbers
+
+    def _fitting(self, chunk: list[Any], at: int, marked: bool) -> list[int]:
+        """Return the indices of the rows that fit, halving down to each one that does not."""
+        try:
+            self._build(chunk, np.arange(len(chunk), dtype=np.int64), marked)
+            return list(range(at, at + len(chunk)))
+        except RowError:
+            if len(chunk) == 1:
+                return []
+        half = len(chunk) // 2
+        return self._fitting(chunk[:half], at, marked) + self._fitting(chunk[half:], at + half, marked)
+
+    def _build(self, chunk: list[Any], numbers: Numbers, marked: bool) -> Outgoing:
+        extras: dict[str, pa.Array] = {}
+        if marked:
+            every = [row if isinstance(row, Marked) else Marked(row) for row in chunk]
+            extras = _extras(every)
+            chunk = [row.row for row in every]
+        return self._place(rows.from_rows(chunk, self._topic(), extras.get("_deleted")), numbers, extras)
+
+    def _place(self, batch: pa.RecordBatch, numbers: Numbers, extras: dict[str, pa.Array]) -> Outgoing:
+        topic = self._topic()
+        if topic.key:
+            partition = keys.partitions([batch.column(name) for name in topic.key], topic.partitions)
+        else:
+            # By sequence, not at random: a batch that is sent again goes where it went before.
+            partition = (numbers % topic.partitions).astype(np.int32)
+        return _increasing(Outgoing(batch, numbers, partition, clock.now(), extras))
+
+
+def _increasing(records: Outgoing) -> Outgoing:
+    """Leave out what repeats a sequence number that went before in its partition."""
+    if np.all(np.diff(records.sequence) > 0):
+        return records
+    keep = np.zeros(len(records.sequence), bool)
+    for number in np.unique(records.partition):
+        rows_of = np.flatnonzero(records.partition == number)
+        sequence = records.sequence[rows_of]
+        before = np.maximum.accumulate(np.concatenate([[-1], sequence[:-1]]))
+        keep[rows_of[sequence > before]] = True
+    mask = pa.array(keep)
+    extras = {name: column.filter(mask) for name, column in records.extras.items()}
+    return Outgoing(
+        records.batch.filter(mask), records.sequence[keep], records.partition[keep], records.sent, extras
+    )
+
+
+def _extras(marked: Sequence[Marked]) -> dict[str, pa.Array]:
+    """Return the metadata columns that at least one of the rows has."""
+    columns: dict[str, list[Any]] = {
+        "_deleted": [row.deleted for row in marked],
+        "_occurred": [row.occurred for row in marked],
+        "_sent": [row.sent for row in marked],
+        "_headers": [row.headers and _header_items(row.headers) for row in marked],
+    }
+    try:
+        return {name: pa.array(values, record.META[name]) for name, values in columns.items() if any(values)}
+    except (pa.ArrowException, TypeError, AttributeError) as error:
+        raise RowError(
+            "headers, occurred or sent of a row cannot be stored",
+            detail=str(error).splitlines()[0],
+            hint="headers map names to bytes or text; occurred and sent are datetimes",
+        ) from None
+
+
+def _header_items(headers: Headers) -> list[tuple[str, bytes]]:
+    return [(name, v.encode() if isinstance(v, str) else v) for name, v in headers.items()]
