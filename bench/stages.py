@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench import events
-from headwater.log import keys, parallel, rows, topic
+from headwater.log import keys, rows, topic
 from headwater.log.embedded import appender, frame
 from headwater.log.outgoing import Outgoing
 
@@ -22,16 +22,12 @@ REPEAT = 15
 def stages(batch: pa.RecordBatch, partitions: int) -> dict[str, float]:
     """Return nanoseconds per row of each stage, the best of several runs."""
     declared = topic.create("t", events.SCHEMA, key=events.KEY, event_time="at", partitions=partitions)
-    cores, parallel.CORES = parallel.CORES, 1
-    try:
-        return {name: value / len(batch) for name, value in _timed(batch, declared).items()}
-    finally:
-        parallel.CORES = cores
+    return {name: value / len(batch) for name, value in _timed(batch, declared).items()}
 
 
 def _timed(batch: pa.RecordBatch, declared: topic.Topic) -> dict[str, float]:
-    where = keys.partitions([batch.column(events.KEY)], declared.partitions)
-    records = Outgoing(batch, np.arange(len(batch)), where, 0)
+    records = Outgoing(batch, np.arange(len(batch)), declared, 0)
+    where = records.partition
     part = appender.Part(batch, records.sequence, 0, "at", 0)
     split = [each for _, each in appender._split(part, where)]
     drafts = [each.draft() for each in split]

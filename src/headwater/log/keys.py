@@ -16,8 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.log.parallel import pieces, spread
-
 _BLOCK = 1 << 15
 _M = np.uint32(0x5BD1E995)
 
@@ -45,14 +43,8 @@ def split_key(key: bytes, types: Sequence[pa.DataType]) -> list[Any]:
 
 def partitions(columns: Sequence[pa.Array], count: int) -> npt.NDArray[np.int32]:
     """Return the partition, of ``count``, to which each key belongs."""
-    rows = len(columns[0])
     if count == 1:
-        return np.zeros(rows, np.int32)
-    cut = [[c.slice(start, stop - start) for c in columns] for start, stop in pieces(rows, least=1 << 15)]
-    return np.concatenate(spread(lambda part: _partitions(part, count), cut))
-
-
-def _partitions(columns: Sequence[pa.Array], count: int) -> npt.NDArray[np.int32]:
+        return np.zeros(len(columns[0]), np.int32)
     if len(columns) > 1:
         return _modulo(murmur2(key_bytes(columns)), count)
     # Keys repeat: hashing each distinct one once is cheaper than hashing every row.

@@ -6,8 +6,9 @@ Invariant: an ``Outgoing`` fits its topic, and its sequence numbers grow within 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +19,7 @@ from headwater import clock
 from headwater.errors import RowError
 from headwater.log import keys, record, rows
 from headwater.log.interface import Headers
+from headwater.log.parallel import pieces as spans
 from headwater.log.topic import Topic
 
 Numbers = npt.NDArray[np.int64]
@@ -29,10 +31,36 @@ class Outgoing:
 
     batch: pa.RecordBatch
     sequence: Numbers
-    partition: npt.NDArray[np.int32]
+    topic: Topic
+    """The topic as it was declared when the records were checked."""
     sent: int
     extras: dict[str, pa.Array] = field(default_factory=dict)
     """Metadata columns that only some records have: `_deleted`, `_occurred`, `_sent`, `_headers`."""
+
+    @cached_property
+    def partition(self) -> npt.NDArray[np.int32]:
+        """The partition of each record."""
+        if self.topic.key:
+            columns = [self.batch.column(name) for name in self.topic.key]
+            return keys.partitions(columns, self.topic.partitions)
+        # By sequence, not at random: a batch that is sent again goes where it went before.
+        return (self.sequence % self.topic.partitions).astype(np.int32)
+
+    def filter(self, keep: npt.NDArray[np.bool_]) -> Outgoing:
+        """Return only some of the records."""
+        mask = pa.array(keep)
+        extras = {name: column.filter(mask) for name, column in self.extras.items()}
+        return replace(self, batch=self.batch.filter(mask), sequence=self.sequence[keep], extras=extras)
+
+    def pieces(self) -> list[Outgoing]:
+        """Cut the records into pieces that can be encoded side by side."""
+        count = len(self.batch)
+        return [self._slice(*span) for span in spans(count, least=1 << 15, most=1 << 16)] if count else []
+
+    def _slice(self, start: int, stop: int) -> Outgoing:
+        extras = {name: column.slice(start, stop - start) for name, column in self.extras.items()}
+        batch = self.batch.slice(start, stop - start)
+        return replace(self, batch=batch, sequence=self.sequence[start:stop], extras=extras)
 
 
 class Appender(Protocol):
@@ -45,15 +73,15 @@ class Appender(Protocol):
     def topic(self) -> Topic:
         """Return the topic as it is declared now."""
 
-    def append(self, records: Outgoing, wait: bool = True) -> Mapping[int, int]:
-        """Append, whole or not at all; return the next offset of each partition written.
+    def encode(self, records: Outgoing) -> Any:
+        """Do what takes time and needs no order, on any thread; ``append`` gets the result."""
 
-        Records whose sequence the partition has already from this producer are left out. Without
-        ``wait`` they may become durable later, at the latest when ``settle`` returns.
+    def append(self, records: Outgoing, encoded: Sequence[Any]) -> Mapping[int, int]:
+        """Append durably, whole or not at all; return the next offset of each partition written.
+
+        ``encoded`` is what ``encode`` made of the pieces of the records. Records whose sequence the
+        partition has already from this producer are left out.
         """
-
-    def settle(self) -> None:
-        """Wait until everything appended is durable."""
 
     def close(self) -> None:
         """Release what the appender holds."""
@@ -131,13 +159,7 @@ class Builder:
         return self._place(rows.from_rows(chunk, self._topic(), extras.get("_deleted")), numbers, extras)
 
     def _place(self, batch: pa.RecordBatch, numbers: Numbers, extras: dict[str, pa.Array]) -> Outgoing:
-        topic = self._topic()
-        if topic.key:
-            partition = keys.partitions([batch.column(name) for name in topic.key], topic.partitions)
-        else:
-            # By sequence, not at random: a batch that is sent again goes where it went before.
-            partition = (numbers % topic.partitions).astype(np.int32)
-        return _increasing(Outgoing(batch, numbers, partition, clock.now(), extras))
+        return _increasing(Outgoing(batch, numbers, self._topic(), clock.now(), extras))
 
 
 def _increasing(records: Outgoing) -> Outgoing:
@@ -150,11 +172,7 @@ def _increasing(records: Outgoing) -> Outgoing:
         sequence = records.sequence[rows_of]
         before = np.maximum.accumulate(np.concatenate([[-1], sequence[:-1]]))
         keep[rows_of[sequence > before]] = True
-    mask = pa.array(keep)
-    extras = {name: column.filter(mask) for name, column in records.extras.items()}
-    return Outgoing(
-        records.batch.filter(mask), records.sequence[keep], records.partition[keep], records.sent, extras
-    )
+    return records.filter(keep)
 
 
 def _extras(marked: Sequence[Marked]) -> dict[str, pa.Array]:

@@ -1,13 +1,13 @@
 """Work on large batches, shared among the cores: Arrow and numpy release the interpreter's lock.
 
-Invariant: results come in the order of the items, and a forked child has threads of its own.
+Invariant: what runs in the pool waits for nothing else in it, and a forked child has a pool of its own.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import TypeVar
 
@@ -18,15 +18,19 @@ CORES = min(os.cpu_count() or 1, 8)
 _pool: ThreadPoolExecutor | None = None
 
 
-def spread(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """Apply a function to each item, on all cores; a single item is done here and now."""
+def submit(function: Callable[[Item], Result], item: Item) -> Future[Result]:
+    """Begin to apply a function to an item, on another thread."""
     global _pool
-    every = list(items)
-    if len(every) <= 1 or CORES == 1:
-        return [function(item) for item in every]
     if _pool is None:
         _pool = ThreadPoolExecutor(CORES, thread_name_prefix="headwater")
-    return list(_pool.map(function, every))
+    return _pool.submit(function, item)
+
+
+def done(result: Result) -> Future[Result]:
+    """Return a result in the form of one that was waited for."""
+    future: Future[Result] = Future()
+    future.set_result(result)
+    return future
 
 
 def pieces(count: int, least: int, most: int = 1 << 62) -> list[tuple[int, int]]:

@@ -1,28 +1,53 @@
-"""Producers: rows are buffered, checked in bulk, and appended by one thread per producer.
+"""Producers: rows are buffered, checked in bulk, encoded side by side, and appended in order.
 
-``send`` is the hot path of row-by-row users: it appends to a list, and the list is converted a
-chunk at a time. Invariant: each accepted row is appended once, in the order of ``send``, or an
-error about it reaches the caller from ``send``, ``flush`` or ``close``.
+``send`` is the hot path of row-by-row users: it appends to a list; a thread converts the list, a
+chunk at a time, and another appends what is ready, so that one chunk is converted while the one
+before is encoded and the one before that is on its way to the disk. Invariant: each accepted row
+is appended once, in the order of ``send``, or an error about it reaches the caller from ``send``,
+``send_batch``, ``flush`` or ``close``.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from headwater.errors import BufferFull, Fenced, HeadwaterError, LogUnavailable, RowError, UsageError
+from headwater.errors import (
+    BufferFull,
+    Fenced,
+    HeadwaterError,
+    LogUnavailable,
+    RowError,
+    UnknownTopic,
+    UsageError,
+)
 from headwater.log import rows
 from headwater.log.interface import Headers, OnFull
 from headwater.log.outgoing import Appender, Builder, Marked, Outgoing
+from headwater.log.parallel import done, submit
 from headwater.log.position import Position
 
 CHUNK = 1 << 16
+AHEAD = 3
+"""How many chunks or batches may be encoded or on their way while the next is made."""
 RETRY_SECONDS = 0.5
+_FINAL = (Fenced, UnknownTopic, UsageError)
+"""After one of these nothing that a producer does can succeed any more."""
 _log = logging.getLogger("headwater")
+
+
+class _Waiting(NamedTuple):
+    """Records in the outbox, and what is being made of their pieces."""
+
+    records: Outgoing
+    encoded: list[Future[Any]]
 
 
 class Producer:
@@ -48,16 +73,18 @@ class Producer:
         # Only list.append, a slice and a del touch this list, each atomic, and only one thread
         # (the holder of _draining) removes: so send needs no lock.
         self._rows: list[Any] = []
-        self._in_flight: Outgoing | None = None
+        self._outbox: deque[_Waiting] = deque()
         self._builder = Builder(appender.topic, appender.last_sequence + 1)
         self._reached: dict[int, int] = {}
         self._error: HeadwaterError | None = None
         self._idle = True
         self._closed = False
-        self._draining = threading.RLock()
+        self._draining = threading.RLock()  # held by whoever moves rows into the outbox
+        self._appending = threading.RLock()  # held by whoever appends from the outbox
         self._wake = threading.Event()
+        self._ready = threading.Event()
         self._room = threading.Condition()
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
 
     @property
     def sequence(self) -> int:
@@ -88,7 +115,8 @@ class Producer:
             return
         waiting.append(row)
         if self._idle:
-            self._rouse()
+            self._idle = False
+            self._rouse(self._wake)
 
     def delete(self, key: Any, *, headers: Headers | None = None, sequence: int | None = None) -> None:
         """Append a tombstone: the key, or the mapping of key columns, has no value any more."""
@@ -109,22 +137,29 @@ class Producer:
     def send_batch(self, data: Any, *, sequence: int | None = None) -> None:
         """Append an Arrow table, a pandas DataFrame or a list of rows, whole or not at all.
 
-        The batch has been checked and written when the call returns, and is durable when ``flush``
-        has returned: the disk works while the next batch is made. ``sequence`` numbers its first row.
+        The batch has been checked when the call returns, and is durable when ``flush`` has returned:
+        it is encoded and written while the next one is made. ``sequence`` numbers its first row.
         """
         with self._draining:
-            self._drain_all()
+            while self._rows:
+                self._drain()
+            if self._error is not None:
+                self._raise()
             for batch in rows.from_data(data, self._appender.topic()):
-                if not len(batch):
-                    continue
-                self._append(self._builder.from_batch(batch, sequence), wait=False)
-                sequence = None if sequence is None else sequence + len(batch)
+                if len(batch):
+                    self._make_way()
+                    self._put(self._builder.from_batch(batch, sequence))
+                    sequence = None if sequence is None else sequence + len(batch)
 
     def flush(self) -> Position:
         """Make everything sent so far durable and return the position after it."""
         with self._draining:
-            self._drain_all()
-            self._appender.settle()
+            while self._rows:
+                self._drain(background=False)
+            while self._outbox:
+                self._append_first()
+        if self._error is not None:
+            self._raise()
         return Position(self._appender.topic().name, dict(self._reached))
 
     def close(self) -> None:
@@ -137,8 +172,9 @@ class Producer:
             self._closed = True
             self._error = UsageError(f'producer "{self.id}" is closed')
             self._wake.set()
-            if self._thread is not None:
-                self._thread.join()
+            self._ready.set()
+            for thread in self._threads:
+                thread.join()
             self._appender.close()
             if self.dropped:
                 _log.warning("producer %s dropped %d rows: its buffer was full", self.id, self.dropped)
@@ -155,7 +191,7 @@ class Producer:
 
     def _raise(self) -> None:
         error = self._error
-        if not isinstance(error, Fenced | UsageError):  # a fenced or closed producer stays so
+        if not isinstance(error, _FINAL):
             self._error = None
         if error is not None:
             raise error
@@ -178,62 +214,89 @@ class Producer:
             self._raise()
         return True
 
-    def _rouse(self) -> None:
-        """Wake the thread that drains the buffer; the first row ever sent starts it."""
-        if self._thread is None:
-            with self._draining:
-                if self._thread is None:
-                    name = f"headwater-producer-{self.id}"
-                    self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-                    self._thread.start()
-        self._wake.set()
+    def _rouse(self, event: threading.Event) -> None:
+        """Wake a thread; the first row or batch ever sent starts both."""
+        with self._draining:
+            if not self._threads:
+                self._threads = [
+                    threading.Thread(target=work, name=f"headwater-{self.id}", daemon=True)
+                    for work in (self._run_drain, self._run_append)
+                ]
+                for thread in self._threads:
+                    thread.start()
+        event.set()
 
-    def _run(self) -> None:
-        """Drain the buffer in the background: at once when a chunk is full, else after the linger."""
+    def _run_drain(self) -> None:
+        """Convert rows in the background: at once when a chunk is full, else after the linger."""
         while not self._closed:
             self._idle = True
-            if not self._rows and not self._in_flight:
+            if not self._rows:
                 self._wake.wait()
             self._idle = False
             self._wake.clear()
             if len(self._rows) < CHUNK and self._linger and not self._closed:
                 self._wake.wait(self._linger)
-            try:
-                with self._draining:
-                    self._drain()
-            except HeadwaterError as error:
-                self._error = error
-                self._wake.wait(RETRY_SECONDS)
-                if isinstance(error, Fenced):
-                    return
+            with self._draining, self._failing():
+                self._drain()
 
-    def _drain_all(self) -> None:
-        while self._rows or self._in_flight:
-            self._drain()
-        if self._error is not None:
-            self._raise()
+    def _run_append(self) -> None:
+        """Append in the background what is ready; what failed is tried again, unless that is in vain."""
+        while not self._closed and not isinstance(self._error, _FINAL):
+            self._ready.wait()
+            self._ready.clear()
+            with self._failing():
+                while self._outbox:
+                    self._append_first()
+            if self._outbox and not self._closed:
+                self._ready.wait(RETRY_SECONDS)
+                self._ready.set()
 
-    def _drain(self) -> None:
-        """Append what is in flight, or else the next chunk; a failed append stays in flight."""
-        if self._in_flight is None:
-            self._take()
-        if self._in_flight is not None:
-            self._append(self._in_flight)
-            self._in_flight = None
-            if isinstance(self._error, LogUnavailable):  # what failed before has succeeded now
-                self._error = None
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Keep an error of the background for the next caller."""
+        try:
+            yield
+        except HeadwaterError as error:
+            self._error = error
 
-    def _take(self) -> None:
+    def _drain(self, background: bool = True) -> None:
+        """Move the next chunk of rows into the outbox."""
+        self._make_way()  # before rows are taken: a failure here leaves them where they are
         chunk = self._rows[:CHUNK]
         del self._rows[: len(chunk)]
         with self._room:
             self._room.notify_all()
         if chunk:
-            self._in_flight, refused = self._builder.from_rows(chunk)
+            records, refused = self._builder.from_rows(chunk)
             self._error = self._error or refused
+            if records is not None:
+                self._put(records, background)
 
-    def _append(self, records: Outgoing, wait: bool = True) -> None:
-        self._reached.update(self._appender.append(records, wait))
+    def _make_way(self) -> None:
+        """Where enough wait in the outbox, append the oldest here and now."""
+        while len(self._outbox) >= AHEAD:
+            self._append_first()
+
+    def _put(self, records: Outgoing, background: bool = True) -> None:
+        """Begin to encode the records; in the background they are also appended."""
+        pieces = records.pieces()
+        if self._outbox or len(pieces) > 1:
+            encoded = [submit(self._appender.encode, piece) for piece in pieces]
+        else:  # nothing to wait for, and so little that another thread would only be slower
+            encoded = [done(self._appender.encode(piece)) for piece in pieces]
+        self._outbox.append(_Waiting(records, encoded))
+        if background:
+            self._rouse(self._ready)
+
+    def _append_first(self) -> None:
+        """Append the oldest records of the outbox; if that fails they stay, to be tried again."""
+        with self._appending:
+            if self._outbox:
+                records, encoded = self._outbox[0]
+                self._reached.update(self._appender.append(records, [each.result() for each in encoded]))
+                self._outbox.popleft()
+                if isinstance(self._error, LogUnavailable):  # what failed before has succeeded now
+                    self._error = None
 
 
 def _values(key: Any) -> tuple[Any, ...]:

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from headwater.errors import HeadwaterError, RecordTooLarge, RowError, UsageError, nearest
 from headwater.log import record, whole
-from headwater.log.parallel import pieces, spread
 from headwater.log.topic import Topic
 from headwater.schema import evolve, is_variant, type_name
 
@@ -64,8 +63,7 @@ def from_arrow(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
     if not batch.schema.equals(schema):
         batch = _cast(evolve(batch, _partial(batch, schema)), topic)
     try:
-        cut = [batch.slice(start, stop - start) for start, stop in pieces(len(batch), least=1 << 15)]
-        spread(lambda part: part.validate(full=True), cut)
+        batch.validate(full=True)
     except pa.ArrowInvalid as error:
         raise RowError(f'batch does not fit topic "{topic.name}"', detail=_first_line(error)) from None
     _check_json(batch, topic)

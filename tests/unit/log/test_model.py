@@ -23,6 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from headwater.log import keys
 from headwater.log.embedded import EmbeddedLog, partition
 from headwater.log.embedded.care import Care
+from headwater.log.producer import Producer
 
 PARTITIONS = 2
 KEYS = [f"k{i}" for i in range(6)]
@@ -118,6 +119,7 @@ class LogMachine(RuleBasedStateMachine):
         self.sequence = {"a": 0, "b": 0}
         self.patched = pytest.MonkeyPatch()
         self.patched.setattr(partition, "SNAPSHOT_FRAMES", 3)
+        self.patched.setattr(Producer, "_rouse", lambda *_: None)  # one thread, one order
         self.patched.setattr(Care, "begin", lambda care, stored: None)  # only when asked
         self.log = self._open()
         settings: dict[str, Any] = {

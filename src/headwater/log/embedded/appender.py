@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,6 @@ from headwater.log.embedded import frame
 from headwater.log.embedded.frame import Draft
 from headwater.log.embedded.partition import Partition
 from headwater.log.outgoing import Outgoing
-from headwater.log.parallel import pieces, spread
 from headwater.log.topic import Topic
 
 
@@ -64,40 +64,33 @@ class EmbeddedAppender:
         self._open = open
         self.topic = topic
         self._partitions: dict[int, Partition] = {}
-        self._committer = ThreadPoolExecutor(1, thread_name_prefix="headwater-commit")
-        self._pending: Future[None] | None = None
         if epoch:
             self._fence()
 
-    def append(self, records: Outgoing, wait: bool = True) -> Mapping[int, int]:
-        """Append, whole or not at all; return the next offset of each partition written.
+    def encode(self, records: Outgoing) -> list[tuple[int, Encoded]]:
+        """Return the records as frames, each with its partition."""
+        return _encoded(records)
 
-        Without ``wait`` the disk's work goes on while the next batch is prepared.
-        """
-        parts = _prepared(records, self.topic())
-        self.settle()
+    def append(self, records: Outgoing, encoded: Sequence[list[tuple[int, Encoded]]]) -> Mapping[int, int]:
+        """Append durably, whole or not at all; return the next offset of each partition written."""
+        self.topic()  # says so if it has been deleted
+        parts: dict[int, list[Encoded]] = {}
+        for number, each in sorted(chain.from_iterable(encoded), key=itemgetter(0)):
+            parts.setdefault(number, []).append(each)
         with _storage_errors():
             involved = [self._partition(number) for number in parts]
             with ExitStack() as locks:
                 for partition in involved:
                     locks.enter_context(partition.locked())
                 self._write(parts)
-        if wait:
-            _commit(involved)
-        else:
-            self._pending = self._committer.submit(_commit, involved)
-        return {number: self._partition(number).tail.end for number in parts}
-
-    def settle(self) -> None:
-        """Wait until everything appended is durable."""
-        if self._pending is not None:
-            pending, self._pending = self._pending, None
-            pending.result()
+            heads = [partition.sync() for partition in involved]
+            for partition, reached in zip(involved, heads, strict=True):
+                with partition.locked():
+                    partition.publish(reached)
+        return {number: reached.end for number, reached in zip(parts, heads, strict=True)}
 
     def close(self) -> None:
         """Release the files."""
-        self.settle()
-        self._committer.shutdown()
         for partition in self._partitions.values():
             partition.close()
 
@@ -136,35 +129,14 @@ class EmbeddedAppender:
         return self._partitions[number]
 
 
-def _commit(written: Sequence[Partition]) -> None:
-    """Make what was written durable, and let readers see it."""
-    with _storage_errors():
-        heads = spread(Partition.sync, written)
-        for partition, reached in zip(written, heads, strict=True):
-            with partition.locked():
-                partition.publish(reached)
-
-
-def _prepared(records: Outgoing, topic: Topic) -> dict[int, list[Encoded]]:
-    """Return each partition's records, in their order, encoded as frames; on all cores."""
+def _encoded(records: Outgoing) -> list[tuple[int, Encoded]]:
     batch = records.batch
-    version = next(v for v, s in reversed(list(enumerate(topic.schemas))) if len(s) == len(batch.schema))
     for name, column in records.extras.items():
         batch = batch.append_column(pa.field(name, column.type), column)
-
-    def prepare(piece: tuple[int, int]) -> list[tuple[int, Encoded]]:
-        rows = slice(*piece)
-        part = Part(
-            batch.slice(rows.start, rows.stop - rows.start), records.sequence[rows], version,
-            topic.event_time, records.sent,
-        )  # fmt: skip
-        return [(n, (cut, cut.draft())) for n, p in _split(part, records.partition[rows]) for cut in _cut(p)]
-
-    parts: dict[int, list[Encoded]] = {}
-    for done in spread(prepare, pieces(len(batch), least=1 << 15, most=1 << 18)):
-        for number, encoded in done:
-            parts.setdefault(number, []).append(encoded)
-    return dict(sorted(parts.items()))
+    version = len(records.topic.schemas) - 1
+    whole = Part(batch, records.sequence, version, records.topic.event_time, records.sent)
+    cuts = [(n, cut) for n, part in _split(whole, records.partition) for cut in _cut(part)]
+    return [(number, (cut, cut.draft())) for number, cut in cuts]
 
 
 def _split(part: Part, partition: npt.NDArray[np.int32]) -> Iterator[tuple[int, Part]]:

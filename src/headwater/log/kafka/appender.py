@@ -49,8 +49,11 @@ class KafkaAppender:
         """Return the topic as it is declared now."""
         return self._catalog.recent(self._name, self._topic_id).topic
 
-    def append(self, records: Outgoing, wait: bool = True) -> Mapping[int, int]:
-        """Append durably, whatever ``wait`` says; a failed append is completed when it is called again."""
+    def encode(self, records: Outgoing) -> None:
+        """Do nothing: JSON is made under the interpreter's lock, so other threads would not help."""
+
+    def append(self, records: Outgoing, encoded: Sequence[None]) -> Mapping[int, int]:
+        """Append durably; a failed append is completed when it is called again."""
         topic = self.topic()
         if self._client is None or topic.partitions != self._partitions:
             self._reopen()  # a client learns of new partitions late
@@ -63,9 +66,6 @@ class KafkaAppender:
             self._last |= outgoing.newest(fresh)
             self._reached |= reached
         return reached
-
-    def settle(self) -> None:
-        """Do nothing: what ``append`` has returned from is durable."""
 
     def close(self) -> None:
         """Release the client; everything appended is durable already."""

@@ -49,11 +49,7 @@ def unsent(records: Outgoing, last: Mapping[int, int]) -> Outgoing:
     new &= _rising(records.sequence, records.partition)
     if new.all():
         return records
-    mask = pa.array(new)
-    extras = {name: column.filter(mask) for name, column in records.extras.items()}
-    return Outgoing(
-        records.batch.filter(mask), records.sequence[new], records.partition[new], records.sent, extras
-    )
+    return records.filter(new)
 
 
 def newest(records: Outgoing) -> dict[int, int]:
