@@ -293,7 +293,12 @@ class Producer:
         with self._appending:
             if self._outbox:
                 records, encoded = self._outbox[0]
-                self._reached.update(self._appender.append(records, [each.result() for each in encoded]))
+                try:
+                    reached = self._appender.append(records, [each.result() for each in encoded])
+                except RowError:  # the backend cannot store them, today or ever
+                    self._outbox.popleft()
+                    raise
+                self._reached.update(reached)
                 self._outbox.popleft()
                 if isinstance(self._error, LogUnavailable):  # what failed before has succeeded now
                     self._error = None
