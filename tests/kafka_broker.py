@@ -10,8 +10,10 @@ from __future__ import annotations
 import base64
 import os
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
@@ -19,6 +21,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 VERSION = "4.3.1"
 ARTIFACTS = (f"org.apache.kafka:kafka_2.13:{VERSION}", "org.slf4j:slf4j-simple:1.7.36")
@@ -216,7 +220,13 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
+def _ended(number: int, _frame: FrameType | None) -> NoReturn:
+    signal.signal(number, signal.SIG_IGN)  # a second one must not interrupt the cleaning up
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _ended)
     with running_broker() as broker:
         print(f"{broker.url}  (process {broker.pid}, stop with Ctrl-C)", flush=True)
         with suppress(KeyboardInterrupt):

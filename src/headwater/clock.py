@@ -9,22 +9,25 @@ from __future__ import annotations
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 
 from headwater.errors import UsageError
 
-_SECONDS = {
-    "microsecond": 1e-6,
-    "millisecond": 1e-3,
-    "second": 1,
-    "minute": 60,
-    "hour": 3600,
-    "day": 86400,
-    "week": 604800,
+_MICROSECONDS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
 }
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?(?=[\s\d,]|$)[\s,]*", re.IGNORECASE)
 
 
 MICROSECOND = timedelta(microseconds=1)
+LONGEST = timedelta(days=365_000)
+"""About a thousand years: now, less an interval, is always a time that can be written."""
 
 
 def now() -> int:
@@ -33,27 +36,41 @@ def now() -> int:
 
 
 def interval(text: str | timedelta) -> timedelta:
-    """Read a Spark interval string.
+    """Read a Spark interval string, or check a ``timedelta``: positive, and not over ``LONGEST``.
 
     >>> interval("7 days"), interval("1 hour 30 minutes")
     (datetime.timedelta(days=7), datetime.timedelta(seconds=5400))
     """
-    if isinstance(text, timedelta):
-        return text
-    rest = re.sub(r"^\s*interval\s+", "", text, flags=re.IGNORECASE)
-    total = timedelta()
-    while rest:
-        part = _PART.match(rest)
-        if part is None or part[2].lower() not in _SECONDS:
-            raise UsageError(
-                f'invalid interval "{text}"',
-                hint='write a number and a unit, as in "7 days", "1 hour 30 minutes" or "200 milliseconds"',
-            )
-        total += timedelta(seconds=float(part[1]) * _SECONDS[part[2].lower()])
-        rest = rest[part.end() :]
-    if total <= timedelta():
+    try:
+        length = text if isinstance(text, timedelta) else timedelta(microseconds=_microseconds(text))
+    except OverflowError:
+        length = timedelta.max
+    if length <= timedelta():
         raise UsageError(f'interval "{text}" is not a positive length of time')
-    return total
+    if length > LONGEST:
+        raise UsageError(
+            f'interval "{text!s:.60}" is too long',
+            detail=f"the longest one is {LONGEST.days:,} days",
+            hint="leave the setting out where there is no limit",
+        )
+    return length
+
+
+def _microseconds(text: str) -> int:
+    # Whole numbers throughout: what interval_text has written is read back to the microsecond.
+    rest = re.sub(r"^\s*interval\s+", "", text, flags=re.IGNORECASE) if isinstance(text, str) else ""
+    total = Fraction()
+    while part := _PART.match(rest):
+        if part[2].lower() not in _MICROSECONDS or len(part[1]) > 40:
+            break
+        total += Fraction(part[1]) * _MICROSECONDS[part[2].lower()]
+        rest = rest[part.end() :]
+    if rest or not isinstance(text, str):
+        raise UsageError(
+            f'invalid interval "{text!s:.60}"',
+            hint='write a number and a unit, as in "7 days", "1 hour 30 minutes" or "200 milliseconds"',
+        )
+    return round(total)
 
 
 def interval_text(length: timedelta) -> str:
@@ -64,7 +81,7 @@ def interval_text(length: timedelta) -> str:
     """
     micros = length // MICROSECOND
     for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond"):
-        size = round(_SECONDS[unit] * 1_000_000)
+        size = _MICROSECONDS[unit]
         if micros % size == 0:
             count = micros // size
             return f"{count} {unit}{'' if count == 1 else 's'}"

@@ -63,14 +63,22 @@ def parse(text: str) -> pa.Schema:
     """
     if text.strip().upper() == "JSON":
         text = "value VARIANT"
-    reader = _Reader(text)
-    fields = reader.fields(closing=None)
-    seen: set[str] = set()
-    for field in fields:
-        if field.name.lower() in seen:
-            raise reader.error(f'column "{field.name}" appears twice')
-        seen.add(field.name.lower())
-    return pa.schema(fields)
+    return pa.schema(_Reader(text).fields(closing=None))
+
+
+def read(schema: str | pa.Schema) -> pa.Schema:
+    """Return the schema that a DDL string or an Arrow schema stands for, in the form ``parse`` gives.
+
+    An Arrow schema goes through its DDL, so that what is stored as text is what is in force.
+    """
+    if isinstance(schema, pa.Schema):
+        return parse(ddl(schema))
+    if isinstance(schema, str):
+        return parse(schema)
+    raise SchemaError(
+        f"a schema cannot be a {type(schema).__name__}",
+        hint='write Spark DDL, as in "id BIGINT NOT NULL, at TIMESTAMP", or pass an Arrow schema',
+    )
 
 
 def ddl(schema: pa.Schema) -> str:
@@ -194,6 +202,11 @@ class _Reader:
             fields.append(self.field())
         if self.peek() != closing:
             raise self.error(f'"," or {closing or "the end"!r} expected, found "{self.peek()}"')
+        seen: set[str] = set()
+        for field in fields:
+            if field.name.lower() in seen:
+                raise self.error(f'column "{field.name}" appears twice')
+            seen.add(field.name.lower())
         return fields
 
     def field(self) -> pa.Field:

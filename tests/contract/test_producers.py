@@ -124,6 +124,7 @@ def test_a_record_keeps_producer_sequence_headers_and_three_times(log: Log, name
         ({"id": 1.5}, "fraction"),
         ({"id": 1, "at": 1.5}, "fraction"),
         ({"id": 1, "nested": {"x": [{"n": 2.5}]}}, "fraction"),
+        ({"id": 1, "nested": {"x": [{"m": 2}]}}, r'no field "nested\.x\.m"'),
     ],
 )
 def test_a_row_that_does_not_fit_is_named_and_the_others_are_kept(
@@ -160,6 +161,9 @@ def test_an_unknown_column_is_answered_with_the_nearest_name(log: Log, name: str
         pa.table({"id": ["1", "2"]}),
         pa.table({"id": [1.5, 2.5]}),
         pa.table({"id": [1], "amout": [1]}),
+        pa.table({"amout": pa.array([], pa.int64())}),
+        pa.table({"id": [1], "amount": [2**53 + 1]}),
+        pd.Series([1], name="id"),
         pa.table({"id": [1], "name": pa.array([b"\xff\xfe"]).view(pa.string())}),
         pa.table({"name": ["no key"]}),
         pd.DataFrame({"id": ["x"]}),
@@ -311,3 +315,10 @@ def test_text_that_is_not_json_is_no_variant(log: Log, name: str) -> None:
             producer.send_batch(pa.table({"id": [3, 4], "doc": ["1", "oops"]}))
     assert caught.value.row == 1
     assert [row["id"] for row in rows_of(log, name)] == [1, 2]
+
+
+def test_one_free_column_of_another_name_takes_rows(log: Log, name: str) -> None:
+    log.create_topic(name, "payload VARIANT")
+    with log.producer(name) as producer:
+        producer.send({"payload": {"a": 1}})
+    assert rows_of(log, name) == [{"payload": '{"a":1}'}]

@@ -58,6 +58,9 @@ def test_an_unknown_topic_is_answered_with_the_nearest_name(log: Log, name: str)
         ("id BIGINT", {"cleanup": "shred"}, 'cleanup is "delete" or "compact"'),
         ("id BIGINT", {"cleanup": "compact"}, "needs a key"),
         ("_offset BIGINT", {}, "is reserved"),
+        ("_Steps INT, id BIGINT", {}, "is reserved"),
+        ("id BIGINT, s STRUCT<x: INT, X: INT>", {}, "invalid schema"),
+        ("id BIGINT", {"retention_bytes": "5"}, "must be positive"),
     ],
 )
 def test_a_wrong_declaration_is_refused_and_nothing_is_made(

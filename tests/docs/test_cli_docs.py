@@ -38,7 +38,7 @@ def options(command: click.Command) -> Iterator[str]:
 def test_every_command_is_documented_with_its_options(path: str, command: click.Command) -> None:
     text = section(path)
     assert text, f"docs/cli.md has no heading ### `{path}`"
-    shared = {"--log"}  # described once, for all
+    shared = {"--log", "--verbose"}  # described once, for all
     missing = [name for name in options(command) if name not in shared and f"`{name}" not in text]
     assert not missing, f"docs/cli.md, {path}: {', '.join(missing)} missing"
     assert f"{path} " in text.split("```", 1)[1], f"docs/cli.md, {path}: no example"

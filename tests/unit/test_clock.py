@@ -31,7 +31,21 @@ def test_other_intervals_are_refused(text: str) -> None:
         clock.interval(text)
 
 
-@given(st.timedeltas(min_value=timedelta(microseconds=1), max_value=timedelta(days=9999)))
+@pytest.mark.parametrize("length", [timedelta(), timedelta(days=-1), timedelta.max, timedelta.min])
+def test_a_length_that_is_not_positive_or_far_too_long_is_refused(length: timedelta) -> None:
+    with pytest.raises(UsageError):
+        clock.interval(length)
+
+
+@pytest.mark.parametrize("text", ["99999999999 weeks", "9" * 5000 + " days", "9" * 39 + " days ago"])
+def test_an_interval_too_long_to_reckon_with_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        clock.interval(text)
+    with pytest.raises(UsageError):
+        clock.parse_instant(f"{text} ago")
+
+
+@given(st.timedeltas(min_value=timedelta(microseconds=1), max_value=clock.LONGEST))
 def test_a_length_is_written_so_that_it_reads_back(length: timedelta) -> None:
     assert clock.interval(clock.interval_text(length)) == length
 

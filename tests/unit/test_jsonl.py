@@ -199,7 +199,7 @@ def test_a_value_of_another_type_is_named(schema: str) -> None:
         (b'{"id":1}{"id":2}', "value is not JSON"),
         (b'{"id":1}null', "value is not JSON"),
         (b"", "value is not JSON"),
-        (b'{"id":1,"name":"\xff"}', "value is not JSON"),
+        (b'{"id":1,"name":"\xff"}', "value is not UTF-8"),
         (b"null", "value is not a JSON object"),
         (b"[1]", "value is not a JSON object"),
     ],
@@ -229,3 +229,33 @@ def test_times_are_read_as_others_write_them() -> None:
     at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     assert batch.column("at").to_pylist() == [at, at, at, at, datetime(2026, 1, 2, tzinfo=UTC)]
     assert batch.column("wall").to_pylist()[:4] == [at.replace(tzinfo=None)] * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (
+            b'{"id":"1"}',
+            "write a whole number from -9223372036854775808 to 9223372036854775807, without quotes",
+        ),
+        (b'{"id":1,"at":"yesterday"}', 'write ISO 8601, as "2026-01-02T03:04:05Z"'),
+        (b'{"id":1,"price":"1.555"}', 'write it as text with at most 2 digits after the point, as "1.00"'),
+        (b'{"id":1,"name":5}', "write it in quotes"),
+        (b'{"id":1', "write one JSON value per line"),
+    ],
+)
+def test_a_bad_value_is_refused_with_what_to_write(text: bytes, hint: str) -> None:
+    [(_, error)] = jsonl.decode([text], ORDERS)[1]
+    assert error.hint == hint
+
+
+def test_a_place_within_a_value_is_told_without_a_line() -> None:
+    [(_, error)] = jsonl.decode([b'{"id":1'], ORDERS)[1]
+    assert error.detail == "unexpected end of data, at character 8"
+
+
+def test_metadata_is_left_out_even_if_strict_but_a_deletion_is_not() -> None:
+    batch, bad = jsonl.decode([b'{"id":1,"_offset":7,"_headers":{}}'], ORDERS, strict=True)
+    assert (batch.column("id").to_pylist(), bad) == ([1], [])
+    [(_, error)] = jsonl.decode([b'{"id":1,"_deleted":true}'], ORDERS, strict=True)[1]
+    assert error.message == 'topic "orders" has no column "_deleted"'

@@ -15,6 +15,7 @@ from headwater.cli.failure import ReportingGroup
 from headwater.cli.import_ import import_
 from headwater.cli.lag import lag
 from headwater.cli.log import log
+from headwater.cli.options import root_log_option, verbose_option
 from headwater.cli.produce import produce
 from headwater.cli.seek import seek
 from headwater.cli.topic import topic
@@ -26,8 +27,9 @@ from headwater.cli.topic import topic
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="headwater", message="%(prog)s %(version)s")
-@click.option("--verbose", is_flag=True, help="Show the traceback of an error.")
-def main(verbose: bool) -> None:
+@root_log_option
+@verbose_option
+def main(url: str) -> None:
     """Headwater: a durable event log in a directory, or in Kafka.
 
     \b
@@ -40,7 +42,8 @@ def main(verbose: bool) -> None:
       echo '{"id": 1, "item": "tea"}' | headwater produce orders
       headwater consume orders
 
-    The log is the directory ./data unless --log or HEADWATER_LOG names another.
+    The log is the directory ./data unless --log or HEADWATER_LOG names another. --log and --verbose
+    may stand before the command or after it.
     """
 
 

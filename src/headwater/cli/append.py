@@ -1,20 +1,26 @@
 """Appending what comes from outside, row by numbered row, and naming the first that does not fit.
 
-``produce`` and ``import`` share it. Invariant: when ``BadRow`` is raised, every row before the one
-it names is in the log and none after it.
+``produce`` and ``import`` share it. What a named producer has added is counted in the log itself,
+so that the sum is true whoever else appends meanwhile. Invariant: when ``BadRow`` is raised, every
+row before the one it names is in the log and none after it.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
+import click
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from headwater.errors import RowError
-from headwater.log import Producer, Topic
+from headwater.cli import units
+from headwater.errors import OffsetLost, RowError
+from headwater.log import Log, Position, Producer, Topic
 from headwater.log.record import META
 
 
@@ -25,6 +31,44 @@ class BadRow(Exception):
         super().__init__(reason.message)
         self.number = number
         self.reason = reason
+
+
+@contextmanager
+def appending(log: Log, topic: Topic, producer: str | None) -> Iterator[Appending]:
+    """Give what appends to a topic, and print at the end what came of it."""
+    started = time.monotonic()
+    with log.producer(topic.name, producer) as out:
+        began = log.resolve(topic.name, "latest") if producer and out.sequence > 1 else None
+        rows = Appending(out, topic)
+        yield rows
+        reached = out.flush()
+    added = rows.done if began is None else _added(log, began, out.id)
+    _sum_up(rows.done, added, time.monotonic() - started, reached)
+
+
+def _added(log: Log, began: Position, producer: str) -> int | None:
+    """Count what a producer has appended since a position; None where that is gone already."""
+    now = log.resolve(began.topic, "latest")
+    if now == began:
+        return 0
+    try:
+        batches = log.read(began.topic, None, began, now, meta=True)
+        return sum(pc.sum(pc.equal(b["_producer"], producer)).as_py() or 0 for b in batches)
+    except OffsetLost:
+        return None
+
+
+def _sum_up(rows: int, added: int | None, seconds: float, reached: Position) -> None:
+    place = f", up to {reached}" if reached.offsets else ""
+    if added == rows:
+        rate = f" ({rows / max(seconds, 1e-3):,.0f} rows/s)" if rows else ""
+        click.echo(f"{units.plural(rows, 'row')} in {seconds:.1f} s{rate}{place}")
+    elif added is None:
+        click.echo(f"{units.plural(rows, 'row')} in {seconds:.1f} s, some were there already{place}")
+    else:
+        there = rows - added
+        known = f"{there:,} {'was' if there == 1 else 'were'} there already"
+        click.echo(f"{added:,} of {units.plural(rows, 'row')} added, {known}, in {seconds:.1f} s{place}")
 
 
 @dataclass
@@ -59,6 +103,12 @@ class Appending:
             self._send(batch.slice(half))
 
     def _delete(self, batch: pa.RecordBatch) -> None:
+        if not self.topic.compacted:
+            reason = RowError(
+                f'topic "{self.topic.name}" is not compacted, so nothing in it can be deleted by key',
+                hint='leave the row out, or give the topic "--cleanup compact"',
+            )
+            raise BadRow(self.done + 1, reason)
         for row in batch.select(list(self.topic.key)).to_pylist():
             self.producer.delete(row, sequence=self.done + 1)
             self.done += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from headwater.cli import units
+from headwater.cli.failure import say
 from headwater.cli.options import with_log
 from headwater.cli.progress import waiting
 from headwater.log import Log
@@ -28,3 +29,5 @@ def compact(log: Log, topic: str) -> None:
         log.compact(topic)
     after = log.describe(topic).size
     click.echo(f'topic "{topic}": {units.size(before)} before, {units.size(after)} now')
+    if before is not None and after is not None and after > before:
+        say("note", "few records could go, and a compacted one keeps its own offset, times and producer")

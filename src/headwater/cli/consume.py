@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import click
 import pyarrow as pa
 
-from headwater.cli import options
 from headwater.cli.failure import say
-from headwater.cli.options import format_option, with_log
+from headwater.cli.options import format_option, range_options, with_log
 from headwater.cli.writers import Write, writer
 from headwater.errors import Fenced, UsageError
 from headwater.log import Consumer, Log, Position, Start
@@ -31,6 +30,7 @@ class _Wish:
 
     topic: str
     start: Start
+    end: Start
     follow: bool
     limit: int | None
     meta: bool
@@ -38,15 +38,7 @@ class _Wish:
 
 @click.command()
 @click.argument("topic")
-@click.option(
-    "--from",
-    "start",
-    type=options.start,
-    metavar="START",
-    default="earliest",
-    show_default=True,
-    help='earliest, latest, an offset, a time ("2026-01-02T03:04:05Z", "10 minutes ago") or a position.',
-)
+@range_options
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Only this partition.")
 @click.option("--group", metavar="G", help="Read as a member of this group, and commit what was printed.")
 @click.option("--follow", is_flag=True, help="Go on with records as they arrive, until Ctrl-C.")
@@ -73,6 +65,8 @@ def consume(log: Log, topic: str, partition: int | None, group: str | None, form
     if group is not None and partition is not None:
         raise UsageError("a group shares the partitions out itself", hint="leave out --partition or --group")
     wish = _Wish(topic, **how)  # type: ignore[arg-type]  # click has checked them
+    if wish.end != "latest" and (group is not None or wish.follow):
+        raise UsageError("a group and --follow have no end", hint="leave out --to, or --group and --follow")
     write = writer(form, log.topic(topic), wish.meta)
     if group is None:
         _read(log, wish, partition, write)
@@ -83,12 +77,25 @@ def consume(log: Log, topic: str, partition: int | None, group: str | None, form
 def _read(log: Log, wish: _Wish, partition: int | None, write: Write) -> None:
     if wish.limit == 0:
         return
+    _note_past_end(log, wish, partition)
     left = wish.limit
-    for batch in log.read(wish.topic, partition, wish.start, meta=wish.meta, follow=wish.follow):
+    for batch in log.read(wish.topic, partition, wish.start, wish.end, meta=wish.meta, follow=wish.follow):
         write(batch.slice(0, left))
         left = None if left is None else left - len(batch)
         if left is not None and left <= 0:
             return
+
+
+def _note_past_end(log: Log, wish: _Wish, partition: int | None) -> None:
+    """Say so where nothing can be printed because the start lies past the end."""
+    if not isinstance(wish.start, int | Position):
+        return
+    ends = log.resolve(wish.topic, "latest").offsets
+    at = wish.start.offsets if isinstance(wish.start, Position) else dict.fromkeys(ends, wish.start)
+    read = [p for p in ends if partition in (None, p)]
+    if read and all(at.get(p, 0) > ends[p] for p in read):
+        end = Position(wish.topic, {p: ends[p] for p in read})
+        say("note", f'{wish.start} is past the end of topic "{wish.topic}", which is {end}')
 
 
 def _consume(log: Log, wish: _Wish, group: str, write: Write) -> None:

@@ -8,8 +8,10 @@ an empty cell in quotes is an empty text.
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import replace
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
@@ -17,7 +19,12 @@ import pyarrow.csv as pv
 from headwater.cli.texts import is_plain
 from headwater.errors import RowError, nearest
 from headwater.log import Topic, jsonl
+from headwater.log.jsonl_columns import how_to_write, not_utf8
+from headwater.log.record import META, read_schema
+from headwater.schema import type_name
 
+_BAD_CELL = re.compile(r"In CSV column #(\d+): ")
+_BAD_COUNT = re.compile(r"Expected (\d+) columns, got (\d+)")
 Decoded = tuple[pa.RecordBatch, list[tuple[int, RowError]]]
 
 
@@ -27,7 +34,11 @@ class CsvRows:
     def __init__(self, header: bytes, topic: Topic):
         self._names = _names(header, topic)
         self._topic = topic
-        fields = [topic.read_schema.field(name) for name in self._names]
+        known = read_schema(topic.schema, topic.compacted, meta=True)
+        fields = [known.field(name) for name in self._names]
+        self._left_out = [name for name in self._names if name in META and name != "_deleted"]
+        fields = [pa.field(f.name, pa.string()) if f.name in self._left_out else f for f in fields]
+        self._fields = {field.name: field for field in fields}
         self._by_json = [f for f in fields if not is_plain(f) or f.type == pa.timestamp("us", "UTC")]
         texts = {f.name: pa.string() for f in self._by_json}
         self._types = {f.name: texts.get(f.name, f.type) for f in fields}
@@ -38,6 +49,7 @@ class CsvRows:
             batch = self._parse(values)
         except pa.ArrowInvalid as error:
             return self._halve(values, error)
+        batch = batch.drop_columns(self._left_out) if self._left_out else batch
         return self._with_json(batch) if self._by_json else (batch, [])
 
     def _parse(self, values: list[bytes]) -> pa.RecordBatch:
@@ -59,7 +71,7 @@ class CsvRows:
 
     def _halve(self, values: list[bytes], error: pa.ArrowInvalid) -> Decoded:
         if len(values) == 1:
-            reason = RowError(f'row does not fit topic "{self._topic.name}"', detail=_reason(error))
+            reason = not_utf8(values[0], self._topic) or self._misfit(values[0], str(error))
             return pa.RecordBatch.from_pylist([], self._topic.read_schema), [(0, reason)]
         half = len(values) // 2
         first, bad = self.decode(values[:half])
@@ -68,6 +80,38 @@ class CsvRows:
         second, bad = self.decode(values[half:])
         joined = pa.concat_batches([first, second]) if len(second) else first
         return joined, [(half + index, reason) for index, reason in bad]
+
+    def _misfit(self, value: bytes, said: str) -> RowError:
+        """Return what pyarrow says of a row, without its own count of rows and columns."""
+        what = f'row does not fit topic "{self._topic.name}"'
+        column = _BAD_CELL.search(said)
+        if column is not None:
+            field = self._fields[self._names[int(column[1])]]
+            cell = _cell(value, int(column[1]))
+            hint = (how_to_write(field) or "").removesuffix(", without quotes")
+            what = f'{what}: column "{field.name}" is {type_name(field)}'
+            return RowError(what, detail=cell and f'got "{cell[:80]}"', hint=hint or None)
+        count = _BAD_COUNT.search(said)
+        if count is not None:
+            return RowError(
+                what,
+                detail=f"the header row has {count[1]} columns, this one {count[2]}",
+                hint="put a cell with a comma or a newline in quotes",
+            )
+        return RowError(what, detail=said.splitlines()[0].removeprefix("CSV parse error: "))
+
+    def _not_json(self, batch: pa.RecordBatch, row: int, otherwise: RowError) -> RowError:
+        """Return the error that names the cell which is not JSON, if that is what is wrong."""
+        for field in self._by_json:
+            cell = batch.column(field.name)[row].as_py()
+            if cell is not None and not _is_quoted(field) and not _is_json(cell):
+                what = f'row does not fit topic "{self._topic.name}": column "{field.name}"'
+                return RowError(
+                    f"{what} is {type_name(field)}, and the cell is not JSON",
+                    detail=f"got {cell[:80]}",
+                    hint="write JSON in quotes, with its own quotes doubled",
+                )
+        return otherwise
 
     def _with_json(self, batch: pa.RecordBatch) -> Decoded:
         """Replace the columns that are JSON in a cell by their values."""
@@ -78,33 +122,53 @@ class CsvRows:
         lines = pc.binary_join_element_wise("{", inner, "}", "").cast(pa.binary()).to_pylist()
         schema = pa.schema([*self._by_json, pa.field("_", pa.int8())])
         values, bad = jsonl.decode(lines, replace(self._topic, schemas=(schema,), key=()))
+        bad = [(at, self._not_json(batch, at, reason)) for at, reason in bad[:1]]
         batch = batch.slice(0, bad[0][0]) if bad else batch
         for field in self._by_json:
             at = batch.schema.names.index(field.name)
             batch = batch.set_column(at, field, values.column(field.name).slice(0, len(batch)))
-        return batch, bad[:1]
+        return batch, bad
 
 
 def _names(header: bytes, topic: Topic) -> list[str]:
     names = next(csv.reader([header.decode(errors="replace").strip()]))
     known = topic.read_schema.names
     for name in names:
-        if name not in known:
+        if name not in known and name not in META:
             hint = nearest(name, known) or "its columns: " + ", ".join(known)
             raise RowError(
                 f'topic "{topic.name}" has no column "{name}"', detail="it is in the header row", hint=hint
             )
         if names.count(name) > 1:
             raise RowError(f'column "{name}" is twice in the header row')
+    if not set(names) - META.keys():
+        raise RowError(
+            f'header row names no column of topic "{topic.name}"', hint="its columns: " + ", ".join(known)
+        )
     return names
 
 
 def _member(column: pa.Array, field: pa.Field) -> pa.Array:
     """Return ``"name": value`` of each cell; times and binary are text, the others JSON already."""
-    quoted = pa.types.is_timestamp(field.type) or pa.types.is_binary(field.type)
     name = jsonl.text(pa.array([field.name]))[0].as_py()
-    return pc.binary_join_element_wise(name, jsonl.text(column) if quoted else column, ":")
+    return pc.binary_join_element_wise(name, jsonl.text(column) if _is_quoted(field) else column, ":")
 
 
-def _reason(error: pa.ArrowInvalid) -> str:
-    return str(error).splitlines()[0].removeprefix("CSV parse error: ")
+def _is_quoted(field: pa.Field) -> bool:
+    return bool(pa.types.is_timestamp(field.type) or pa.types.is_binary(field.type))
+
+
+def _cell(value: bytes, index: int) -> str | None:
+    """Return a cell of a record, where Python reads the record as pyarrow does."""
+    try:
+        return next(csv.reader([value.decode()]))[index]
+    except (csv.Error, IndexError):  # too long for it
+        return None
+
+
+def _is_json(text: str) -> bool:
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True

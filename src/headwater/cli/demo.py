@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -11,6 +15,7 @@ from rich.live import Live
 
 from headwater.cli import units
 from headwater.cli.failure import say
+from headwater.cli.options import verbose_option
 from headwater.demo.play import Play, Scene, Verdict
 from headwater.demo.plot import WRITING, Plot
 from headwater.demo.screen import Screen
@@ -22,6 +27,7 @@ FRAME = 0.2
 @click.option(
     "--seconds", type=click.IntRange(5, 3600), default=20, show_default=True, help="How long it takes, about."
 )
+@verbose_option
 def demo(seconds: int) -> None:
     """Watch the log at work, in a temporary directory.
 
@@ -61,7 +67,9 @@ def _scenes(play: Play, screen: Screen, plot: Plot) -> Iterator[Scene]:
 def _live(console: Console, screen: Screen, scenes: Iterator[Scene]) -> None:
     with Live(console=console, auto_refresh=False) as live:
         for _ in scenes:
-            live.update(screen.draw(), refresh=True)
+            live.update(screen.draw(console.height, console.width), refresh=True)
+        screen.end()
+        live.update(screen.draw(console.height, console.width), refresh=True)
 
 
 def _plain(screen: Screen, scenes: Iterator[Scene]) -> None:
@@ -86,4 +94,13 @@ def _conclude(verdicts: list[Verdict], seconds: float) -> None:
             click.echo(f'group "{verdict.group}" has read every order, {again}')
     if any(verdict.missing for verdict in verdicts):
         raise click.exceptions.Exit(1)
-    click.echo("\nyour own log: headwater topic create --help")
+    click.echo(f"\nyour own log: {_command()} topic create --help")
+
+
+def _command() -> str:
+    """Return what starts this program from here: its name, or its path where the name is not found."""
+    script = Path(sys.executable).with_name("headwater")
+    if shutil.which("headwater") or not script.is_file():
+        return "headwater"
+    near = os.path.relpath(script)
+    return str(script) if near.startswith(os.pardir) else near

@@ -14,10 +14,11 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headwater.cli import options, units
-from headwater.cli.options import with_log
+from headwater.cli import units
+from headwater.cli.failure import refused
+from headwater.cli.options import range_options, with_log
 from headwater.cli.progress import progress
-from headwater.errors import UsageError
+from headwater.errors import HeadwaterError, UsageError
 from headwater.log import Log, Start
 from headwater.log.record import read_schema
 
@@ -28,24 +29,7 @@ GROUP_BYTES = 64 << 20
 @click.command()
 @click.argument("topic")
 @click.argument("file", metavar="FILE.parquet", type=click.Path(dir_okay=False, path_type=Path))
-@click.option(
-    "--from",
-    "start",
-    type=options.start,
-    metavar="START",
-    default="earliest",
-    show_default=True,
-    help="First record, as in consume.",
-)
-@click.option(
-    "--to",
-    "end",
-    type=options.start,
-    metavar="START",
-    default="latest",
-    show_default=True,
-    help="End, which is left out.",
-)
+@range_options
 @click.option(
     "--meta", is_flag=True, help="Write partition, offset, times, producer, sequence and headers too."
 )
@@ -60,6 +44,7 @@ def export(log: Log, topic: str, file: Path, start: Start, end: Start, meta: boo
       headwater export orders orders.parquet --from 2026-01-01 --to 2026-02-01
     """
     declared = log.topic(topic)
+    _check_name(file, topic)
     first, last = log.resolve(topic, start), log.resolve(topic, end)
     total = sum(max(0, last.offsets[p] - first.offsets.get(p, 0)) for p in last.offsets)
     rows = 0
@@ -71,6 +56,16 @@ def export(log: Log, topic: str, file: Path, start: Start, end: Start, meta: boo
                 rows += len(table)
                 step(len(table), len(table))
     click.echo(f"{units.plural(rows, 'row')}, {units.size(file.stat().st_size)} in {file}")
+
+
+def _check_name(file: Path, topic: str) -> None:
+    if file.suffix.lower() == ".parquet":
+        return
+    hint = f'name it "{file.with_suffix(".parquet").name}"'
+    if file.suffix in (".csv", ".ndjson", ".jsonl", ".json"):
+        form = "csv" if file.suffix == ".csv" else "ndjson"
+        hint = f"`headwater consume {topic} --format {form} > {file}` writes {form.upper()}"
+    raise UsageError(f'export writes Parquet, and "{file}" does not end in .parquet', hint=hint)
 
 
 def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
@@ -92,14 +87,15 @@ def _replacing(file: Path) -> Iterator[Path]:
     """Give a place to write to; it becomes ``file`` at the end, and is removed on any failure."""
     unfinished = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     if not file.parent.is_dir():
-        raise UsageError(f'no directory "{file.parent}"', hint="make it, or export to another place")
+        raise HeadwaterError(f'no directory "{file.parent}"', hint="make it, or export to another place")
     try:
         yield unfinished
         with open(unfinished, "rb") as written:
             os.fsync(written.fileno())
         unfinished.replace(file)
     except OSError as error:
-        raise UsageError(f'cannot write "{file}"', detail=error.strerror or str(error)) from None
+        reason = refused(error)
+        raise HeadwaterError(f'cannot write "{file}"', detail=reason.detail, hint=reason.hint) from None
     finally:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)

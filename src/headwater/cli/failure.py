@@ -7,8 +7,9 @@ stderr, without a traceback unless ``--verbose`` was given.
 what happened             exit code  what is printed
 ========================  =========  ==========================================
 a HeadwaterError          1          ``error:``, ``detail:`` and ``hint:`` lines
+an OSError                1          the same, from what the system says
 anything unexpected       1          one line, and how to see the traceback
-a wrong command line      2          the reason, and where its help is
+a wrong command line      2          ``error:`` and ``hint:`` lines
 Ctrl-C                    130        nothing
 SIGTERM                   143        nothing
 a closed pipe             141        nothing
@@ -17,6 +18,7 @@ a closed pipe             141        nothing
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -29,15 +31,37 @@ from typing import Any, NoReturn
 
 import click
 
-from headwater.errors import HeadwaterError
+from headwater.cli import wording
+from headwater.errors import HeadwaterError, UsageError
 
 INTERRUPTED = 128 + signal.SIGINT
 TERMINATED = 128 + signal.SIGTERM
 PIPE_CLOSED = 128 + signal.SIGPIPE
+WRONG_USAGE = 2
+VERBOSE = "headwater.verbose"
+"""Where the context notes that tracebacks are wanted."""
+_NOT_ALLOWED = "run it as the owner, or change the permissions"
+_REMEDIES = {
+    errno.EACCES: _NOT_ALLOWED,
+    errno.EPERM: _NOT_ALLOWED,
+    errno.EROFS: "the place can only be read; copy the log to one that can be written",
+    errno.ENOSPC: "make room on the disk and run it again",
+    errno.EDQUOT: "make room within the quota and run it again",
+    errno.EMFILE: "allow more open files, as with `ulimit -n 4096`",
+}
 
 
 class ReportingGroup(click.Group):
     """The root group: runs a command and reports how it failed."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the words before the command; what is wrong with them is reported alike."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except click.exceptions.NoArgsIsHelpError:
+            raise
+        except click.UsageError as error:
+            wrong_usage(error)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a failure becomes lines on stderr and an exit code."""
@@ -56,13 +80,15 @@ class ReportingGroup(click.Group):
         except (KeyboardInterrupt, click.Abort):
             raise click.exceptions.Exit(INTERRUPTED) from None
         except Exception as error:
-            failed(error, verbose=ctx.params["verbose"])
+            failed(error, verbose=VERBOSE in ctx.meta)
 
 
 def failed(error: Exception, *, verbose: bool) -> NoReturn:
-    """Print an error in its lines, then exit with 1."""
+    """Print an error in its lines, then exit."""
     if verbose:
-        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+        click.echo(_traceback(error), err=True, nl=False)
+    if isinstance(error, OSError):
+        error = refused(error)
     if isinstance(error, HeadwaterError):
         say("error", error.message)
         say("detail", error.detail)
@@ -71,27 +97,38 @@ def failed(error: Exception, *, verbose: bool) -> NoReturn:
         reason = str(error).strip().splitlines()
         say("error", f"{type(error).__name__}: {reason[0]}" if reason else type(error).__name__)
         if not verbose:
-            say(
-                "hint",
-                "this was not expected; run with --verbose, as in `headwater --verbose …`, to see where",
-            )
-    raise click.exceptions.Exit(1) from None
+            say("hint", "this was not expected; run the same command with --verbose to see where")
+    raise click.exceptions.Exit(WRONG_USAGE if isinstance(error, UsageError) else 1) from None
 
 
 def wrong_usage(error: click.UsageError) -> NoReturn:
     """Print what is wrong with a command line, then exit with 2."""
-    message = error.format_message().rstrip(".")
-    say("error", message[:1].lower() + message[1:])
-    command = error.ctx.command_path if error.ctx else "headwater"
-    say("hint", f"see `{command} --help`")
-    raise click.exceptions.Exit(error.exit_code) from None
+    message, hint = wording.told(error)
+    say("error", message)
+    say("hint", hint)
+    raise click.exceptions.Exit(WRONG_USAGE) from None
+
+
+def refused(error: OSError) -> HeadwaterError:
+    """Return what the operating system did not let happen, as an error of ours."""
+    where = f'cannot use "{error.filename}"' if error.filename else "the operating system refused"
+    hint = _REMEDIES.get(error.errno) if error.errno is not None else None
+    said = os.strerror(error.errno) if error.errno else str(error).strip().split("\n")[0]
+    detail = said or type(error).__name__
+    return HeadwaterError(where, detail=detail[:1].lower() + detail[1:], hint=hint)
+
+
+def _traceback(error: Exception) -> str:
+    """Return where it happened, without what: that follows in its own lines."""
+    whole = "".join(traceback.format_exception(error))
+    return whole.removesuffix("".join(traceback.format_exception_only(error)))
 
 
 def say(kind: str, text: str | None) -> None:
-    """Print one line about a failure on stderr, if there is something to say."""
-    if text:
-        colour = {"error": "red", "alert": "red", "warning": "yellow"}.get(kind)
-        click.echo(f"{click.style(f'{kind}:', fg=colour, bold=colour is not None)} {text}", err=True)
+    """Print what is to be said about a failure on stderr, a line for each line of it."""
+    colour = {"error": "red", "alert": "red", "warning": "yellow"}.get(kind)
+    for line in (text or "").splitlines():
+        click.echo(f"{click.style(f'{kind}:', fg=colour, bold=colour is not None)} {line}", err=True)
 
 
 @contextmanager

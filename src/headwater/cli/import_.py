@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import click
@@ -10,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headwater.cli import units
-from headwater.cli.append import Appending, BadRow
+from headwater.cli.append import Appending, BadRow, appending
 from headwater.cli.options import with_log
 from headwater.cli.progress import progress
-from headwater.errors import RowError, UsageError
+from headwater.errors import HeadwaterError, RowError
 from headwater.log import Log
 
 BATCH_ROWS = 1 << 16
@@ -39,28 +38,22 @@ def import_(log: Log, topic: str, file: Path, producer: str | None) -> None:
       headwater import orders orders.parquet --producer orders-2026-01
     """
     declared = log.topic(topic)
-    started = time.monotonic()
-    with _opened(file) as parquet, log.producer(topic, producer) as out:
-        appending = Appending(out, declared)
-        _append(appending, parquet, file)
-        position = out.flush()
-    seconds = time.monotonic() - started
-    rate = f"{appending.done / max(seconds, 1e-3):,.0f} rows/s"
-    click.echo(f"{units.plural(appending.done, 'row')} in {seconds:.1f} s ({rate}), up to {position}")
+    with _opened(file) as parquet, appending(log, declared, producer) as rows:
+        _append(rows, parquet, file)
 
 
 def _opened(file: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(file)
     except pa.ArrowInvalid as error:
-        raise UsageError(f'"{file}" is not a Parquet file', detail=str(error).splitlines()[0]) from None
+        raise HeadwaterError(f'"{file}" is not a Parquet file', detail=str(error).splitlines()[0]) from None
 
 
-def _append(appending: Appending, parquet: pq.ParquetFile, file: Path) -> None:
+def _append(rows: Appending, parquet: pq.ParquetFile, file: Path) -> None:
     with progress(f"importing {file.name}", parquet.metadata.num_rows) as step:
         try:
             for batch in parquet.iter_batches(_batch_rows(parquet)):
-                appending.add(batch)
+                rows.add(batch)
                 step(len(batch), len(batch))
         except BadRow as bad:
             raise _stopped(file, bad) from None

@@ -34,7 +34,7 @@ def verify(log: Log, topic: str | None) -> None:
     for finding in checked.findings:
         say("error", f'topic "{finding.topic}", partition {finding.partition}: {finding.problem}')
     read = f"{units.plural(checked.records, 'record')} in {units.plural(len(names), 'topic')}"
-    amount = f"{read} ({checked.batches:,} batches, {units.size(checked.bytes)})"
+    amount = f"{read} ({units.plural(checked.batches, 'batch')}, {units.size(checked.bytes)})"
     wrong = len(checked.findings)
     click.echo(f"checked {amount}: {units.plural(wrong, 'problem') if wrong else 'all is well'}")
     if wrong:

@@ -1,20 +1,21 @@
 """The options that commands share, so that they are spelled and explained alike everywhere.
 
-Invariant: only a command that says so (``make=True``) makes a log that is not there; the others
-report the missing directory instead of leaving an empty one behind.
+Invariant: ``--log`` and ``--verbose`` mean the same before the command and after it; the nearer
+``--log`` counts.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 import headwater
-from headwater.errors import LogUnavailable
+from headwater.cli import place
+from headwater.cli.failure import VERBOSE
+from headwater.errors import UsageError
 from headwater.log import Start
 from headwater.log.position import parse_start
 
@@ -24,22 +25,34 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def start(text: str) -> Start:
     """Read ``earliest``, ``latest``, an offset, a time, or a position as ``produce`` prints it."""
-    # click converts a default that has been converted already
-    return parse_start(text) if isinstance(text, str) else text
+    if not isinstance(text, str):  # click converts a default that has been converted already
+        return text
+    try:
+        return parse_start(text)
+    except UsageError:
+        raise UsageError(
+            f'"{text}" is no place in a topic',
+            hint='name earliest, latest, an offset as 1200, a time as "2026-01-02T03:04:05Z" or '
+            '"10 minutes ago", or a position as "orders:0=12,1=7"',
+        ) from None
 
 
 def with_log(*, make: bool = False) -> Callable[[F], F]:
-    """Give a command ``--log URL``, and the open log as its first argument."""
+    """Give a command ``--log URL``, and the open log as its first argument.
+
+    Only a command that says so (``make``) makes a log that is not there; the others report the
+    missing directory instead of leaving an empty one behind.
+    """
 
     def decorate(command: F) -> F:
         @functools.wraps(command)
-        def opened(*args: Any, url: str, **kwargs: Any) -> Any:
-            if not make:
-                _require(url)
-            with headwater.open(url) as log:
+        def opened(*args: Any, url: str | None, **kwargs: Any) -> Any:
+            named = url or click.get_current_context().find_root().params.get("url") or DEFAULT_LOG
+            place.check(named, make)
+            with headwater.open(named) as log:
                 return command(log, *args, **kwargs)
 
-        return _log_option(opened)  # type: ignore[return-value]
+        return _log_option(verbose_option(opened))  # type: ignore[return-value]
 
     return decorate
 
@@ -51,7 +64,40 @@ def format_option(*formats: str, default: str | None, help: str = "How to print 
     )
 
 
-_log_option = click.option(
+def range_options(command: F) -> F:
+    """Give a command ``--from`` and ``--to``."""
+    for name, argument, default, help in (
+        ("--to", "end", "latest", "Where to end; the record at this place is left out."),
+        (
+            "--from",
+            "start",
+            "earliest",
+            'earliest, latest, an offset, a time ("2026-01-02T03:04:05Z", "10 minutes ago") or a position.',
+        ),
+    ):
+        command = click.option(
+            name, argument, type=start, metavar="PLACE", default=default, show_default=True, help=help
+        )(command)
+    return command
+
+
+def _be_verbose(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[VERBOSE] = True  # contexts of one command line share it
+
+
+verbose_option = click.option(
+    "--verbose",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_be_verbose,
+    help="Show the traceback of an error.",
+)
+
+_HELP = "The log: file:DIRECTORY or kafka://HOST:PORT[?OPTION=VALUE&…]."
+
+root_log_option = click.option(
     "--log",
     "url",
     metavar="URL",
@@ -59,15 +105,13 @@ _log_option = click.option(
     show_envvar=True,
     default=DEFAULT_LOG,
     show_default=True,
-    help="The log: file:DIRECTORY or kafka://HOST:PORT[?OPTION=VALUE&…].",
+    help=_HELP,
 )
 
-
-def _require(url: str) -> None:
-    scheme, _, path = url.partition(":")
-    directory = Path(path.removeprefix("//"))
-    if scheme == "file" and path and not directory.exists():
-        raise LogUnavailable(
-            f'no log at "{directory}"',
-            hint="`headwater topic create` makes one; --log or HEADWATER_LOG names one that is elsewhere",
-        )
+# Without a default of its own: what stands before the command, or in the environment, counts then.
+_log_option = click.option(
+    "--log",
+    "url",
+    metavar="URL",
+    help=f"{_HELP}  [env var: HEADWATER_LOG; default: {DEFAULT_LOG}]",
+)

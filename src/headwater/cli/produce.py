@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,8 +12,7 @@ from typing import BinaryIO
 import click
 import pyarrow as pa
 
-from headwater.cli import units
-from headwater.cli.append import Appending, BadRow
+from headwater.cli.append import Appending, BadRow, appending
 from headwater.cli.csv_rows import CsvRows
 from headwater.cli.lines import BadLine, Chunk, chunks
 from headwater.cli.options import format_option, with_log
@@ -51,19 +49,8 @@ def produce(log: Log, topic: str, file: str | None, form: str | None, producer: 
     """
     declared = log.topic(topic)
     form = form or ("csv" if file and file.endswith(".csv") else "ndjson")
-    started = time.monotonic()
-    with _input(file) as stream, log.producer(topic, producer) as out:
-        before = out.sequence - 1
-        appending = Appending(out, declared)
-        _append(appending, stream, form, _advice(topic, file, form, producer))
-        position = out.flush()
-    seconds = time.monotonic() - started
-    rate = f"{appending.done / max(seconds, 1e-3):,.0f} rows/s"
-    click.echo(f"{units.plural(appending.done, 'row')} in {seconds:.1f} s ({rate}), up to {position}")
-    if producer and before > 0:
-        click.echo(
-            f'producer "{producer}" had reached row {before:,} before; rows up to it were not added again'
-        )
+    with _input(file) as stream, appending(log, declared, producer) as rows:
+        _append(rows, stream, form, _advice(topic, file, form, producer))
 
 
 @contextmanager
@@ -77,18 +64,18 @@ def _input(file: str | None) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
 
 
-def _append(appending: Appending, stream: BinaryIO, form: str, advice: Callable[[int], str]) -> None:
+def _append(rows: Appending, stream: BinaryIO, form: str, advice: Callable[[int], str]) -> None:
     name = getattr(stream, "name", None)
     path = Path(name) if isinstance(name, str) and Path(name).is_file() else None
     source = str(path) if path else "standard input"
     total = path.stat().st_size if path else None
     try:
-        with progress(appending.topic.name, total, shown=not sys.stdin.isatty() or path is not None) as step:
-            for chunk, decode in _decoded(stream, form, appending.topic):
-                _append_chunk(appending, chunk, decode)
+        with progress(rows.topic.name, total, shown=not sys.stdin.isatty() or path is not None) as step:
+            for chunk, decode in _decoded(stream, form, rows.topic):
+                _append_chunk(rows, chunk, decode)
                 step(chunk.size, len(chunk.values))
     except BadLine as bad:
-        raise _stopped(source, bad, advice(bad.line)) from None
+        raise _stopped(source, bad, rows.done, advice(bad.line)) from None
 
 
 def _decoded(stream: BinaryIO, form: str, topic: Topic) -> Iterator[tuple[Chunk, Decode]]:
@@ -107,13 +94,13 @@ def _decoded(stream: BinaryIO, form: str, topic: Topic) -> Iterator[tuple[Chunk,
             yield chunk, rows.decode
 
 
-def _append_chunk(appending: Appending, chunk: Chunk, decode: Decode) -> None:
+def _append_chunk(rows: Appending, chunk: Chunk, decode: Decode) -> None:
     if not chunk.values:
         return
-    first = appending.done + 1
+    first = rows.done + 1
     batch, bad = decode(chunk.values)
     try:
-        appending.add(batch.slice(0, bad[0][0]) if bad else batch)
+        rows.add(batch.slice(0, bad[0][0]) if bad else batch)
     except BadRow as error:
         raise BadLine(chunk.lines[error.number - first], error.reason) from None
     if bad:
@@ -132,10 +119,11 @@ def _advice(topic: str, file: str | None, form: str, producer: str | None) -> Ca
     )
 
 
-def _stopped(source: str, bad: BadLine, advice: str) -> HeadwaterError:
+def _stopped(source: str, bad: BadLine, done: int, advice: str) -> HeadwaterError:
     """Return the error that names the line."""
     reason = bad.reason
-    appended = "the rows before it are appended, this one and those after it are not"
+    before = "the rows before it are appended, this one and those after it are not"
+    appended = before if done else "nothing is appended"
     why = f"{reason.reason}; {appended}" if reason.reason else appended
-    hint = f"{reason.hint} {advice}" if reason.hint else advice
+    hint = f"{reason.hint}\n{advice}" if reason.hint else advice  # each becomes a line of its own
     return RowError(f"{source}, line {bad.line}: {reason.message}", detail=why, hint=hint)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import click
 
 from headwater.cli import options
+from headwater.cli.failure import say
 from headwater.cli.options import with_log
+from headwater.errors import nearest
 from headwater.log import Log, Start
 
 
@@ -15,7 +17,7 @@ from headwater.log import Log, Start
 @click.option(
     "--to",
     type=options.start,
-    metavar="START",
+    metavar="PLACE",
     required=True,
     help="earliest, latest, an offset, a time or a position.",
 )
@@ -30,4 +32,8 @@ def seek(log: Log, group: str, topic: str, to: Start) -> None:
     Example:
       headwater seek billing orders --to "1 hour ago"
     """
-    click.echo(log.seek(group, topic, to))
+    known = log.groups()
+    position = log.seek(group, topic, to)
+    if group not in known:
+        say("note", "; ".join(filter(None, (f'group "{group}" is new', nearest(group, known)))))
+    click.echo(position)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from headwater.log import Log, PartitionInfo, TopicInfo
 from headwater.schema import type_name
 
 F = TypeVar("F", bound=Callable[..., Any])
+_REMOVABLE = ("retention", "retention_bytes", "archive")
 
 
 def _settings(command: F) -> F:
@@ -29,7 +31,9 @@ def _settings(command: F) -> F:
             help="delete: let old records go (default). compact: keep the newest record of each key.",
         ),
         click.option(
-            "--retention-bytes", metavar="N", help="Size of a partition over which its oldest records go."
+            "--retention-bytes",
+            metavar="SIZE",
+            help='Size of a partition over which its oldest records go, as 1000000 or "1 GB".',
         ),
         click.option("--retention", metavar="TIME", help='Age at which records go, as "7 days".'),
         click.option(
@@ -48,7 +52,7 @@ def topic() -> None:
 @topic.command()
 @click.argument("name")
 @click.option("--schema", metavar="DDL", required=True, help='Columns as Spark DDL, or "JSON" for any value.')
-@click.option("--key", metavar="COLS", default="", help="Key column(s), separated by commas.")
+@click.option("--key", metavar="COLS", help="Key column(s), separated by commas.")
 @click.option("--event-time", metavar="COL", help="TIMESTAMP column that says when a record happened.")
 @_settings
 @with_log(make=True)
@@ -164,24 +168,38 @@ def _confirm(info: TopicInfo) -> None:
 
 def _given(settings: dict[str, Any]) -> dict[str, Any]:
     """Return the settings that were given; "none" takes a setting away."""
-    given = {name: value for name, value in settings.items() if value not in (None, "")}
-    given = {name: None if value == "none" else value for name, value in given.items()}
+    given = {name: value for name, value in settings.items() if value is not None}
+    for name in ("key", "archive", "event_time"):
+        if name in given and not given[name].strip(" ,"):
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"{option} is empty", hint=f"leave {option} out where there is none")
+    given = {name: None if value == "none" and name in _REMOVABLE else value for name, value in given.items()}
     if given.get("retention_bytes") is not None:
-        given["retention_bytes"] = _number(given["retention_bytes"])
+        given["retention_bytes"] = units.parse_size(given["retention_bytes"])
+    if given.get("retention") is not None:
+        _check_interval(given["retention"])
     return given
 
 
-def _number(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageError(f'--retention-bytes is a number, not "{text}"') from None
+def _check_interval(text: str) -> None:
+    """Refuse ``7d``, which many tools take, with what to write here."""
+    short = re.fullmatch(r"\s*(\d+)\s*([smhdw])\s*", text)
+    if short:
+        unit = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}[short[2]]
+        raise UsageError(
+            f'invalid interval "{text}"', hint=f'did you mean "{units.plural(int(short[1]), unit)}"?'
+        )
+
+
+def _size(count: int | None) -> str | None:
+    """Return a size for a table's cell, where the backend tells it."""
+    return None if count is None else units.size(count)
 
 
 def _row(info: TopicInfo) -> tuple[object, ...]:
     topic = info.topic
     rate, key = f"{info.rate:,.1f}", ", ".join(topic.key) or None
-    return topic.name, topic.partitions, info.records, units.size(info.size), rate, key, topic.cleanup
+    return topic.name, topic.partitions, info.records, _size(info.size), rate, key, topic.cleanup
 
 
 def _totals(info: TopicInfo) -> dict[str, Any]:
@@ -226,5 +244,5 @@ def _role(info: TopicInfo, field: Any) -> str:
 
 
 def _partition_row(part: PartitionInfo) -> tuple[object, ...]:
-    size, oldest, newest = units.size(part.size), units.moment(part.oldest), units.moment(part.newest)
+    size, oldest, newest = _size(part.size), units.moment(part.oldest), units.moment(part.newest)
     return part.partition, part.earliest, part.end, size, part.segments, oldest, newest

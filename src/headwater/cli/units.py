@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
+from decimal import Decimal
+
+from headwater.errors import UsageError
+
+_UNITS = {
+    **{name: 1000**power for power, name in enumerate(("b", "kb", "mb", "gb", "tb"))},
+    **{name: 1024**power for power, name in enumerate(("", "kib", "mib", "gib", "tib"))},
+}
 
 
 def size(count: int | None) -> str:
@@ -23,13 +32,27 @@ def size(count: int | None) -> str:
     return f"{value / 1000:.1f} TB"
 
 
+def parse_size(text: str) -> int:
+    """Read a number of bytes, in a unit or without.
+
+    >>> parse_size("1000000"), parse_size("1.5 GB"), parse_size("64MiB")
+    (1000000, 1500000000, 67108864)
+    """
+    parts = re.fullmatch(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", text)
+    unit = _UNITS.get(parts[2].lower()) if parts else None
+    if parts is None or unit is None:
+        raise UsageError(f'invalid size "{text}"', hint='write bytes, as 1000000, or a unit, as "1 GB"')
+    return int(Decimal(parts[1]) * unit)
+
+
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun.
 
-    >>> plural(1, "row"), plural(12_000, "row")
-    ('1 row', '12,000 rows')
+    >>> plural(1, "row"), plural(12_000, "row"), plural(2, "batch")
+    ('1 row', '12,000 rows', '2 batches')
     """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{count:,} {noun}{ending}"
 
 
 def length(time: timedelta) -> str:

@@ -19,8 +19,11 @@ from rich.text import Text
 from headwater.demo.actors import GROUPS, PARTITIONS, ROLES, SHOPS
 from headwater.demo.play import Scene
 
-RATE_SECONDS = 1.5
-"""Rates are taken over the scenes of this long."""
+RATE_SECONDS = 1.0
+"""Rates are taken over this long, the interval of the lines outside of a terminal."""
+STORY = 4
+TALL, WIDE = 27, 78
+"""Lines that all tables take one below the other, and columns that two take side by side."""
 
 
 class Screen:
@@ -30,36 +33,47 @@ class Screen:
         self.started = started
         self.story: list[str] = []
         self._scenes: deque[Scene] = deque()
+        self._ended = False
 
     def show(self, scene: Scene) -> None:
         """Take in a new scene."""
         self._scenes.append(scene)
-        while self._scenes[0].at < scene.at - RATE_SECONDS:
+        while len(self._scenes) > 2 and self._scenes[1].at <= scene.at - RATE_SECONDS:
             self._scenes.popleft()
+
+    def end(self) -> None:
+        """Note that nothing moves any more: there are no rates, only sums."""
+        self._ended = True
 
     def tell(self, at: float, what: str) -> str:
         """Add a line to the story and return it."""
         self.story.append(f"{at - self.started:5.1f} s  {what}")
         return self.story[-1]
 
-    def draw(self) -> RenderableType:
-        """Return the whole screen."""
+    def draw(self, height: int, width: int) -> RenderableType:
+        """Return the whole screen; in a low window the story, not a table, has what room there is."""
         gap = Text()
-        tables = (self._producers(), gap, self._groups(), gap, self._partitions(), gap)
-        return Padding(Group(self._title(), gap, *tables, *map(Text, self.story[-5:])), (1, 0))
+        tables: list[RenderableType] = [self._producers(), gap, self._groups(), gap]
+        if height >= TALL:
+            tables += [self._partitions(), gap]
+        elif width >= WIDE:
+            tables[0] = _side_by_side(self._producers(), self._partitions())
+        return Padding(Group(self._title(), gap, *tables, *map(Text, self.story[-STORY:])), (1, 0))
 
     def line(self) -> str:
         """Return one line that says the same in short."""
         now = self._scenes[-1]
-        parts = [f"{self._rate(lambda s: sum(s.written)):,.0f} rows/s in, {sum(now.written):,} in all"]
+        parts = [f"{self._rate(lambda s: sum(s.written))} rows/s in, {sum(now.written):,} in all"]
         for group in GROUPS:
             rate = self._rate(partial(Scene.group_read, group=group))
-            parts.append(f"{group} {rate:,.0f} rows/s, lag {_lag(now, group):,}")
+            parts.append(f"{group} {rate} rows/s, lag {_lag(now, group):,}")
         return f"{now.at - self.started:5.1f} s  " + " | ".join(parts)
 
-    def _rate(self, count: Callable[[Scene], int]) -> float:
+    def _rate(self, count: Callable[[Scene], int]) -> str:
+        """Return rows per second of late; nothing when it is over."""
         first, last = self._scenes[0], self._scenes[-1]
-        return float((count(last) - count(first)) / max(last.at - first.at, 0.1))
+        rate = (count(last) - count(first)) / max(last.at - first.at, 0.1)
+        return "" if self._ended else f"{rate:,.0f}"
 
     def _title(self) -> Text:
         what = f"{len(SHOPS)} producers, {len(GROUPS)} groups, 1 directory, no server"
@@ -70,9 +84,9 @@ class Screen:
         now = self._scenes[-1]
         for shop, name in enumerate(SHOPS):
             rate = self._rate(partial(_written, shop=shop))
-            table.add_row(name, f"{rate:,.0f}", f"{now.written[shop]:,}")
+            table.add_row(name, rate, f"{now.written[shop]:,}")
         rate = self._rate(lambda scene: sum(scene.written))
-        table.add_row("all", f"{rate:,.0f}", f"{sum(now.written):,}", style="bold")
+        table.add_row("all", rate, f"{sum(now.written):,}", style="bold")
         return table
 
     def _groups(self) -> Table:
@@ -96,7 +110,7 @@ class Screen:
         return (
             name,
             partitions,
-            f"{rate:,.0f}",
+            rate,
             f"{now.read[index]:,}",
             f"{records:,}",
             f"{behind.total_seconds():.1f} s",
@@ -118,6 +132,12 @@ def _written(scene: Scene, shop: int) -> int:
 
 def _lag(scene: Scene, group: str) -> int:
     return sum(lag.records for lag in scene.lag[group])
+
+
+def _side_by_side(*tables: Table) -> Table:
+    grid = Table.grid(padding=(0, 6, 0, 0))
+    grid.add_row(*tables)
+    return grid
 
 
 def _table(*columns: str) -> Table:

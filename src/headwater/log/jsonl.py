@@ -39,7 +39,8 @@ def decode(
 ) -> tuple[pa.RecordBatch, list[Bad]]:
     """Return the rows that fit the topic, and the index and error of each value that does not.
 
-    ``strict`` refuses columns the topic lacks, which are otherwise left out.
+    ``strict`` refuses columns the topic lacks, which are otherwise left out; a record's metadata is
+    left out in any case, except ``_deleted``.
     """
     batch = None if is_free(topic) else jsonl_columns.parse_fast(values, topic, strict)
     if batch is not None:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from headwater.errors import RowError
-from headwater.log import rows
+from headwater.log import record, rows
 from headwater.log.topic import Topic
 from headwater.schema import is_variant, type_name
 
@@ -28,6 +28,17 @@ _NOTHING = type(None)
 _OBJECT_THEN_MORE = re.compile(rb"\}[^,\]}\n]")
 _ZONE = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _FLOATS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+_LEFT_OUT = record.META.keys() - {"_deleted"}
+"""What reading with metadata adds to a row; a deletion is never passed over."""
+_HINTS: list[tuple[Callable[[pa.DataType], bool], str]] = [
+    (pa.types.is_timestamp, 'write ISO 8601, as "2026-01-02T03:04:05Z"'),
+    (pa.types.is_date, 'write ISO 8601, as "2026-01-02"'),
+    (pa.types.is_binary, 'write base64, as "aGVsbG8="'),
+    (pa.types.is_boolean, "write true or false, without quotes"),
+    (pa.types.is_floating, "write a number, without quotes"),
+    (pa.types.is_string, "write it in quotes"),
+]
 
 
 class Misfit(Exception):
@@ -63,7 +74,7 @@ def parse(values: Sequence[bytes], topic: Topic, strict: bool) -> pa.RecordBatch
     try:
         parsed = list(map(orjson.loads, values))
     except orjson.JSONDecodeError as error:
-        raise RowError(f'value is not JSON, for topic "{topic.name}"', detail=str(error)) from None
+        raise (_not_utf8(values, topic) or _not_json(error, topic)) from None
     if len(topic.schema) == 1 and is_variant(topic.schema.field(0)):
         texts = [value if b"\n" not in value else orjson.dumps(orjson.loads(value)) for value in values]
         return pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], schema=topic.schema)
@@ -72,10 +83,47 @@ def parse(values: Sequence[bytes], topic: Topic, strict: bool) -> pa.RecordBatch
             f'value is not a JSON object, for topic "{topic.name}"', detail=f"got {_short(parsed[0])}"
         )
     if strict:
-        for name in set(chain.from_iterable(parsed)).difference(topic.schema.names):
+        for name in set(chain.from_iterable(parsed)).difference(topic.schema.names, _LEFT_OUT):
             raise rows.unknown_column(name, topic)
     columns = [_checked_column(parsed, field, topic, strict) for field in topic.schema]
     return pa.RecordBatch.from_arrays(columns, schema=topic.schema)
+
+
+def not_utf8(value: bytes, topic: Topic) -> RowError | None:
+    """Return the error of a value that is no text, None for one that is."""
+    try:
+        value.decode()
+    except UnicodeDecodeError as error:
+        return RowError(
+            f'value is not UTF-8, for topic "{topic.name}"',
+            detail=f"byte {error.start + 1} is 0x{value[error.start]:02x}",
+            hint="convert it first, as with `iconv -f LATIN1 -t UTF-8`",
+        )
+    return None
+
+
+def how_to_write(field: pa.Field) -> str | None:
+    """Return the hint that shows a value of the column's type."""
+    kind = field.type
+    if pa.types.is_decimal(kind):
+        example = f"{1:.{kind.scale}f}"
+        return f'write it as text with at most {kind.scale} digits after the point, as "{example}"'
+    if pa.types.is_integer(kind):
+        least = -(2 ** (kind.bit_width - 1))
+        return f"write a whole number from {least} to {-least - 1}, without quotes"
+    return next((hint for test, hint in _HINTS if test(kind)), None)
+
+
+def _not_utf8(values: Sequence[bytes], topic: Topic) -> RowError | None:
+    return next(filter(None, (not_utf8(value, topic) for value in values)), None)
+
+
+def _not_json(error: orjson.JSONDecodeError, topic: Topic) -> RowError:
+    """Return the error; the line is left out, as it would be one within the value."""
+    detail = f"{error.msg.split(': line ')[0]}, at character {error.pos + 1}"
+    return RowError(
+        f'value is not JSON, for topic "{topic.name}"', detail=detail, hint="write one JSON value per line"
+    )
 
 
 def _plain(kind: pa.DataType) -> bool:
@@ -124,6 +172,7 @@ def _checked_column(parsed: list[dict[str, Any]], field: pa.Field, topic: Topic,
         raise RowError(
             f'row does not fit topic "{topic.name}": column "{field.name}" is {type_name(field)}',
             detail=detail and detail + reason,
+            hint=how_to_write(field),
         ) from None
     if made.null_count and field.name in _required(topic):
         what = "is NOT NULL" if field.name not in topic.key else "is part of the key"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Any
 
-from headwater.errors import LogUnavailable, UsageError
+from headwater.errors import LogUnavailable, UsageError, nearest
 from headwater.log.interface import Log
 
 
@@ -26,11 +27,13 @@ def open(url: str, **options: Any) -> Log:
     ...     [row for batch in log.read("greetings") for row in batch.to_pylist()]
     [{'text': 'hello'}]
     """
-    scheme, _, rest = url.partition(":")
+    scheme, _, rest = url.partition(":") if isinstance(url, str) else ("", "", "")
     if scheme == "kafka":
         return _kafka(url, options)
     from headwater.log.embedded import EmbeddedLog, MemoryLog
 
+    if scheme in ("file", "memory"):
+        _check_options(options, EmbeddedLog)
     if scheme == "file" and rest:
         return EmbeddedLog(Path(rest.removeprefix("//")), **options)
     if scheme == "memory" and not rest:
@@ -39,6 +42,16 @@ def open(url: str, **options: Any) -> Log:
         f'invalid log URL "{url}"',
         hint='use "file:./data" for a directory, "memory:", or "kafka://host:9092"',
     )
+
+
+def _check_options(options: dict[str, Any], log: type[Log]) -> None:
+    known = [p.name for p in inspect.signature(log).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    for option in options:
+        if option not in known:
+            raise UsageError(
+                f'a log in a directory or in memory has no option "{option}"',
+                hint=nearest(option, known) or "options: " + ", ".join(known),
+            )
 
 
 def _kafka(url: str, options: dict[str, Any]) -> Log:

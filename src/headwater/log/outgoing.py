@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater import clock
-from headwater.errors import RowError
+from headwater.errors import RowError, UsageError
 from headwater.log import keys, record, rows
 from headwater.log.interface import Headers
 from headwater.log.parallel import pieces as spans
@@ -151,12 +151,17 @@ class Builder:
         return self._fitting(chunk[:half], at, marked) + self._fitting(chunk[half:], at + half, marked)
 
     def _build(self, chunk: list[Any], numbers: Numbers, marked: bool) -> Outgoing:
-        extras: dict[str, pa.Array] = {}
-        if marked:
-            every = [row if isinstance(row, Marked) else Marked(row) for row in chunk]
-            extras = _extras(every)
-            chunk = [row.row for row in every]
-        return self._place(rows.from_rows(chunk, self._topic(), extras.get("_deleted")), numbers, extras)
+        try:
+            extras: dict[str, pa.Array] = {}
+            if marked:
+                every = [row if isinstance(row, Marked) else Marked(row) for row in chunk]
+                extras = _extras(every)
+                chunk = [row.row for row in every]
+            return self._place(rows.from_rows(chunk, self._topic(), extras.get("_deleted")), numbers, extras)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError) as error:
+            # Whatever a row is, only that row is refused.
+            reason = f"{type(error).__name__}: {error}"
+            raise RowError("a row cannot be stored", detail=reason.splitlines()[0]) from None
 
     def _place(self, batch: pa.RecordBatch, numbers: Numbers, extras: dict[str, pa.Array]) -> Outgoing:
         return _increasing(Outgoing(batch, numbers, self._topic(), clock.now(), extras))
@@ -181,17 +186,42 @@ def _extras(marked: Sequence[Marked]) -> dict[str, pa.Array]:
         "_deleted": [row.deleted for row in marked],
         "_occurred": [row.occurred for row in marked],
         "_sent": [row.sent for row in marked],
-        "_headers": [row.headers and _header_items(row.headers) for row in marked],
+        "_headers": [row.headers and list(row.headers.items()) for row in marked],
     }
+    return {name: pa.array(values, record.META[name]) for name, values in columns.items() if any(values)}
+
+
+def marked(
+    row: rows.Row,
+    headers: Headers | None,
+    occurred: datetime | None,
+    sent: datetime | None,
+    sequence: int | None,
+) -> Marked:
+    """Check what a row carries beside its columns, here and now."""
+    for name, at in (("occurred", occurred), ("sent", sent)):
+        if at is not None and not isinstance(at, datetime):
+            raise UsageError(f"{name} is a datetime, not {at!r}")
+    return Marked(row, False, _checked_headers(headers), occurred, sent, checked_sequence(sequence))
+
+
+def checked_sequence(sequence: int | None) -> int | None:
+    """Refuse a sequence number that is none."""
+    if sequence is not None and not (isinstance(sequence, int) and 0 <= sequence < 1 << 62):
+        raise UsageError(f"a sequence is a whole number from 0 on, not {sequence!r}")
+    return sequence
+
+
+def _checked_headers(headers: Headers | None) -> dict[str, bytes] | None:
+    if not headers:
+        return None
     try:
-        return {name: pa.array(values, record.META[name]) for name, values in columns.items() if any(values)}
-    except (pa.ArrowException, TypeError, AttributeError) as error:
-        raise RowError(
-            "headers, occurred or sent of a row cannot be stored",
-            detail=str(error).splitlines()[0],
-            hint="headers map names to bytes or text; occurred and sent are datetimes",
+        return {
+            name.encode().decode(): value.encode() if isinstance(value, str) else bytes(memoryview(value))
+            for name, value in headers.items()
+        }
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UsageError(
+            f"headers cannot be stored: {error}",
+            hint='headers map names to bytes or text, as {"trace": "f00d"}',
         ) from None
-
-
-def _header_items(headers: Headers) -> list[tuple[str, bytes]]:
-    return [(name, v.encode() if isinstance(v, str) else v) for name, v in headers.items()]

@@ -53,6 +53,16 @@ Start = Literal["earliest", "latest"] | int | datetime | Position
 """Where to read from: an end of the log, an offset, a time of receipt, or a position."""
 
 
+def check_start(to: Start) -> None:
+    """Refuse what is no place to read from."""
+    known = isinstance(to, int | datetime | Position) and not isinstance(to, bool)
+    if not known and to not in ("earliest", "latest"):
+        raise UsageError(
+            f"cannot start at {to!r:.60}",
+            hint='use "earliest", "latest", an offset, a datetime or a Position',
+        )
+
+
 def moved(to: Start, resolved: Position, ends: Position) -> Position:
     """Return where a seek leads: a position moves only its own partitions, and none past its end."""
     wanted = to.offsets.keys() if isinstance(to, Position) else resolved.offsets.keys()
@@ -73,6 +83,6 @@ def parse_start(text: str) -> Start:
         return Position.parse(text)
     if text in ("earliest", "latest"):
         return text  # type: ignore[return-value]  # narrowed by the line above
-    if text.isdigit():
+    if text.isdecimal():
         return int(text)
     return parse_instant(text)

@@ -10,6 +10,7 @@ is appended once, in the order of ``send``, or an error about it reaches the cal
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -30,9 +31,10 @@ from headwater.errors import (
 )
 from headwater.log import rows
 from headwater.log.interface import Headers, OnFull
-from headwater.log.outgoing import Appender, Builder, Marked, Outgoing
+from headwater.log.outgoing import Appender, Builder, Outgoing, checked_sequence, marked
 from headwater.log.parallel import done, submit
 from headwater.log.position import Position
+from headwater.log.process import check_process
 
 CHUNK = 1 << 16
 AHEAD = 3
@@ -66,6 +68,7 @@ class Producer:
         self.id = appender.id
         self.dropped = 0
         """Rows that ``on_full="drop"`` has left out."""
+        self._process = os.getpid()
         self._appender = appender
         self._linger = linger.total_seconds()
         self._capacity = buffer
@@ -109,7 +112,7 @@ class Producer:
         if self._error is not None:
             self._raise()
         if headers is not None or occurred is not None or sent is not None or sequence is not None:
-            row = Marked(row, False, headers, occurred, sent, sequence)  # type: ignore[assignment]
+            row = marked(row, headers, occurred, sent, sequence)  # type: ignore[assignment]
         waiting = self._rows
         if len(waiting) >= self._capacity and not self._make_room():
             return
@@ -126,13 +129,15 @@ class Producer:
                 f'topic "{topic.name}" is not compacted, so nothing in it can be deleted by key',
                 hint='create it with cleanup="compact"',
             )
-        row = key if isinstance(key, Mapping) else dict(zip(topic.key, _values(key), strict=False))
-        if set(row) != set(topic.key):
+        values = _values(key)
+        row = key if isinstance(key, Mapping) else dict(zip(topic.key, values, strict=False))
+        if set(row) != set(topic.key) or not (isinstance(key, Mapping) or len(values) == len(topic.key)):
             raise RowError(
                 f'key of topic "{topic.name}" is ({", ".join(topic.key)})',
                 detail=f"got {key!r}",
             )
-        self.send(Marked(row, True, headers, None, None, sequence))  # type: ignore[arg-type]
+        tombstone = marked(row, headers, None, None, sequence)._replace(deleted=True)
+        self.send(tombstone)  # type: ignore[arg-type]
 
     def send_batch(self, data: Any, *, sequence: int | None = None) -> None:
         """Append an Arrow table, a pandas DataFrame or a list of rows, whole or not at all.
@@ -140,6 +145,8 @@ class Producer:
         The batch has been checked when the call returns, and is durable when ``flush`` has returned:
         it is encoded and written while the next one is made. ``sequence`` numbers its first row.
         """
+        check_process(self._process)
+        checked_sequence(sequence)
         with self._draining:
             while self._rows:
                 self._drain()
@@ -153,6 +160,7 @@ class Producer:
 
     def flush(self) -> Position:
         """Make everything sent so far durable and return the position after it."""
+        check_process(self._process)
         with self._draining:
             while self._rows:
                 self._drain(background=False)
@@ -258,19 +266,22 @@ class Producer:
             yield
         except HeadwaterError as error:
             self._error = error
+        except Exception as error:  # a defect of ours must reach the caller too, and not stop the thread
+            self._error = HeadwaterError(f'producer "{self.id}" failed', detail=repr(error))
 
     def _drain(self, background: bool = True) -> None:
         """Move the next chunk of rows into the outbox."""
         self._make_way()  # before rows are taken: a failure here leaves them where they are
         chunk = self._rows[:CHUNK]
-        del self._rows[: len(chunk)]
+        if not chunk:
+            return
+        records, refused = self._builder.from_rows(chunk)
+        del self._rows[: len(chunk)]  # only now: a defect in the conversion loses nothing
         with self._room:
             self._room.notify_all()
-        if chunk:
-            records, refused = self._builder.from_rows(chunk)
-            self._error = self._error or refused
-            if records is not None:
-                self._put(records, background)
+        self._error = self._error or refused
+        if records is not None:
+            self._put(records, background)
 
     def _make_way(self) -> None:
         """Where enough wait in the outbox, append the oldest here and now."""

@@ -24,6 +24,9 @@ META: dict[str, pa.DataType] = {
 }
 """Metadata columns of a record as it is read with ``meta=True``, in their order."""
 
+RESERVED = frozenset({*META, "_steps"})
+"""Names, in any case, that no column of a topic may have: frames and archives use them."""
+
 MAX_BYTES = 1_000_000
 """Size over which a record is refused, on every backend."""
 

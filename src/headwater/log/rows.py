@@ -31,10 +31,10 @@ def from_rows(rows: Sequence[Row], topic: Topic, deleted: pa.Array | None = None
         rows = [_with_json_text(row, topic) for row in rows]
     try:
         batch = pa.RecordBatch.from_struct_array(pa.array(rows, pa.struct(list(topic.schema))))
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        _check_names(rows, batch, topic)
+        whole.check(rows, topic)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise _first_bad(rows, topic, error) from None
-    _check_names(rows, batch, topic)
-    whole.check(rows, topic)
     return _checked(batch, topic, deleted)
 
 
@@ -43,10 +43,11 @@ def from_data(data: Any, topic: Topic) -> list[pa.RecordBatch]:
     if isinstance(data, pa.RecordBatch):
         return [from_arrow(data, topic)]
     if isinstance(data, pa.Table):
-        return [from_arrow(batch, topic) for batch in data.combine_chunks().to_batches()]
-    if hasattr(data, "__arrow_c_stream__") or type(data).__module__.startswith("pandas"):
+        batches = data.combine_chunks().to_batches() or [_empty(data.schema)]
+        return [from_arrow(batch, topic) for batch in batches]
+    if not _is_series(data) and (hasattr(data, "__arrow_c_stream__") or _is_pandas(data)):
         return from_data(_table(data, topic), topic)
-    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes | bytearray | memoryview):
         return [from_rows(data, topic)] if data else []
     raise UsageError(
         f"a batch cannot be a {type(data).__name__}",
@@ -57,9 +58,12 @@ def from_data(data: Any, topic: Topic) -> list[pa.RecordBatch]:
 def from_arrow(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
     """Check an Arrow batch against the topic, casting columns where no value changes."""
     schema = topic.schema
-    for name in batch.schema.names:
+    names = batch.schema.names
+    for number, name in enumerate(names):
         if name not in schema.names:
             raise unknown_column(name, topic)
+        if name in names[:number]:
+            raise RowError(f'column "{name}" appears twice in a batch for topic "{topic.name}"')
     if not batch.schema.equals(schema):
         batch = _cast(evolve(batch, _partial(batch, schema)), topic)
     try:
@@ -100,6 +104,8 @@ def _checked(batch: pa.RecordBatch, topic: Topic, deleted: pa.Array | None = Non
                 hint="every record needs its key; leave the row out or fill the column",
             )
     for field in topic.schema:
+        if pa.types.is_nested(field.type):
+            whole.check_within(batch.column(field.name), field, topic)
         if not field.nullable and batch.column(field.name).null_count:
             row = _first_null(batch.column(field.name), deleted)
             if row >= 0:
@@ -170,10 +176,10 @@ def _first_bad(rows: Sequence[Row], topic: Topic, error: Exception) -> Headwater
 
 
 def _with_json_text(row: Row, topic: Topic) -> Row:
-    """Replace free JSON values by their text; a topic that is one such column takes any value."""
+    """Replace free JSON values by their text; a topic declared as "JSON" takes any value as a row."""
     fields = [field for field in topic.schema if is_variant(field)]
-    if len(topic.schema) == 1 and not (isinstance(row, Mapping) and list(row) == ["value"]):
-        return {topic.schema.names[0]: _json_text(row, topic)}
+    if topic.schema.names == ["value"] and not (isinstance(row, Mapping) and list(row) == ["value"]):
+        return {"value": _json_text(row, topic)}
     if not isinstance(row, Mapping):
         return row
     texts = {f.name: _json_text(row[f.name], topic) for f in fields if row.get(f.name) is not None}
@@ -189,11 +195,26 @@ def _json_text(value: Any, topic: Topic) -> str:
 
 def _table(data: Any, topic: Topic) -> pa.Table:
     try:
-        if type(data).__module__.startswith("pandas"):
-            return pa.Table.from_pandas(data, preserve_index=False)
+        if _is_pandas(data):
+            columns = topic.schema.names
+            kept = [name for name in data.index.names if name in columns and name not in data.columns]
+            return pa.Table.from_pandas(data.reset_index(level=kept) if kept else data, preserve_index=False)
         return pa.table(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise RowError(f'data does not fit topic "{topic.name}"', detail=_first_line(error)) from None
+
+
+def _is_pandas(data: Any) -> bool:
+    return type(data).__module__.startswith("pandas")
+
+
+def _is_series(data: Any) -> bool:
+    """Tell whether a pandas object is no DataFrame: one column has no name to go by."""
+    return _is_pandas(data) and not hasattr(data, "columns")
+
+
+def _empty(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
 
 
 def _partial(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Schema:
@@ -207,22 +228,13 @@ def _cast(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
     for field in topic.schema:
         column = batch.column(field.name)
         try:
-            columns.append(column if column.type == field.type else _safe_cast(column, field.type))
-        except pa.ArrowException as error:
+            columns.append(whole.cast(column, field.type, field.name, topic))
+        except (pa.ArrowException, NotImplementedError) as error:
             raise RowError(
                 f'column "{field.name}" of topic "{topic.name}" is {type_name(field)}, not {column.type}',
                 detail=_first_line(error),
             ) from None
     return pa.RecordBatch.from_arrays(columns, schema=topic.schema)
-
-
-def _safe_cast(column: pa.Array, to: pa.DataType) -> pa.Array:
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-    if pa.types.is_string(to) != is_text and not pa.types.is_null(column.type):
-        raise pa.ArrowTypeError("text and other types are not converted into each other")
-    return pc.cast(column, to)
 
 
 def _first_null(column: pa.Array, deleted: pa.Array | None = None) -> int:

@@ -5,6 +5,7 @@ Invariant: a ``Topic`` that exists is valid; ``create`` and ``altered`` are the 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,8 @@ from headwater.errors import SchemaError, TopicError, UnknownTopic, UsageError, 
 from headwater.log import record
 
 Cleanup = Literal["delete", "compact"]
+
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 
 TOMBSTONE_TIME = timedelta(days=1)
 """How long a compacted topic keeps the mark of a deleted key when it has no retention."""
@@ -74,26 +77,25 @@ def create(
     name: str,
     schema: str | pa.Schema,
     *,
-    key: str | Sequence[str] = (),
+    key: str | Sequence[str] | None = (),
     event_time: str | None = None,
     partitions: int = 1,
     retention: str | timedelta | None = None,
     retention_bytes: int | None = None,
     cleanup: Cleanup = "delete",
-    archive: str | None = None,
+    archive: str | os.PathLike[str] | None = None,
 ) -> Topic:
     """Check a declaration and return the topic it declares."""
-    parsed = schemas.parse(schema) if isinstance(schema, str) else schemas.parse(schemas.ddl(schema))
     topic = Topic(
         name=name,
-        schemas=(parsed,),
+        schemas=(schemas.read(schema),),
         key=_columns(key),
         event_time=event_time,
         partitions=partitions,
         retention=interval(retention) if retention is not None else None,
         retention_bytes=retention_bytes,
         cleanup=cleanup,
-        archive=archive,
+        archive=_path(archive),
     )
     _check(topic)
     return topic
@@ -118,6 +120,8 @@ def altered(topic: Topic, **changes: Any) -> Topic:
     schema = changes.pop("schema", None)
     if changes.get("retention") is not None:
         changes["retention"] = interval(changes["retention"])
+    if "archive" in changes:
+        changes["archive"] = _path(changes["archive"])
     new = replace(topic, **changes)
     if topic.compacted and not new.compacted:
         raise TopicError(
@@ -126,16 +130,16 @@ def altered(topic: Topic, **changes: Any) -> Topic:
             hint="make a new topic and copy the records",
         )
     if schema is not None:
-        parsed = schemas.parse(schema) if isinstance(schema, str) else schema
+        parsed = schemas.read(schema)
         schemas.check_evolution(topic.schema, parsed)
         if len(parsed) > len(topic.schema):
             new = replace(new, schemas=(*topic.schemas, parsed))
+    _check(new)
     if new.partitions < topic.partitions:
         raise TopicError(
             f'topic "{topic.name}" cannot have fewer partitions',
             detail=f"it has {topic.partitions}, asked for {new.partitions}",
         )
-    _check(new)
     return new
 
 
@@ -145,17 +149,30 @@ def unknown(name: str, known: Sequence[str]) -> UnknownTopic:
     return UnknownTopic(f'no topic "{name}"', hint=hint)
 
 
-def _columns(key: str | Sequence[str]) -> tuple[str, ...]:
+def _columns(key: str | Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(key, str):
         return tuple(part.strip() for part in key.split(",") if part.strip())
+    if key is None:
+        return ()
+    if not isinstance(key, Sequence) or not all(isinstance(name, str) for name in key):
+        raise TopicError(f"a key cannot be {key!r:.60}", hint='name its columns, as in key="shop,day"')
     return tuple(key)
+
+
+def _path(archive: str | os.PathLike[str] | None) -> str | None:
+    path = os.fspath(archive) if isinstance(archive, os.PathLike) else archive
+    if path is not None and not (isinstance(path, str) and path and "\0" not in path):
+        raise TopicError(
+            f"archive cannot be {archive!r:.60}", hint='name a directory, as in archive="archive"'
+        )
+    return path
 
 
 def check_name(what: str, name: str) -> None:
     """Refuse a name that not every backend can take, or that is hidden in a directory."""
-    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}", name):
+    if not (isinstance(name, str) and _NAME.fullmatch(name)):
         raise TopicError(
-            f'invalid {what} name "{name}"',
+            f'invalid {what} name "{name!s:.220}"',
             hint='use letters, digits, ".", "_" and "-", at most 200 of them, and no "." first',
         )
 
@@ -163,10 +180,14 @@ def check_name(what: str, name: str) -> None:
 def _check(topic: Topic) -> None:
     check_name("topic", topic.name)
     _check_columns(topic)
-    if not isinstance(topic.partitions, int) or not 1 <= topic.partitions <= 1024:
-        raise TopicError(f"a topic has 1 to 1024 partitions, not {topic.partitions}")
-    if topic.retention_bytes is not None and topic.retention_bytes <= 0:
-        raise TopicError(f"retention_bytes must be positive, not {topic.retention_bytes}")
+    if not _is_number(topic.partitions) or not 1 <= topic.partitions <= 1024:
+        raise TopicError(f"a topic has 1 to 1024 partitions, not {topic.partitions!r:.60}")
+    size = topic.retention_bytes
+    if size is not None and not (_is_number(size) and 0 < size < 1 << 63):
+        raise TopicError(
+            f"retention_bytes must be positive, not {size!r:.60}",
+            hint="write a whole number of bytes, as in 10_000_000_000",
+        )
     if topic.cleanup not in ("delete", "compact"):
         raise TopicError(f'cleanup is "delete" or "compact", not "{topic.cleanup}"')
     if topic.compacted and not topic.key:
@@ -184,10 +205,12 @@ def _check(topic: Topic) -> None:
 
 def _check_columns(topic: Topic) -> None:
     for name in topic.schema.names:
-        if name in record.META:
+        if name.lower() in record.RESERVED:
             raise SchemaError(
                 f'column name "{name}" is reserved', hint="it is the name of a record's metadata"
             )
+    if len(set(topic.key)) < len(topic.key):
+        raise TopicError(f'key of topic "{topic.name}" has a column twice', detail=", ".join(topic.key))
     for name in topic.key:
         _require(topic, name)
         kind = topic.schema.field(name).type
@@ -205,5 +228,9 @@ def _check_columns(topic: Topic) -> None:
 def _require(topic: Topic, column: str) -> None:
     if column not in topic.schema.names:
         raise TopicError(
-            f'topic "{topic.name}" has no column "{column}"', hint=nearest(column, topic.schema.names)
+            f'topic "{topic.name}" has no column "{column}"', hint=nearest(str(column), topic.schema.names)
         )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -12,7 +12,7 @@ def test_verify_of_a_sound_log_says_that_all_is_well(run: Run, orders: Log) -> N
     run("produce", "orders", input='{"id": 1}\n{"id": 2}\n')
     result = run("log", "verify")
     assert result.exit_code == 0
-    assert result.stdout.startswith("checked 2 records in 1 topic (")
+    assert result.stdout.startswith("checked 2 records in 1 topic (1 batch, ")
     assert result.stdout.endswith(": all is well\n")
 
 
@@ -39,3 +39,18 @@ def test_compact_keeps_the_newest_of_each_key_and_tells_the_sizes(run: Run, log:
     assert result.exit_code == 0
     assert result.stdout.startswith('topic "customers": ')
     assert rows(log, "customers", "name")[-1] == "Cy"
+
+
+def test_compact_tells_why_a_topic_has_grown(run: Run, log: Log) -> None:
+    log.create_topic("customers", "id BIGINT, name STRING", key="id", cleanup="compact")
+    run("produce", "customers", input='{"id": 1, "name": "Ann"}\n')
+    result = run("compact", "customers")
+    assert result.stderr.startswith("note: few records could go")
+
+
+def test_seek_notes_a_group_that_is_new(run: Run, orders: Log) -> None:
+    assert run("seek", "billing", "orders", "--to", "earliest").stderr == 'note: group "billing" is new\n'
+    assert run("seek", "billing", "orders", "--to", "earliest").stderr == ""
+    result = run("seek", "biling", "orders", "--to", "earliest")
+    assert result.stderr == 'note: group "biling" is new; did you mean "billing"?\n'
+    assert result.stdout == "orders:0=0\n"

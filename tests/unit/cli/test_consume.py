@@ -78,6 +78,52 @@ def test_from_takes_an_offset_a_time_and_a_position(run: Run, ten: Log) -> None:
     assert read("latest") == []
 
 
+def test_to_ends_before_a_place(run: Run, ten: Log) -> None:
+    read = run("consume", "orders", "--format", "ndjson", "--from", 3, "--to", "orders:0=5").stdout
+    assert ids(read) == [3, 4]
+
+
+@pytest.mark.parametrize("endless", [("--follow",), ("--group", "g")])
+def test_to_is_refused_where_there_is_no_end(run: Run, ten: Log, endless: tuple[str, ...]) -> None:
+    result = run("consume", "orders", "--to", 5, *endless)
+    assert result.exit_code == 2
+    assert "leave out --to" in result.stderr
+
+
+def test_a_start_past_the_end_is_noted(run: Run, ten: Log) -> None:
+    result = run("consume", "orders", "--from", 99)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == 'note: 99 is past the end of topic "orders", which is orders:0=10\n'
+    assert run("consume", "orders", "--from", 10).stderr == ""
+
+
+def test_what_is_no_place_is_refused_with_all_that_are(run: Run, ten: Log) -> None:
+    for words in (("consume", "orders", "--from", "yesterday"), ("seek", "g", "orders", "--to", "nowhere")):
+        hint = run(*words).stderr.splitlines()[1]
+        assert all(word in hint for word in ("earliest", "latest", "offset", "time", "position"))
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv"])
+def test_what_is_printed_with_its_metadata_can_be_produced_again(run: Run, log: Log, form: str) -> None:
+    for name in ("one", "two"):
+        log.create_topic(name, "id BIGINT, name STRING", key="id", cleanup="compact")
+    with log.producer("one") as producer:
+        producer.send({"id": 1, "name": "Ann"}, headers={"by": "web"})
+        producer.delete(1)
+    text = run("consume", "one", "--meta", "--format", form).stdout
+    result = run("produce", "two", "--format", form, input=text)
+    assert result.exit_code == 0, result.stderr
+    assert rows(log, "two", "name") == ["Ann", None]
+    assert rows(log, "two", "_deleted") == [False, True]
+
+
+@pytest.mark.parametrize("form", ["ndjson", "csv"])
+def test_metadata_is_left_out_in_a_topic_that_is_not_compacted(run: Run, ten: Log, form: str) -> None:
+    text = run("consume", "orders", "--meta", "--format", form).stdout
+    assert run("produce", "orders", "--format", form, input=text).exit_code == 0
+    assert rows(ten, "orders", "item") == [f"item {n}" for n in range(10)] * 2
+
+
 def test_one_partition_can_be_read_alone(run: Run, log: Log) -> None:
     log.create_topic("events", "id BIGINT", key="id", partitions=2)
     run("produce", "events", input="".join(f'{{"id": {n}}}\n' for n in range(20)))
@@ -115,7 +161,7 @@ def test_a_groups_first_start_is_from(run: Run, ten: Log) -> None:
 
 def test_a_group_and_a_partition_exclude_each_other(run: Run, ten: Log) -> None:
     result = run("consume", "orders", "--group", "g", "--partition", 0)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "leave out --partition or --group" in result.stderr
 
 

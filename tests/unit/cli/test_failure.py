@@ -22,7 +22,8 @@ def test_an_error_is_printed_as_lines_without_a_traceback(run: Run, orders: obje
 def test_verbose_adds_the_traceback(run: Run, orders: object) -> None:
     result = run("--verbose", "consume", "ordes")
     assert "Traceback" in result.stderr
-    assert 'error: no topic "ordes"' in result.stderr
+    assert result.stderr.count('no topic "ordes"') == 1
+    assert run("consume", "ordes", "--verbose").stderr == result.stderr
 
 
 def test_an_unexpected_error_is_one_line_and_tells_of_verbose(
@@ -42,7 +43,53 @@ def test_an_unexpected_error_is_one_line_and_tells_of_verbose(
 def test_a_wrong_command_line_exits_with_2_and_points_to_the_help(run: Run) -> None:
     result = run("topic", "delete")
     assert result.exit_code == 2
-    assert result.stderr == "error: missing argument 'NAME'\nhint: see `headwater topic delete --help`\n"
+    assert result.stderr == 'error: missing argument "NAME"\nhint: see `headwater topic delete --help`\n'
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("-V", 'error: no option "-V"\nhint: did you mean "--version"?\n'),
+        ("--lgo x topic list", 'error: no option "--lgo"\nhint: did you mean "--log"?\n'),
+        ("consme", 'error: no command "consme"\nhint: did you mean "consume"?\n'),
+        ("consume orders --fllow", 'error: no option "--fllow"\nhint: did you mean "--follow"?\n'),
+        ("lag orders", 'error: unexpected argument "orders"\nhint: see `headwater lag --help`\n'),
+        (
+            "produce orders none.csv",
+            'error: invalid value for "FILE": file "none.csv" does not exist\n'
+            "hint: see `headwater produce --help`\n",
+        ),
+    ],
+)
+def test_what_click_refuses_is_told_in_our_words(run: Run, words: str, said: str) -> None:
+    result = run(*words.split())
+    assert (result.exit_code, result.stderr) == (2, said)
+
+
+def test_an_argument_that_cannot_be_meant_exits_with_2(run: Run, orders: object) -> None:
+    assert run("consume", "orders", "--from", "yesterday").exit_code == 2
+    assert run("consume", "ordes").exit_code == 1
+
+
+def test_what_the_operating_system_refuses_is_told_with_a_hint(
+    run: Run, orders: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/root/data")
+
+    monkeypatch.setattr(topic_command, "print_table", fail)
+    result = run("topic", "list")
+    assert result.exit_code == 1
+    assert result.stderr.startswith('error: cannot use "/root/data"\ndetail: permission denied\nhint: ')
+    assert "not expected" not in result.stderr
+
+
+def test_each_line_of_a_hint_is_a_hint(run: Run, orders: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise HeadwaterError("it broke", hint="glue it\nor buy a new one")
+
+    monkeypatch.setattr(topic_command, "print_table", fail)
+    assert run("topic", "list").stderr == "error: it broke\nhint: glue it\nhint: or buy a new one\n"
 
 
 def test_an_interrupt_exits_with_130_quietly(

@@ -43,7 +43,7 @@ def test_alert_over_is_silent_at_the_limit(run: Run, behind: Log) -> None:
 
 def test_an_unknown_group_is_an_error_not_a_lag_of_nothing(run: Run, behind: Log) -> None:
     result = run("lag", "--group", "biling", "--alert-over", 5)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.stderr == 'error: no group "biling"\nhint: did you mean "billing"?\n'
 
 

@@ -66,6 +66,13 @@ def test_a_place_that_cannot_be_written_is_an_error(run: Run, orders: Log) -> No
     assert result.stderr.startswith('error: cannot write "/proc/o.parquet"\ndetail: ')
 
 
+def test_a_name_that_does_not_end_in_parquet_is_refused(run: Run, orders: Log, tmp_path: Path) -> None:
+    result = run("export", "orders", "out.csv")
+    assert result.exit_code == 2
+    assert "headwater consume orders --format csv > out.csv" in result.stderr
+    assert not (tmp_path / "out.csv").exists()
+
+
 def test_an_empty_topic_is_exported_as_an_empty_file_with_its_schema(
     run: Run, orders: Log, tmp_path: Path
 ) -> None:
@@ -78,7 +85,8 @@ def test_an_interrupted_import_is_finished_by_running_it_again(run: Run, orders:
     pq.write_table(table.slice(0, 40), tmp_path / "o.parquet")
     run("import", "orders", "o.parquet", "--producer", "p")
     pq.write_table(table, tmp_path / "o.parquet")
-    run("import", "orders", "o.parquet", "--producer", "p")
+    result = run("import", "orders", "o.parquet", "--producer", "p")
+    assert result.stdout.startswith("60 of 100 rows added, 40 were there already, in ")
     assert rows(orders, "orders", "id") == list(range(100))
 
 

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.contents import rows
 
 from headwater import Log
 from headwater.cli import lines
+from headwater.cli.append import Appending
 
 
 def test_lines_of_json_are_appended_and_summed_up(run: Run, orders: Log) -> None:
@@ -67,10 +69,63 @@ def test_what_does_not_fit_is_refused_with_its_reason(run: Run, orders: Log, lin
     assert rows(orders, "orders", "id") == [1]
 
 
-def test_invalid_utf8_is_refused(run: Run, orders: Log) -> None:
-    result = run("produce", "orders", input=b'{"id": 1}\n{"id": 2, "item": "\xff"}\n')
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("ndjson", b'{"id": 1}\n{"id": 2, "item": "\xff"}\n'),
+        ("csv", b"id,item\n2,\xff\n"),
+    ],
+)
+def test_invalid_utf8_is_told_as_such(run: Run, orders: Log, form: str, text: bytes) -> None:
+    result = run("produce", "orders", "--format", form, input=text)
     assert result.exit_code == 1
-    assert "line 2" in result.stderr
+    assert result.stderr.startswith("error: standard input, line 2: value is not UTF-8")
+    assert "is 0xff" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("x,,,", 'column "id" is BIGINT\ndetail: got "x"; nothing is appended\nhint: write a whole number'),
+        ("1,1.555,,", 'column "price" is DECIMAL(6,2)\ndetail: got "1.555"; '),
+        ("1,,gestern,", 'column "at" is TIMESTAMP\ndetail: got "gestern"; '),
+        ("1,,,oje", 'column "tags" is ARRAY<INT>, and the cell is not JSON\ndetail: got oje; '),
+        ("1,2", "\ndetail: the header row has 4 columns, this one 2; "),
+    ],
+)
+def test_a_bad_csv_cell_is_told_by_its_column_and_value(run: Run, log: Log, row: str, said: str) -> None:
+    log.create_topic("t", "id BIGINT, price DECIMAL(6,2), at TIMESTAMP, tags ARRAY<INT>")
+    stderr = run("produce", "t", "--format", "csv", input=f"id,price,at,tags\n{row}\n").stderr
+    assert said in stderr
+    assert "#" not in stderr
+    assert "Row" not in stderr
+
+
+def test_a_bad_csv_cell_is_told_though_another_is_very_long(run: Run, orders: Log) -> None:
+    result = run("produce", "orders", "--format", "csv", input=f"id,item\nx,{'y' * 200_000}\n")
+    assert result.stderr.startswith("error: standard input, line 2: row does not fit")
+    assert 'column "id" is BIGINT' in result.stderr
+
+
+def test_a_csv_header_of_metadata_alone_is_refused(run: Run, orders: Log) -> None:
+    result = run("produce", "orders", "--format", "csv", input="_offset\n1\n")
+    assert result.stderr.startswith(
+        'error: header row names no column of topic "orders"\nhint: its columns: id'
+    )
+    assert rows(orders) == []
+
+
+def test_the_hints_of_a_bad_line_are_lines_of_their_own(run: Run, orders: Log) -> None:
+    lines = run("produce", "orders", input='{"id": 1, "itme": 2}\n').stderr.splitlines()
+    assert lines[2] == 'hint: did you mean "item"?'
+    assert lines[3].startswith("hint: correct line 1, then go on with")
+
+
+def test_a_deletion_is_refused_where_the_topic_is_not_compacted(run: Run, orders: Log) -> None:
+    text = "id,_deleted\n1,false\n2,true\n"
+    result = run("produce", "orders", "--format", "csv", input=text)
+    assert result.stderr.startswith('error: standard input, line 3: topic "orders" is not compacted')
+    assert rows(orders, "orders", "id") == [1]
 
 
 def test_a_bad_csv_row_is_named_by_the_line_it_begins_on(run: Run, orders: Log) -> None:
@@ -100,7 +155,24 @@ def test_a_named_producer_adds_nothing_twice(run: Run, orders: Log) -> None:
     result = run("produce", "orders", "--producer", "import", input=text)
     assert rows(orders, "orders", "id") == list(range(100))
     assert rows(orders, "orders", "_sequence") == list(range(1, 101))
-    assert 'producer "import" had reached row 40 before' in result.stdout
+    assert result.stdout.startswith("60 of 100 rows added, 40 were there already, in ")
+
+
+def test_what_a_named_producer_has_added_is_counted_beside_others(
+    run: Run, orders: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = '{"id": 1}\n{"id": 2}\n{"id": 3}\n'
+    run("produce", "orders", "--producer", "p", input=text)
+    add = Appending.add
+
+    def add_beside_another(self: Appending, batch: pa.RecordBatch) -> None:
+        with orders.producer("orders") as other:
+            other.send({"id": 9})
+        add(self, batch)
+
+    monkeypatch.setattr(Appending, "add", add_beside_another)
+    result = run("produce", "orders", "--producer", "p", input=text)
+    assert result.stdout.startswith("0 of 3 rows added, 3 were there already, in ")
 
 
 def test_a_corrected_line_goes_on_where_the_named_producer_stopped(run: Run, orders: Log) -> None:
@@ -161,4 +233,5 @@ def test_a_bad_first_line_leaves_nothing(run: Run, orders: Log) -> None:
 def test_an_empty_input_appends_nothing(run: Run, orders: Log) -> None:
     result = run("produce", "orders", input="")
     assert result.exit_code == 0
-    assert result.stdout.startswith("0 rows")
+    assert result.stdout.startswith("0 rows in ")
+    assert "up to" not in result.stdout

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from tests.unit.cli.conftest import Run
 
 from headwater import Log
@@ -25,6 +26,44 @@ def test_create_refuses_a_bad_schema_with_a_hint(run: Run) -> None:
     result = run("topic", "create", "orders", "--schema", "id BIGNIT")
     assert result.exit_code == 1
     assert 'hint: did you mean "BIGINT"?' in result.stderr
+
+
+def test_create_refuses_an_empty_schema(run: Run) -> None:
+    result = run("topic", "create", "orders", "--schema", "")
+    assert result.exit_code == 1
+    assert result.stderr.startswith('error: invalid schema ""\n')
+
+
+@pytest.mark.parametrize("option", ["--key", "--event-time", "--archive"])
+def test_create_refuses_an_option_that_is_empty(run: Run, option: str) -> None:
+    result = run("topic", "create", "orders", "--schema", "id INT", option, "")
+    assert (result.exit_code, result.stderr.splitlines()[0]) == (2, f"error: {option} is empty")
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1000000", 10**6), ("1 GB", 10**9), ("1.5kb", 1500), ("64 MiB", 64 << 20)]
+)
+def test_a_size_may_have_a_unit(run: Run, log: Log, text: str, size: int) -> None:
+    run("topic", "create", "orders", "--schema", "id INT", "--retention-bytes", text)
+    assert log.topic("orders").retention_bytes == size
+
+
+def test_a_size_that_is_none_is_refused_with_an_example(run: Run) -> None:
+    result = run("topic", "create", "orders", "--schema", "id INT", "--retention-bytes", "1 XB")
+    assert result.exit_code == 2
+    assert '"1 GB"' in result.stderr
+
+
+def test_a_short_interval_is_refused_with_the_long_one(run: Run) -> None:
+    result = run("topic", "create", "orders", "--schema", "id INT", "--retention", "7d")
+    assert result.stderr == 'error: invalid interval "7d"\nhint: did you mean "7 days"?\n'
+
+
+def test_a_size_the_backend_does_not_tell_is_a_dash(
+    run: Run, orders: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.log.TopicInfo.size", None)
+    assert run("topic", "list").stdout.splitlines()[2].split()[:4] == ["orders", "1", "0", "-"]
 
 
 def test_list_shows_each_topic_with_its_size(run: Run, orders: Log) -> None:
@@ -76,13 +115,13 @@ def test_alter_adds_a_column_and_none_takes_a_setting_away(run: Run, orders: Log
 
 def test_alter_without_a_change_is_an_error(run: Run, orders: Log) -> None:
     result = run("topic", "alter", "orders")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.stderr.startswith("error: nothing to change\n")
 
 
 def test_delete_asks_and_leaves_the_topic_unless_the_answer_is_yes(run: Run, orders: Log) -> None:
     assert run("topic", "delete", "orders", input="n\n").exit_code == 1
-    assert run("topic", "delete", "orders", input="").exit_code == 1
+    assert run("topic", "delete", "orders", input="").exit_code == 2
     assert [topic.name for topic in orders.topics()] == ["orders"]
     assert run("topic", "delete", "orders", input="y\n").exit_code == 0
     assert orders.topics() == []

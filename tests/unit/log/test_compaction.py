@@ -156,3 +156,17 @@ def test_it_happens_by_itself_while_producing(log: EmbeddedLog) -> None:
     log.close()
     assert (log.describe("t").size or 0) < 1500 * 1000 / 2  # less than half of what was written
     assert latest(log) == {f"k{i}": 1499 for i in range(10)}
+
+
+def test_it_begins_behind_what_retention_has_deleted(log: EmbeddedLog) -> None:
+    log.create_topic("t", "k STRING, n BIGINT", key="k", retention_bytes=40_000)
+    with log.producer("t") as producer:
+        for n in range(300):
+            producer.send_batch([{"k": f"k{i}", "n": n} for i in range(10)])
+    log.compact("t")
+    assert log.resolve("t", "earliest").offsets[0] > 0
+    log.alter_topic("t", cleanup="compact", retention_bytes=None)
+    log.compact("t")
+    assert latest(log) == {f"k{i}": 299 for i in range(10)}
+    assert len(offsets(log)) == 10
+    assert log.verify("t").ok

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,3 +132,85 @@ def test_a_frame_stored_twice_is_found_by_its_producers_sequence(log: EmbeddedLo
     forged = frame.pack(earlier._replace(base=last.base, last=last.last)) + payload
     path.write_bytes(data[:place] + forged + data[place + last.size() :])
     assert any('producer "p": sequence' in f.problem for f in EmbeddedLog(log.root).verify("t").findings)
+
+
+def head_of(log: EmbeddedLog) -> Path:
+    return log.root / "topics/t/0/head"
+
+
+@pytest.fixture(params=["writable", "read-only"])
+def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param == "read-only":  # the tests may run as root, who may write anywhere
+        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    return str(request.param)
+
+
+@pytest.mark.parametrize("damage", ["zeros", "short", "missing"])
+def test_a_damaged_head_does_not_make_the_log_empty(log: EmbeddedLog, place: str, damage: str) -> None:
+    def spoil() -> None:
+        if damage == "missing":
+            head_of(log).unlink(missing_ok=True)
+        else:
+            size = head_of(log).stat().st_size
+            head_of(log).write_bytes(bytes(size if damage == "zeros" else 5))
+
+    assert read(log) == (list(range(100)), None)
+    for each in (log, EmbeddedLog(log.root)):  # one that has been read from, and a new one
+        spoil()
+        assert read(each) == (list(range(100)), None)
+        assert each.resolve("t", "latest").offsets == {0: 100}
+        assert each.describe("t").partitions[0].newest is not None
+    assert EmbeddedLog(log.root).verify("t").ok == (place == "writable")  # where it has been mended
+
+
+def test_an_open_reader_keeps_the_last_good_head(log: EmbeddedLog) -> None:
+    with log.consumer("t", "g") as consumer:
+        seen = []
+        while (batch := consumer.poll(0.1)) is not None:
+            seen += batch.column("n").to_pylist()
+        change(head_of(log), lambda data: data.__setitem__(slice(0, 8), b"\xff" * 8))
+        assert consumer.poll(0.1) is None
+        with log.producer("t") as producer:
+            producer.send_batch([{"n": 100}])
+        batch = consumer.poll(1)
+        assert batch is not None
+        assert seen + batch.column("n").to_pylist() == list(range(101))
+
+
+def test_a_head_and_a_segment_that_are_both_unreadable_are_reported(
+    log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    for path in (head_of(log), active(log)):
+        path.write_bytes(bytes(path.stat().st_size))
+    fresh = EmbeddedLog(log.root)
+    with pytest.raises(DamagedLog):
+        fresh.resolve("t", "latest")
+    assert not fresh.verify("t").ok
+    active(log).unlink()
+    with pytest.raises(DamagedLog, match="head"):
+        fresh.resolve("t", "latest")
+
+
+def test_an_unfinished_append_is_not_read_where_the_head_is_worked_out(
+    log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    data = active(log).read_bytes()
+    active(log).write_bytes(data[:-20])
+    head_of(log).write_bytes(b"torn")
+    assert read(EmbeddedLog(log.root)) == (list(range(90)), None)
+    assert active(log).read_bytes() == data[:-20]
+
+
+def test_reading_cuts_nothing_off_where_head_and_segment_are_damaged(log: EmbeddedLog) -> None:
+    change(active(log), lambda data: data.__setitem__(slice(1200, 1210), bytes(10)))
+    head_of(log).write_bytes(b"torn")
+    damaged = active(log).read_bytes()
+    fresh = EmbeddedLog(log.root)
+    before, error = read(fresh)
+    assert error is not None
+    assert error.resume is not None
+    assert before + list(range(len(before), error.resume)) + read(fresh, error.resume)[0] == list(range(100))
+    assert not fresh.verify("t").ok
+    assert active(log).read_bytes() == damaged

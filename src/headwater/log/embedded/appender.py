@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from headwater.errors import LogUnavailable
 from headwater.log.embedded import frame
 from headwater.log.embedded.frame import Draft
-from headwater.log.embedded.partition import Partition
+from headwater.log.embedded.partition import Partition, fenced
 from headwater.log.outgoing import Outgoing
 from headwater.log.topic import Topic
 
@@ -54,18 +54,31 @@ class Part(NamedTuple):
 Encoded = tuple[Part, Draft]
 
 
+class Epochs(Protocol):
+    """The epochs of one producer id, shared by all processes."""
+
+    def next(self, above: int) -> int:
+        """Begin a new epoch, higher than any before and than ``above``."""
+
+    def current(self) -> int:
+        """Return the newest epoch."""
+
+
 class EmbeddedAppender:
     """Appends a producer's records to a topic of the embedded log."""
 
-    def __init__(self, id: str, epoch: int, topic: Callable[[], Topic], open: Callable[[int], Partition]):
+    def __init__(
+        self, id: str, epochs: Epochs | None, topic: Callable[[], Topic], open: Callable[[int], Partition]
+    ):
         self.id = id
         self.last_sequence = -1
-        self._epoch = epoch
-        self._open = open
         self.topic = topic
+        self._open = open
+        self._epochs = epochs
+        self._epoch = 0
         self._partitions: dict[int, Partition] = {}
-        if epoch:
-            self._fence()
+        if epochs is not None:
+            self._start(epochs)
 
     def encode(self, records: Outgoing) -> list[tuple[int, Encoded]]:
         """Return the records as frames, each with its partition."""
@@ -82,46 +95,68 @@ class EmbeddedAppender:
             with ExitStack() as locks:
                 for partition in involved:
                     locks.enter_context(partition.locked())
-                self._write(parts)
-            heads = [partition.sync() for partition in involved]
-            for partition, reached in zip(involved, heads, strict=True):
-                with partition.locked():
-                    partition.publish(reached)
-        return {number: reached.end for number, reached in zip(parts, heads, strict=True)}
+                written = self._write(parts)
+            return dict(zip(parts, self._commit(involved, written), strict=True))
 
     def close(self) -> None:
         """Release the files."""
         for partition in self._partitions.values():
             partition.close()
 
-    def _write(self, parts: dict[int, list[Encoded]]) -> None:
-        """Write to every partition, all of them locked, or to none."""
+    def _write(self, parts: dict[int, list[Encoded]]) -> dict[Partition, int]:
+        """Write to every partition, all of them locked, or to none; return where each ended before."""
         fresh = {}
         for number, encoded in parts.items():
             partition = self._partition(number)
             partition.refresh()
-            fresh[number] = _unsent(encoded, partition.check(self.id, self._epoch))
-        written: list[tuple[Partition, int]] = []
+            self._fence(partition)
+            fresh[partition] = _unsent(encoded, partition.check(self.id, self._epoch))
+        written: dict[Partition, int] = {}
         try:
-            for number, new in fresh.items():
+            for partition, new in fresh.items():
                 if new:
-                    partition = self._partition(number)
-                    written.append((partition, partition.write(new, self.id, self._epoch)))
+                    written[partition] = partition.write(new, self.id, self._epoch)
         except OSError:
-            for partition, before in written:
+            for partition, before in written.items():
                 partition.undo(before)
             raise
+        return written
 
-    def _fence(self) -> None:
-        """Shut out a predecessor of the same id, and learn how far it got."""
-        with _storage_errors():
-            for number in range(self.topic().partitions):
-                partition = self._partition(number)
+    def _commit(self, involved: Sequence[Partition], written: Mapping[Partition, int]) -> list[int]:
+        """Make what was written durable, let readers see it, and return where each partition ends."""
+        try:
+            heads = [partition.sync() for partition in involved]
+        except OSError:
+            for partition, before in written.items():
                 with partition.locked():
-                    partition.refresh()
-                    self.last_sequence = max(self.last_sequence, partition.check(self.id, self._epoch))
-                    partition.fence(self.id, self._epoch)
-                    partition.publish(partition.sync())
+                    partition.retract(before)
+            raise
+        for partition, reached in zip(involved, heads, strict=True):
+            with partition.locked():
+                partition.publish(reached)
+        return [reached.end for reached in heads]
+
+    def _start(self, epochs: Epochs) -> None:
+        """Shut out a predecessor of the same id, and learn how far it got."""
+        with _storage_errors(), ExitStack() as locks:
+            every = [self._partition(number) for number in range(self.topic().partitions)]
+            for partition in every:
+                locks.enter_context(partition.locked())
+                partition.refresh()
+            self._epoch = epochs.next(max(partition.epoch(self.id) for partition in every))
+            for partition in every:
+                self.last_sequence = max(self.last_sequence, partition.check(self.id, self._epoch))
+                self._fence(partition)
+                partition.publish(partition.sync())
+
+    def _fence(self, partition: Partition) -> None:
+        """Mark a partition with the epoch, where it has not been; one that was added since, too."""
+        if self._epochs is None or partition.epoch(self.id) >= self._epoch:
+            return
+        if self._epochs.current() == self._epoch:
+            partition.fence(self.id, self._epoch)
+        else:
+            raise fenced(self.id)
 
     def _partition(self, number: int) -> Partition:
         if number not in self._partitions:
@@ -158,13 +193,14 @@ def _split(part: Part, partition: npt.NDArray[np.int32]) -> Iterator[tuple[int, 
 
 def _cut(part: Part) -> Iterator[Part]:
     """Cut records so that no frame has too many rows, bytes, or too wide a range of sequences."""
-    rows = min(frame.ROWS_MAX, max(1, int(len(part.batch) * frame.BYTES_MAX / max(1, part.batch.nbytes))))
-    for start in range(0, len(part.batch), rows):
-        sequence = part.sequence[start : start + rows]
-        while len(sequence):
-            size = int(np.searchsorted(sequence, sequence[0] + (1 << 32), side="left"))
-            yield part._replace(batch=part.batch.slice(start, size), sequence=sequence[:size])
-            start, sequence = start + size, sequence[size:]
+    count = len(part.batch)
+    wide = int(part.sequence[-1] - part.sequence[0]) >= 1 << 32
+    if count == 1 or (count <= frame.ROWS_MAX and part.batch.nbytes <= frame.BYTES_MAX and not wide):
+        yield part
+        return
+    half = count // 2
+    yield from _cut(part._replace(batch=part.batch.slice(0, half), sequence=part.sequence[:half]))
+    yield from _cut(part._replace(batch=part.batch.slice(half), sequence=part.sequence[half:]))
 
 
 def _unsent(encoded: Sequence[Encoded], last: int) -> list[Draft]:
@@ -195,5 +231,7 @@ def _storage_errors() -> Iterator[None]:
         }
         what, hint = known.get(error.errno or 0, (error.strerror or str(error), "check the disk"))
         raise LogUnavailable(
-            f"cannot append to the log: {what}", detail="nothing of the batch was stored", hint=hint
+            f"cannot append to the log: {what}",
+            detail="the records are kept and will be tried again",
+            hint=hint,
         ) from error

@@ -1,13 +1,18 @@
 """The archive: segments that retention has moved out, as Parquet, from which reads go on.
 
-A file holds a segment's records with all their metadata and is named ``base-end.parquet``.
-Invariant: a segment is deleted from the log only after its file is whole and durable here.
+A file holds a segment's records with all their metadata, in a directory that bears the topic's
+identity: logs may share an archive, and a topic never meets the files of another. Pages have
+checksums; the footer, for which Parquet has none, has it in the file's name:
+``base-end-checksum.parquet``. Invariant: a segment is deleted from the log only after its file is whole and
+durable here.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,11 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headwater import clock
+from headwater.errors import DamagedLog
 from headwater.log import record
+from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.partition import sync_directory
 from headwater.log.topic import Topic
 from headwater.schema import evolve
+
+_NAME = re.compile(r"(\d{20})-(\d{20})-([0-9a-f]{8})\.parquet")
+_ROWS = 1 << 16
 
 
 class Archived(NamedTuple):
@@ -28,35 +37,52 @@ class Archived(NamedTuple):
     base: int
     end: int
     path: Path
+    checksum: int
+    """Of the footer."""
 
 
-def directory(root: Path, topic: Topic, number: int) -> Path | None:
-    """Return where a partition's archive lies; a relative archive is below the log's directory."""
-    return None if topic.archive is None else root / topic.archive / topic.name / str(number)
+def home(root: Path, stored: Stored) -> Path | None:
+    """Return where a topic's archive lies; a relative archive is below the log's directory."""
+    archive = stored.topic.archive
+    return None if archive is None else root / archive / f"{stored.topic.name}@{stored.id}"
+
+
+def directory(root: Path, stored: Stored, number: int) -> Path | None:
+    """Return where a partition's archive lies."""
+    place = home(root, stored)
+    return None if place is None else place / str(number)
 
 
 def listing(place: Path | None) -> list[Archived]:
     """Return the archived segments, oldest first."""
     if place is None or not place.is_dir():
         return []
-    found = []
-    for path in place.glob("*.parquet"):
-        base, _, end = path.stem.partition("-")
-        found.append(Archived(int(base), int(end), path))
-    return sorted(found)
+    names = (_NAME.fullmatch(name) for name in os.listdir(place))
+    return sorted(Archived(int(m[1]), int(m[2]), place / m[0], int(m[3], 16)) for m in names if m)
+
+
+def covers(archived: Sequence[Archived], start: int, stop: int) -> bool:
+    """Tell whether the archive has all offsets from ``start`` up to ``stop``."""
+    for each in archived:
+        if each.base <= start < each.end:
+            start = each.end
+    return start >= stop
 
 
 def store(place: Path, base: int, end: int, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
     """Write a segment's records, whole or not at all."""
-    place.mkdir(parents=True, exist_ok=True)
-    path = place / f"{base:020d}-{end:020d}.parquet"
-    draft = path.with_suffix(".tmp")
-    with pq.ParquetWriter(draft, schema, compression="zstd") as writer:
+    _make(place)
+    draft = place / f"{base:020d}-{end:020d}.tmp"
+    with pq.ParquetWriter(draft, schema, compression="zstd", write_page_checksum=True) as writer:
         for batch in batches:
             writer.write_batch(batch)
     with open(draft, "rb+") as file:
         os.fsync(file.fileno())
+    path = place / f"{draft.stem}-{_footer(draft):08x}.parquet"
     os.replace(draft, path)
+    for left in place.glob(f"{draft.stem}-*.parquet"):  # of a process killed before its unlink
+        if left != path:
+            left.unlink()
     sync_directory(place)
 
 
@@ -65,31 +91,87 @@ def read(
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Read an archived segment's records between two offsets; each batch with the offset after it."""
     schema = record.read_schema(topic.schema, topic.compacted, meta)
-    with pq.ParquetFile(archived.path) as file:
-        for batch in file.iter_batches(batch_size=1 << 16):
-            offset = batch.column("_offset")
-            wanted = batch.filter(pc.and_(pc.greater_equal(offset, bounds[0]), pc.less(offset, bounds[1])))
-            if len(wanted):
-                yield evolve(wanted, schema), wanted.column("_offset")[-1].as_py() + 1
+    for batch in batches(archived, bounds[0]):
+        offset = batch.column("_offset")
+        wanted = batch.filter(pc.and_(pc.greater_equal(offset, bounds[0]), pc.less(offset, bounds[1])))
+        if len(wanted):
+            yield evolve(wanted, schema), wanted.column("_offset")[-1].as_py() + 1
 
 
-def received(archived: Archived) -> tuple[int, int]:
-    """Return when the first and the last record of an archived segment were received."""
-    metadata = pq.read_metadata(archived.path)
-    column = next(i for i in range(metadata.num_columns) if metadata.schema.column(i).name == "_received")
-    ranges = [metadata.row_group(i).column(column).statistics for i in range(metadata.num_row_groups)]
-    return min(clock.micros(r.min) for r in ranges), max(clock.micros(r.max) for r in ranges)
+def batches(
+    archived: Archived, start: int = 0, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Read a whole archived segment, every page's checksum checked; ``start`` is what is wanted of it."""
+    reached = max(start, archived.base)
+    try:
+        _check(archived)
+        with pq.ParquetFile(archived.path, page_checksum_verification=True) as file:
+            for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
+                yield batch
+                reached = max(reached, batch.column("_offset")[-1].as_py() + 1)
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(archived, reached, str(error)) from None
+
+
+def received(archived: Archived) -> tuple[int, int] | None:
+    """Return when the first and the last record of an archived segment were received, if it has any."""
+    try:
+        _check(archived)
+        metadata = pq.read_metadata(archived.path)
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(archived, archived.base, str(error)) from None
+    paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]  # nested ones have dots
+    column = paths.index("_received")
+    groups = [metadata.row_group(i).column(column) for i in range(metadata.num_row_groups)]
+    ranges = [(group.statistics.min_raw, group.statistics.max_raw) for group in groups]
+    return (min(r[0] for r in ranges), max(r[1] for r in ranges)) if ranges else None
 
 
 def offset_at(archived: Archived, time: int) -> int:
     """Return the offset of the first record of an archived segment received at a time or later."""
-    table = pq.read_table(archived.path, columns=["_received", "_offset"])
-    later = table.filter(pc.greater_equal(table.column("_received").cast(pa.int64()), time))
-    return int(pc.min(later.column("_offset")).as_py())
+    for batch in batches(archived, columns=["_received", "_offset"]):
+        later = batch.filter(pc.greater_equal(batch.column("_received").cast(pa.int64()), time))
+        if len(later):
+            return int(later.column("_offset")[0].as_py())
+    return archived.end
 
 
 def received_at(archived: Archived, offset: int) -> int | None:
     """Return when the record at an offset, or the next one after it, was received."""
-    table = pq.read_table(archived.path, columns=["_received", "_offset"])
-    later = table.filter(pc.greater_equal(table.column("_offset"), offset))
-    return clock.micros(later.column("_received")[0].as_py()) if len(later) else None
+    for batch in batches(archived, offset, ["_received", "_offset"]):
+        later = batch.filter(pc.greater_equal(batch.column("_offset"), offset))
+        if len(later):
+            return int(later.column("_received").cast(pa.int64())[0].as_py())
+    return None
+
+
+def damaged(archived: Archived, start: int, reason: str) -> DamagedLog:
+    """Return the error for an archived file that cannot be read from an offset on."""
+    return DamagedLog(
+        f'log is damaged: archived file "{archived.path}" cannot be read',
+        detail=f"offsets {start} to {archived.end - 1} cannot be read: {reason}",
+        hint=f"restore the file from a copy, or go on from offset {archived.end}",
+        resume=archived.end,
+    )
+
+
+def _check(archived: Archived) -> None:
+    if _footer(archived.path) != archived.checksum:
+        raise pa.ArrowInvalid("the footer has another checksum than the file's name")
+
+
+def _footer(path: Path) -> int:
+    """Return the checksum of a file's footer, with its length and the mark at the end."""
+    with open(path, "rb") as file:
+        size = file.seek(-8, os.SEEK_END) + 8
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(max(0, size - 8 - length))
+        return zlib.crc32(file.read())
+
+
+def _make(place: Path) -> None:
+    """Make a directory and those above it, each of them durably."""
+    if not place.is_dir():
+        _make(place.parent)
+        place.mkdir(exist_ok=True)
+        sync_directory(place.parent)

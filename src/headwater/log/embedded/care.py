@@ -10,9 +10,10 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, UnknownTopic
 from headwater.log.embedded import compaction, retention
 from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.storage import Storage
@@ -28,8 +29,11 @@ class Care:
         self._running: set[threading.Thread] = set()
 
     def begin(self, stored: Stored) -> None:
-        """Apply a topic's cleanup in a thread of its own, where it has any."""
-        topic = stored.topic
+        """Apply a topic's cleanup, as declared now, in a thread of its own, where it has any."""
+        try:
+            topic = self._storage.same(stored).topic
+        except (HeadwaterError, OSError):  # deleted, or unreadable: what appends here will say so
+            return
         if topic.retention is None and topic.retention_bytes is None and not topic.compacted:
             return
         thread = threading.Thread(
@@ -41,7 +45,7 @@ class Care:
     def now(self, stored: Stored) -> None:
         """Apply a topic's cleanup to everything received so far, and wait for it."""
         for number in range(stored.topic.partitions):
-            self._partition(stored, number, thorough=True)
+            self._storage.steady(stored, partial(self._partition, stored, number, thorough=True))
 
     def wait(self) -> None:
         """Wait for what is under way."""
@@ -50,8 +54,10 @@ class Care:
 
     def _in_background(self, stored: Stored) -> None:
         try:
-            for number in range(stored.topic.partitions):
-                self._partition(stored, number, thorough=False)
+            for number in range(self._storage.same(stored).topic.partitions):
+                self._storage.steady(stored, partial(self._partition, stored, number, thorough=False))
+        except UnknownTopic:
+            _log.debug('topic "%s" was deleted during its cleanup', stored.topic.name)
         except (HeadwaterError, OSError) as error:  # appending goes on; the next roll tries again
             _log.warning('cleanup of topic "%s" failed: %s', stored.topic.name, error)
         finally:
@@ -62,10 +68,11 @@ class Care:
         with _alone(directory, wait=thorough) as alone:
             if not alone:
                 return
+            stored = self._storage.same(stored)  # the settings of now, not of when the producer began
             partition = self._storage.partition(stored, number)
             try:
                 if not stored.topic.compacted:
-                    retention.enforce(self._storage.root, stored, number, partition)
+                    retention.enforce(self._storage.root, stored, number, partition, self._storage.fsync)
                 elif thorough or compaction.worthwhile(directory):
                     compaction.compact(self._storage.root, stored, number, partition)
             finally:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,13 +21,17 @@ import orjson
 import pyarrow as pa
 
 from headwater import schema as schemas
-from headwater.errors import LogUnavailable, NotALog, TopicExists
+from headwater.errors import DamagedLog, HeadwaterError, LogUnavailable, NotALog, TopicError, TopicExists
 from headwater.log import topic as topics
 from headwater.log.embedded.partition import sync_directory
 from headwater.log.topic import Topic
 
 FORMAT = 1
 MARKER = "headwater.json"
+_OWN = re.compile(rf"topics|groups|state\.db.*|\.{re.escape(MARKER)}-.*", re.DOTALL)
+"""What a log's directory may hold before its marker is there: several processes may be making it."""
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)
+"""What reading a damaged declaration raises, beside errors of Headwater's own."""
 
 
 class Stored(NamedTuple):
@@ -51,15 +56,16 @@ class Catalog:
 
     def get(self, name: str) -> Stored:
         """Return a topic as it is declared now."""
+        topics.check_name("topic", name)  # it becomes a path: "../other" must not
         path = self.root / "topics" / name / "topic.json"
         try:
             stat = os.stat(path)
+            version = (stat.st_ino, stat.st_mtime_ns)
+            cached = self._cache.get(name)
+            if cached is None or cached[0] != version:
+                cached = self._cache[name] = (version, _load(path))
         except (FileNotFoundError, NotADirectoryError):
             raise topics.unknown(name, self.names()) from None
-        version = (stat.st_ino, stat.st_mtime_ns)
-        cached = self._cache.get(name)
-        if cached is None or cached[0] != version:
-            cached = self._cache[name] = (version, _load(path))
         return cached[1]
 
     def names(self) -> list[str]:
@@ -68,7 +74,8 @@ class Catalog:
             found = os.listdir(self.root / "topics")
         except FileNotFoundError:
             return []
-        return sorted(name for name in found if not name.startswith("."))
+        made = (name for name in found if not name.startswith("."))
+        return sorted(name for name in made if (self.root / "topics" / name / "topic.json").exists())
 
     def add(self, topic: Topic) -> Stored:
         """Make a topic's directory, whole or not at all."""
@@ -80,9 +87,10 @@ class Catalog:
                     hint="use `headwater topic alter` to change it, or choose another name",
                 )
             draft = self.root / "topics" / f".new-{uuid.uuid4().hex}"
+            body = _declaration(topic, uuid.uuid4().hex)
             for number in range(topic.partitions):
                 _make_partition(draft / str(number))
-            _save(draft, topic, uuid.uuid4().hex)
+            _replace(draft / "topic.json", body)
             os.rename(draft, place)
             sync_directory(place.parent)
         return self.get(topic.name)
@@ -92,27 +100,31 @@ class Catalog:
         with self._locked():
             stored = self.get(name)
             new = topics.altered(stored.topic, **changes)
+            body = _declaration(new, stored.id)
             for number in range(stored.topic.partitions, new.partitions):
                 _make_partition(stored.partition(number))
-            _save(stored.directory, new, stored.id)
+            _replace(stored.directory / "topic.json", body)
         return self.get(name)
 
     def remove(self, name: str) -> Stored:
         """Delete a topic's directory; whoever has it open is told at the next append or read."""
-        with self._locked():
-            stored = self.get(name)
-            gone = self.root / "topics" / f".deleted-{uuid.uuid4().hex}"
-            os.rename(stored.directory, gone)
-            sync_directory(gone.parent)
-        shutil.rmtree(gone)
+        with ExitStack() as removing:
+            with self._locked():
+                stored = self.get(name)
+                gone = self.root / "topics" / f".deleted-{uuid.uuid4().hex}"
+                os.rename(stored.directory, gone)
+                removing.enter_context(_claimed(gone))
+                sync_directory(gone.parent)
+            shutil.rmtree(gone)
         return stored
 
     def prepare(self) -> None:
         """Make the log's directory if it is not there yet."""
         try:
-            (self.root / "topics").mkdir(parents=True, exist_ok=True)
+            self.root.mkdir(parents=True, exist_ok=True)
             if not (self.root / MARKER).exists():
                 _replace(self.root / MARKER, orjson.dumps({"format": FORMAT}) + b"\n")
+            (self.root / "topics").mkdir(exist_ok=True)
         except FileExistsError:
             raise NotALog(f'"{self.root}" is a file, not a log directory') from None
         except OSError as error:
@@ -128,33 +140,59 @@ class Catalog:
         with file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
-                for left in (self.root / "topics").glob(".new-*"):  # of a process that was killed
-                    shutil.rmtree(left, ignore_errors=True)
+                self._sweep()
                 yield
             except OSError as error:
                 raise unwritable(self.root, error) from None
 
+    def _sweep(self) -> None:
+        """Remove what killed processes have left; to be called with the lock held."""
+        for left in (self.root / "topics").glob(".new-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        for left in (self.root / "topics").glob(".deleted-*"):
+            try:
+                with _claimed(left):
+                    shutil.rmtree(left, ignore_errors=True)
+            except OSError:  # a living process is removing it, or has just done so
+                continue
+
     def _check_marker(self) -> None:
-        if self.root.exists() and not self.root.is_dir():
-            raise NotALog(f'"{self.root}" is a file, not a log directory')
-        try:
-            marker = orjson.loads((self.root / MARKER).read_bytes())
-        except FileNotFoundError:
-            if self.root.is_dir() and any(self.root.iterdir()):
-                raise NotALog(
-                    f'directory "{self.root}" is not a log',
-                    detail=f'it has files, but no "{MARKER}"',
-                    hint="name an empty or a new directory",
-                ) from None
+        marker = self._marker()
+        if marker is None:
             return
-        except (OSError, orjson.JSONDecodeError) as error:
-            raise NotALog(f'log "{self.root}" cannot be read', detail=str(error)) from None
-        if marker.get("format", 0) > FORMAT:
+        format = marker.get("format") if isinstance(marker, dict) else None
+        if not isinstance(format, int):
+            raise NotALog(
+                f'log "{self.root}" cannot be read', detail=f'"{self.root / MARKER}" does not name a format'
+            )
+        if format > FORMAT:
             raise NotALog(
                 f'log "{self.root}" is of a newer format',
-                detail=f"it has format {marker['format']}, this version reads up to {FORMAT}",
+                detail=f"it has format {format}, this version reads up to {FORMAT}",
                 hint="upgrade headwater",
             )
+
+    def _marker(self) -> Any:
+        """Return what the marker says, or None where a log has yet to be made."""
+        try:
+            return orjson.loads((self.root / MARKER).read_bytes())
+        except NotADirectoryError:
+            raise NotALog(f'"{self.root}" is a file, not a log directory') from None
+        except FileNotFoundError:
+            found = os.listdir(self.root) if self.root.is_dir() else []
+            if all(map(_OWN.fullmatch, found)):
+                return None
+            if MARKER in found:  # it was written just now
+                return self._marker()
+        except (OSError, orjson.JSONDecodeError) as error:
+            raise NotALog(
+                f'log "{self.root}" cannot be read', detail=f'"{self.root / MARKER}": {error}'
+            ) from None
+        raise NotALog(
+            f'directory "{self.root}" is not a log',
+            detail=f'it has files, but no "{MARKER}"',
+            hint="name an empty or a new directory",
+        )
 
 
 def unwritable(root: Path, error: OSError) -> LogUnavailable:
@@ -172,18 +210,52 @@ def _make_partition(path: Path) -> None:
         (path / name).touch()
 
 
-def _save(directory: Path, topic: Topic, id: str) -> None:
+@contextmanager
+def _claimed(directory: Path) -> Iterator[None]:
+    """Hold a directory that is being removed; ``OSError`` where another process holds it."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _declaration(topic: Topic, id: str) -> bytes:
+    """Return a topic as it is stored; refuse one that would not be read back as it is."""
     body = {"id": id, "name": topic.name, **topic.settings()}
     body["schemas"] = [schemas.ddl(s) for s in topic.schemas]
-    _replace(directory / "topic.json", orjson.dumps(body, option=orjson.OPT_INDENT_2) + b"\n")
+    try:
+        text = orjson.dumps(body, option=orjson.OPT_INDENT_2) + b"\n"
+        if _read(text) == (topic, id):
+            return text
+        reason = "it would not be read back as it is"
+    except (*_UNREADABLE, HeadwaterError) as error:
+        reason = str(error)
+    raise TopicError(f'declaration of topic "{topic.name}" cannot be stored', detail=reason)
 
 
 def _load(path: Path) -> Stored:
-    body = orjson.loads(path.read_bytes())
-    versions: list[pa.Schema] = [schemas.parse(text) for text in body.pop("schemas")]
+    text = path.read_bytes()
+    try:
+        return Stored(*_read(text), path.parent)
+    except (*_UNREADABLE, HeadwaterError) as error:
+        raise DamagedLog(
+            f'declaration of topic "{path.parent.name}" cannot be read',
+            detail=f'"{path}": {type(error).__name__}: {error}',
+            hint="restore the file from a copy; the records themselves are untouched",
+            resume=None,
+        ) from None
+
+
+def _read(text: bytes) -> tuple[Topic, str]:
+    body = orjson.loads(text)
+    versions: list[pa.Schema] = [schemas.parse(each) for each in body.pop("schemas")]
     id, name = body.pop("id"), body.pop("name")
-    topic = topics.create(name, **body)
-    return Stored(replace(topic, schemas=tuple(versions)), id, path.parent)
+    topic = replace(topics.create(name, **body), schemas=tuple(versions))
+    if not (isinstance(id, str) and id and topic.schemas):
+        raise ValueError("it has no id or no schema")
+    return topic, id
 
 
 def _replace(path: Path, data: bytes) -> None:

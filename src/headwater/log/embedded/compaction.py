@@ -40,7 +40,9 @@ def compact(root: Path, stored: Stored, number: int, partition: Partition) -> No
     directory = stored.partition(number)
     _sweep(directory)
     closed = [s for s in segment.listing(directory) if s.base < active]
-    survivors = _survivors(root, stored, number, active)
+    if not closed:
+        return
+    survivors = _survivors(root, stored, number, (closed[0].base, active))
     for group, end in _groups(closed, active):
         _rewrite(root, stored, number, (group, end), survivors)
 
@@ -60,12 +62,12 @@ def worthwhile(directory: Path) -> bool:
     return raw > sum(os.stat(s.path).st_size for s in closed if s.end is not None)
 
 
-def _survivors(root: Path, stored: Stored, number: int, end: int) -> npt.NDArray[np.int64]:
+def _survivors(root: Path, stored: Stored, number: int, bounds: tuple[int, int]) -> npt.NDArray[np.int64]:
     """Return the offsets of the records that stay, in order; memory follows the number of keys."""
     oldest = clock.now() - (stored.topic.retention or TOMBSTONE_TIME) // clock.MICROSECOND
     newest = _NEWEST.empty_table()
     gone: list[npt.NDArray[np.int64]] = []
-    for batch in _batches(root, stored, number, (0, end)):
+    for batch in _batches(root, stored, number, bounds):
         offsets = batch.column("_offset")
         found = pa.table(
             [keys.key_bytes([batch.column(k) for k in stored.topic.key]), offsets], schema=_NEWEST

@@ -7,13 +7,13 @@ not committed is delivered again, by whoever owns it next.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from headwater.errors import UsageError
-from headwater.log.embedded.groups import CHECK_SECONDS, Member
+from headwater.log.embedded.groups import CHECK_SECONDS, Member, fenced
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.interface import Consumer
@@ -31,11 +31,16 @@ class EmbeddedConsumer(Consumer):
         stored: Callable[[], Stored],
         member: Member,
         committed: Callable[[], dict[int, int]],
-        open: Callable[[int, int | None], RecordReader],
+        start: Callable[[], Mapping[int, int]],
+        open: Callable[[int, int], RecordReader],
     ):
-        self._stored, self._member, self._committed, self._open = stored, member, committed, open
+        self._stored, self._member, self._committed = stored, member, committed
+        self._start, self._open = start, open
         self._readers: dict[int, RecordReader] = {}
         self._delivered: dict[int, int] = {}
+        self._owned: dict[int, str] = {}
+        self._lost: set[int] = set()
+        """Partitions taken away with something delivered and not committed."""
         self._turn = 0
         self._wakeup: Wakeup | None = None
         self._closed = False
@@ -59,10 +64,14 @@ class EmbeddedConsumer(Consumer):
 
     def commit(self, position: Position | None = None) -> None:
         """Commit everything that ``poll`` has returned, or up to a position."""
-        offsets = self._delivered if position is None else position.offsets
+        if self._lost:
+            lost, self._lost = sorted(self._lost), set()
+            raise fenced(self._member.group, lost)
+        offsets = self._delivered if position is None else self._checked(position)
         if offsets:
             self._member.commit(offsets)
-            self._delivered = {n: o for n, o in self._delivered.items() if n not in offsets}
+            left = self._delivered.items()
+            self._delivered = {n: end for n, end in left if end > offsets.get(n, -1)}
 
     def assignment(self) -> tuple[int, ...]:
         """Return the partitions this member owns now."""
@@ -86,19 +95,42 @@ class EmbeddedConsumer(Consumer):
             self._closed = True
             self._member.close()
 
+    def _checked(self, position: Position) -> Mapping[int, int]:
+        """Refuse to commit another topic's position, or what has not been delivered."""
+        if position.topic != self._stored().topic.name:
+            raise UsageError(
+                f'position "{position}" is of another topic', hint=f'this is "{self._stored().topic.name}"'
+            )
+        for number, offset in position.offsets.items():
+            if number in self._readers and offset > self._readers[number].offset:
+                raise UsageError(
+                    f"offset {offset} of partition {number} has not been delivered",
+                    detail=f"the next one to be delivered is {self._readers[number].offset}",
+                )
+        return position.offsets
+
     def _follow_group(self) -> None:
         owned = self._member.owned()
-        if self._wakeup is not None and owned == self._readers.keys():
+        if self._wakeup is not None and owned == self._owned:
             return
-        for number in self._readers.keys() - owned:
+        kept = {number for number, term in owned.items() if self._owned.get(number) == term}
+        for number in self._readers.keys() - kept:
             self._readers.pop(number).close()
-            self._delivered.pop(number, None)
-        for number in sorted(owned - self._readers.keys()):
-            self._readers[number] = self._open(number, self._committed().get(number))
+            if self._delivered.pop(number, None) is not None:
+                self._lost.add(number)
+        self._owned = dict(owned)
+        for number in sorted(owned.keys() - kept):
+            self._readers[number] = self._begin(number)
         if self._wakeup is not None:
             self._wakeup.close()
         heads = [self._stored().partition(number) / "head" for number in owned]
         self._wakeup = Wakeup(heads, [self._member.directory])
+
+    def _begin(self, number: int) -> RecordReader:
+        """Read on from what is committed; a group that begins commits its start, so that it is kept."""
+        if not self._committed():
+            self._member.found(self._start())
+        return self._open(number, self._committed().get(number, 0))  # one that was added: from its start
 
     def _next(self) -> pa.RecordBatch | None:
         """Ask the partitions in turn, so that a busy one does not starve the others."""

@@ -15,11 +15,13 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from headwater.errors import Fenced, LogUnavailable, UsageError
+from headwater.log.process import check_process
 
 MAX_POLL_SECONDS = 300.0
 """A member that has not polled for this long is taken for dead, though its process lives."""
@@ -33,7 +35,7 @@ CREATE TABLE IF NOT EXISTS members (
     grp TEXT, topic TEXT, member TEXT, polled REAL, PRIMARY KEY (grp, topic, member)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS owners (
-    grp TEXT, topic TEXT, partition INTEGER, member TEXT, PRIMARY KEY (grp, topic, partition)
+    grp TEXT, topic TEXT, partition INTEGER, member TEXT, term TEXT, PRIMARY KEY (grp, topic, partition)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS epochs (
     topic TEXT, producer TEXT, epoch INTEGER, PRIMARY KEY (topic, producer)
@@ -46,6 +48,7 @@ class State:
 
     def __init__(self, path: Path):
         self._path = path
+        self._process = os.getpid()
         self._lock = threading.RLock()
         with self._errors():
             self._db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
@@ -55,6 +58,7 @@ class State:
     @contextmanager
     def transaction(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """Change the state, all or nothing; ``durable`` means before a power loss can take it."""
+        check_process(self._process)
         with self._lock, self._errors():
             self._db.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
@@ -71,7 +75,7 @@ class State:
             yield
         except sqlite3.ProgrammingError:
             raise UsageError("the log is closed", hint="close its producers and consumers first") from None
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
             raise LogUnavailable(
                 f'groups of log "{self._path.parent}" cannot be used',
                 detail=str(error),
@@ -80,6 +84,7 @@ class State:
 
     def rows(self, query: str, values: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
         """Return the rows of a query."""
+        check_process(self._process)
         with self._lock, self._errors():
             return self._db.execute(query, values).fetchall()
 
@@ -88,15 +93,20 @@ class State:
         with self._lock, self._errors():
             return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
-    def next_epoch(self, topic: str, producer: str) -> int:
-        """Return a higher epoch than any before for this producer."""
+    def next_epoch(self, topic: str, producer: str, above: int = 0) -> int:
+        """Return a higher epoch than any before for this producer, and than ``above``."""
         with self.transaction(durable=True) as db:
             db.execute(
-                "INSERT INTO epochs VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET epoch = epoch + 1",
-                (topic, producer),
+                "INSERT INTO epochs VALUES (?, ?, ?) "
+                "ON CONFLICT DO UPDATE SET epoch = MAX(epoch + 1, excluded.epoch)",
+                (topic, producer, above + 1),
             )
-            row = db.execute("SELECT epoch FROM epochs WHERE topic = ? AND producer = ?", (topic, producer))
-            return int(row.fetchone()[0])
+        return self.epoch(topic, producer)
+
+    def epoch(self, topic: str, producer: str) -> int:
+        """Return the newest epoch of a producer."""
+        query = "SELECT epoch FROM epochs WHERE topic = ? AND producer = ?"
+        return max((int(row[0]) for row in self.rows(query, (topic, producer))), default=0)  # type: ignore[call-overload]
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
         """Return the offsets a group has committed for a topic."""
@@ -121,6 +131,21 @@ class State:
             self._db.close()
 
 
+class SharedEpochs:
+    """The epochs of one producer id of a topic."""
+
+    def __init__(self, state: State, topic: str, producer: str):
+        self._state, self._of = state, (topic, producer)
+
+    def next(self, above: int) -> int:
+        """Begin a new epoch, higher than any before and than ``above``."""
+        return self._state.next_epoch(*self._of, above)
+
+    def current(self) -> int:
+        """Return the newest epoch."""
+        return self._state.epoch(*self._of)
+
+
 def _store(db: sqlite3.Connection, group: str, topic: str, offsets: Mapping[int, int]) -> None:
     db.executemany(
         "INSERT INTO offsets VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET next = excluded.next",
@@ -132,29 +157,38 @@ class Member:
     """One living member of a group, for one topic."""
 
     def __init__(self, state: State, directory: Path, group: str, topic: str, partitions: Callable[[], int]):
-        self.id = uuid.uuid4().hex
         self.directory = directory
         self._state, self._partitions = state, partitions
+        self.group = group
         self._of = (group, topic)
+        self._process = os.getpid()
         directory.mkdir(parents=True, exist_ok=True)
-        self._file = open(directory / self.id, "w")
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-        self._owned: frozenset[int] = frozenset()
+        self._join()
+        _members.add(self)
+
+    def _join(self) -> None:
+        """Become a member, by a lock on a file of one's own."""
+        self.id = uuid.uuid4().hex
+        self.file = open(self.directory / self.id, "w")
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+        self._owned: dict[int, str] = {}
         self._version = -1
         self._checked = 0.0
 
-    def owned(self) -> frozenset[int]:
-        """Return the partitions owned now: gives up what others are due, takes what is free.
+    def owned(self) -> dict[int, str]:
+        """Return the partitions owned now, each with a mark that differs when it is lost and regained.
 
-        Called at every poll; looks into the state only when it has changed, or now and then.
+        Gives up what others are due and takes what is free. Called at every poll; looks into the
+        state only when it has changed, or now and then.
         """
+        check_process(self._process)
         now = time.monotonic()
         version = self._state.version()
         if version != self._version or now - self._checked > CHECK_SECONDS:
             before = self._owned
             self._owned = self._balance()
             self._version, self._checked = self._state.version(), now
-            if before - self._owned:
+            if before.keys() - self._owned.keys():
                 self.notify()
         return self._owned
 
@@ -163,53 +197,64 @@ class Member:
         self._checked = 0.0
 
     def commit(self, offsets: Mapping[int, int]) -> None:
-        """Commit, if every one of the partitions is still owned."""
+        """Commit, if every one of the partitions has been owned without a break."""
+        check_process(self._process)
         group, topic = self._of
         with self._state.transaction() as db:
-            query = "SELECT partition FROM owners WHERE grp = ? AND topic = ? AND member = ?"
-            mine = {row[0] for row in db.execute(query, (*self._of, self.id))}
-            lost = sorted(set(offsets) - mine)
+            query = "SELECT partition, term FROM owners WHERE grp = ? AND topic = ? AND member = ?"
+            mine = dict(db.execute(query, (*self._of, self.id)).fetchall())
+            lost = sorted(p for p in offsets if p not in mine or mine[p] != self._owned.get(p))
             if lost:
-                raise Fenced(
-                    f'consumer of group "{group}" no longer owns partition {", ".join(map(str, lost))}',
-                    detail="another member has it, or a seek moved the group; nothing was committed",
-                    hint="go on polling: what was not committed is delivered to the new owner",
-                )
+                raise fenced(group, lost)
             _store(db, group, topic, offsets)
+
+    def found(self, offsets: Mapping[int, int]) -> None:
+        """Commit where the group begins, in all partitions, if it has committed nothing yet."""
+        with self._state.transaction() as db:
+            query = "SELECT 1 FROM offsets WHERE grp = ? AND topic = ? LIMIT 1"
+            if db.execute(query, self._of).fetchone() is None:
+                _store(db, *self._of, offsets)
 
     def notify(self) -> None:
         """Wake the other members, so that they look at once."""
-        with open(self.directory / "changed", "w"):
+        with suppress(FileNotFoundError), open(self.directory / "changed", "w"):
             pass
 
     def close(self) -> None:
         """Leave the group."""
+        _members.discard(self)
         with self._state.transaction() as db:
             _remove(db, (*self._of, self.id))
         (self.directory / self.id).unlink(missing_ok=True)
-        self._file.close()
+        self.file.close()
         self.notify()
 
-    def _balance(self) -> frozenset[int]:
+    def _balance(self) -> dict[int, str]:
+        if not (self.directory / self.id).exists():  # others took this member for dead: it begins anew
+            self.file.close()
+            self._join()
         with self._state.transaction() as db:
             members = self._living(db)
-            query = "SELECT partition, member FROM owners WHERE grp = ? AND topic = ?"
-            owners = dict(db.execute(query, self._of).fetchall())
-            mine = sorted(p for p, m in owners.items() if m == self.id)
+            query = "SELECT partition, member, term FROM owners WHERE grp = ? AND topic = ?"
+            owners = db.execute(query, self._of).fetchall()
+            mine = {partition: term for partition, member, term in sorted(owners) if member == self.id}
             count = self._partitions()
-            rank = members.index(self.id)
-            quota = count // len(members) + (rank < count % len(members))
-            for partition in mine[quota:]:
+            quota = count // len(members) + (members.index(self.id) < count % len(members))
+            for partition in list(mine)[quota:]:
+                del mine[partition]
                 db.execute(
                     "DELETE FROM owners WHERE grp = ? AND topic = ? AND partition = ?", (*self._of, partition)
                 )
-            free = [p for p in range(count) if p not in owners][: max(0, quota - len(mine))]
-            db.executemany("INSERT INTO owners VALUES (?, ?, ?, ?)", [(*self._of, p, self.id) for p in free])
-        return frozenset(mine[:quota] + free)
+            taken = {partition for partition, _, _ in owners}
+            free = [p for p in range(count) if p not in taken][: max(0, quota - len(mine))]
+            new = {partition: uuid.uuid4().hex for partition in free}
+            rows = [(*self._of, partition, self.id, term) for partition, term in new.items()]
+            db.executemany("INSERT INTO owners VALUES (?, ?, ?, ?, ?)", rows)
+        return mine | new
 
     def _living(self, db: sqlite3.Connection) -> list[str]:
         """Return all members that live, by id, and remove the dead."""
-        now = time.time()
+        now = time.monotonic()  # the same in all processes, and not moved by setting the clock
         db.execute("INSERT OR REPLACE INTO members VALUES (?, ?, ?, ?)", (*self._of, self.id, now))
         query = "SELECT member, polled FROM members WHERE grp = ? AND topic = ?"
         living = []
@@ -233,6 +278,27 @@ class Member:
             return True
         finally:
             os.close(fd)
+
+
+_members: weakref.WeakSet[Member] = weakref.WeakSet()
+
+
+def _let_go_in_child() -> None:
+    """A forked child must not hold its parent's membership: the lock would outlive the parent."""
+    for member in _members:
+        member.file.close()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
+
+
+def fenced(group: str, lost: Sequence[int]) -> Fenced:
+    """Return the error for a commit of partitions that are no longer owned."""
+    return Fenced(
+        f'consumer of group "{group}" no longer owns partition {", ".join(map(str, lost))}',
+        detail="another member has it, or a seek moved the group; nothing was committed",
+        hint="go on polling: what was not committed is delivered to the new owner",
+    )
 
 
 def _remove(db: sqlite3.Connection, member: tuple[str, str, str]) -> None:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
 from headwater import clock
 from headwater.errors import UsageError
 from headwater.log import topic as topics
+from headwater.log.embedded import archive as archives
 from headwater.log.embedded import verify
 from headwater.log.embedded.appender import EmbeddedAppender
 from headwater.log.embedded.care import Care
 from headwater.log.embedded.catalog import Stored, unwritable
 from headwater.log.embedded.consumer import EmbeddedConsumer
-from headwater.log.embedded.groups import Member
+from headwater.log.embedded.groups import Member, SharedEpochs
 from headwater.log.embedded.partition import SEGMENT_BYTES
 from headwater.log.embedded.storage import Storage
 from headwater.log.embedded.stream import RecordReader
@@ -33,6 +35,7 @@ from headwater.log.topic import Cleanup, Topic
 
 Durability = Literal["fsync", "os"]
 FOLLOW_SECONDS = 1.0
+_T = TypeVar("_T")
 
 
 class EmbeddedLog(Log):
@@ -80,9 +83,8 @@ class EmbeddedLog(Log):
     def describe(self, name: str) -> TopicInfo:
         """Return a topic with its sizes, rates, oldest and newest record."""
         stored = self._storage.catalog.get(name)
-        surveys = self._surveys(stored)
-        rate = sum(survey.rate() for survey in surveys)
-        return TopicInfo(stored.topic, tuple(survey.describe() for survey in surveys), rate)
+        rate = sum(self._surveyed(stored, Survey.rate))
+        return TopicInfo(stored.topic, tuple(self._surveyed(stored, Survey.describe)), rate)
 
     def alter_topic(self, name: str, **changes: Any) -> Topic:
         """Add nullable columns, or change partitions, retention, cleanup, archive."""
@@ -94,8 +96,9 @@ class EmbeddedLog(Log):
         self._storage.state.forget(stored.id)
         for place in (self.root / "groups").glob(f"*@{stored.id}"):
             shutil.rmtree(place, ignore_errors=True)
-        if stored.topic.archive is not None:
-            shutil.rmtree(self.root / stored.topic.archive / name, ignore_errors=True)
+        archived = archives.home(self.root, stored)
+        if archived is not None:
+            shutil.rmtree(archived, ignore_errors=True)
 
     # Records
 
@@ -112,10 +115,9 @@ class EmbeddedLog(Log):
         stored = self._storage.catalog.get(topic)
         if id is not None and not 0 < len(id.encode()) <= 200:
             raise UsageError("a producer's id has 1 to 200 bytes")
-        epoch = self._storage.state.next_epoch(stored.id, id) if id is not None else 0
         appender = EmbeddedAppender(
             id if id is not None else f"anonymous-{uuid.uuid4().hex}",
-            epoch,
+            SharedEpochs(self._storage.state, stored.id, id) if id is not None else None,
             lambda: self._storage.same(stored).topic,
             lambda number: self._storage.partition(stored, number, lambda: self._care.begin(stored)),
         )
@@ -149,7 +151,7 @@ class EmbeddedLog(Log):
     def resolve(self, topic: str, to: Start) -> Position:
         """Return the offsets that a start stands for now, in every partition."""
         stored = self._storage.catalog.get(topic)
-        return Position(topic, {n: survey.resolve(to) for n, survey in enumerate(self._surveys(stored))})
+        return Position(topic, dict(enumerate(self._surveyed(stored, lambda survey: survey.resolve(to)))))
 
     # Groups
 
@@ -174,9 +176,8 @@ class EmbeddedLog(Log):
             lambda: self._storage.same(stored),
             member,
             lambda: self._storage.state.committed(group, stored.id),
-            lambda number, offset: self._storage.reader(
-                stored, number, self._first(stored, number, start) if offset is None else offset, meta
-            ),
+            lambda: self.resolve(topic, start).offsets,
+            lambda number, offset: self._storage.reader(stored, number, offset, meta),
         )
 
     def groups(self) -> list[str]:
@@ -191,7 +192,7 @@ class EmbeddedLog(Log):
             stored = self._storage.catalog.get(name)
             committed = self._storage.state.committed(group, stored.id)
             if committed or self._has_members(group, stored):
-                found += [survey.lag(group, committed) for survey in self._surveys(stored)]
+                found += self._surveyed(stored, partial(Survey.lag, group=group, committed=committed))
         if not found:
             raise UsageError(f'no group "{group}"', hint=_known("groups", self.groups()))
         return found
@@ -220,7 +221,7 @@ class EmbeddedLog(Log):
         for name in [topic] if topic is not None else self._storage.catalog.names():
             stored = self._storage.catalog.get(name)
             for number in range(stored.topic.partitions):
-                total += verify.verify_partition(name, number, self._storage.directory(stored, number))
+                total += self._storage.steady(stored, partial(self._verify, stored, number))
         return total
 
     def close(self) -> None:
@@ -230,11 +231,16 @@ class EmbeddedLog(Log):
 
     # Inside
 
-    def _surveys(self, stored: Stored) -> list[Survey]:
-        return [Survey(self._storage, stored, number) for number in range(stored.topic.partitions)]
+    def _surveyed(self, stored: Stored, ask: Callable[[Survey], _T]) -> list[_T]:
+        return [self._survey(stored, number, ask) for number in range(stored.topic.partitions)]
 
-    def _first(self, stored: Stored, number: int, start: Start) -> int:
-        return Survey(self._storage, stored, number).resolve(start)
+    def _survey(self, stored: Stored, number: int, ask: Callable[[Survey], _T]) -> _T:
+        return self._storage.steady(stored, lambda: ask(Survey(self._storage, stored, number)))
+
+    def _verify(self, stored: Stored, number: int) -> Verification:
+        directory = self._storage.directory(stored, number)
+        archived = archives.listing(archives.directory(self.root, stored, number))
+        return verify.verify_partition(stored.topic.name, number, directory, archived)
 
     def _has_members(self, group: str, stored: Stored) -> bool:
         query = "SELECT 1 FROM members WHERE grp = ? AND topic = ? LIMIT 1"

@@ -24,17 +24,22 @@ class MemoryLog(EmbeddedLog):
         shared = Path("/dev/shm")
         place = shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
         _sweep(place)
-        root = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=place))
-        super().__init__(root, **{"durability": "os", **options})
+        self.root = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=place))
+        self._process = os.getpid()
+        super().__init__(self.root, **{"durability": "os", **options})
         self.url = "memory:"
 
     def close(self) -> None:
         """Forget everything."""
         super().close()
-        shutil.rmtree(self.root, ignore_errors=True)
+        self._forget()
 
     def __del__(self) -> None:
-        shutil.rmtree(self.root, ignore_errors=True)
+        self._forget()
+
+    def _forget(self) -> None:
+        if os.getpid() == self._process:  # a forked child's end is not the log's
+            shutil.rmtree(self.root, ignore_errors=True)
 
 
 def _sweep(place: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from headwater import clock
@@ -20,6 +20,7 @@ from headwater.log.embedded import frame, head, segment, tail
 from headwater.log.embedded.frame import Draft, Flag, Header, Kind
 from headwater.log.embedded.head import Head
 from headwater.log.embedded.segment import Entry, Segment
+from headwater.log.embedded.tail import Tail
 
 SNAPSHOT_FRAMES = 64
 SEGMENT_BYTES = 64 << 20
@@ -43,7 +44,7 @@ class Partition:
         self._lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         self._head = os.open(directory / "head", os.O_RDWR | os.O_CREAT, 0o644)
         self._fd = -1
-        self._tail: tail.Tail | None = None
+        self._tail: Tail | None = None
 
     @property
     def tail(self) -> tail.Tail:
@@ -67,9 +68,10 @@ class Partition:
         written = head.read(self._head)
         trusted = written.head if written and written.sure else None
         if self._tail is None or trusted is None or trusted.segment != self._tail.segment.base:
-            self._reload(written.head if written else None)
+            self._reload(trusted, written.head if written else None)
         known = trusted if trusted and trusted.segment == self.tail.segment.base else None
-        self.tail.catch_up(self._fd, known.size if known else 0)
+        lossy = written is not None and not written.sure
+        self.tail.catch_up(self._fd, known.size if known else 0, lossy)
 
     def check(self, producer: str, epoch: int) -> int:
         """Return the producer's last sequence here, or refuse it if a newer one has started."""
@@ -77,11 +79,7 @@ class Partition:
         if state is None:
             return -1
         if state.epoch > epoch:
-            raise Fenced(
-                f'producer "{producer}" has been replaced',
-                detail="a newer producer of the same id has started",
-                hint="run one producer per id, or give each its own",
-            )
+            raise fenced(producer)
         return state.last_sequence
 
     def write(self, drafts: Sequence[Draft], producer: str, epoch: int) -> int:
@@ -93,7 +91,7 @@ class Partition:
         elif self.tail.unsaved >= SNAPSHOT_FRAMES:
             self.sync()
             self.publish()
-            self.tail.save(self.directory / "producers", sync=False)  # if lost, it is rebuilt
+            self.tail.save(self.directory, self._fsync)
         before, received = self.tail.at, max(clock.now(), self.tail.received)
         base, last = self.tail.end, self.check(producer, epoch)
         headers, buffers = [], []
@@ -115,10 +113,23 @@ class Partition:
         self._write([frame.pack(header)])
         self._take([header])
 
+    def epoch(self, producer: str) -> int:
+        """Return the newest epoch that the partition knows of a producer."""
+        state = self.tail.producers.get(producer)
+        return state.epoch if state else 0
+
     def undo(self, before: int) -> None:
         """Take back the batch just written, with the lock still held."""
         os.ftruncate(self._fd, before)
         self._tail = None  # the producers' states are read anew
+
+    def retract(self, before: int) -> None:
+        """After a failed sync, take back what was written, unless others have appended to it.
+
+        A sync that failed may have dropped the pages, so a later one that succeeds proves nothing.
+        """
+        if self._tail is not None and os.fstat(self._fd).st_size == self.tail.at:
+            self.undo(before)
 
     def sync(self) -> Head:
         """Make what is written durable; return the head that may then be published."""
@@ -141,12 +152,13 @@ class Partition:
         fresh = self._segment(self.tail.end)
         if fresh.base == self.tail.segment.base:
             return
-        now = tail.Tail(fresh, 0, self.tail.end, self.tail.received, self.tail.producers)
-        now.save(self.directory / "producers", self._fsync)
-        self._tail = now
-        # The head goes first: it decides which segment is active, also for one that is not there yet.
-        self.publish()
-        self._open(fresh)
+        before, now = self.tail, Tail(fresh, 0, self.tail.end, self.tail.received, self.tail.producers)
+        now.save(self.directory, self._fsync)
+        self._tail = None  # if anything fails from here on, all is read anew
+        # The head decides which segment is active, also for one that is not there yet.
+        head.write(self._head, Head(fresh.base, 0, now.end, now.received), self._fsync)
+        self._switch(now, self._opened(fresh))
+        tail.forget_snapshots(self.directory, before.segment.base)
 
     def close(self) -> None:
         """Release the files."""
@@ -161,24 +173,33 @@ class Partition:
             self.refresh()
             self.publish(self.sync())
 
-    def _reload(self, published: Head | None) -> None:
-        segments = segment.listing(self.directory)
-        base = max([s.base if s.end is None else s.end for s in segments], default=0)
-        if published is not None:
-            base = max(base, published.segment)
-        self._tail = tail.load(self.directory, self._segment(base))
-        self._open(self._tail.segment)
+    def _reload(self, trusted: Head | None, published: Head | None) -> None:
+        """Read everything anew; without a head to trust, the newest segment is the active one."""
+        if trusted is not None:
+            base = trusted.segment
+        else:
+            segments = segment.listing(self.directory)
+            ends = [s.base if s.end is None else s.end for s in segments]
+            base = max([*ends, published.segment if published else 0])
+        self._tail = None
+        active = self._segment(base)
+        descriptor = self._opened(active)
+        self._switch(tail.load(self.directory, active), descriptor)
+
+    def _switch(self, known: Tail, descriptor: int) -> None:
+        """Go over to a segment: only when it is open, so that no other file is ever written."""
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd, self._tail = descriptor, known
 
     def _segment(self, base: int) -> Segment:
         return Segment(base, None, self.directory / segment.name(base))
 
-    def _open(self, active: Segment) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-        created = not active.path.exists()
-        self._fd = os.open(active.path, os.O_RDWR | os.O_CREAT, 0o644)
-        if created and self._fsync:
+    def _opened(self, active: Segment) -> int:
+        descriptor = os.open(active.path, os.O_RDWR | os.O_CREAT, 0o644)
+        if self._fsync:  # also for a segment that another has made and not synced
             sync_directory(self.directory)
+        return descriptor
 
     def _write(self, buffers: list[bytes]) -> None:
         """Write at the tail, whole or not at all."""
@@ -201,7 +222,8 @@ class Partition:
     def _take(self, headers: list[Header]) -> None:
         for header in headers:
             if header.rows and self.tail.at - self.tail.indexed >= segment.INDEX_EVERY:
-                segment.add_entry(self.tail.segment, Entry(header.base, self.tail.at, header.received))
+                with suppress(OSError):  # the index is only a help
+                    segment.add_entry(self.tail.segment, Entry(header.base, self.tail.at, header.received))
                 self.tail.indexed = self.tail.at
             self.tail.take(self.tail.at, header)
 
@@ -223,3 +245,12 @@ def sync_directory(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def fenced(producer: str) -> Fenced:
+    """Return the error for a producer that another one of its id has replaced."""
+    return Fenced(
+        f'producer "{producer}" has been replaced',
+        detail="a newer producer of the same id has started",
+        hint="run one producer per id, or give each its own",
+    )

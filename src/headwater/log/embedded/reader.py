@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.errors import OffsetLost
+from headwater.errors import DamagedLog, OffsetLost
 from headwater.log import record
-from headwater.log.embedded import frame, head, segment, tail
+from headwater.log.embedded import frame, head, segment, tail, times
 from headwater.log.embedded.frame import Flag, Header, Kind
 from headwater.log.embedded.head import Head
 from headwater.log.embedded.segment import Damage, Segment
@@ -42,7 +42,8 @@ class FrameReader:
         self.offset = offset
         """The next offset to be read."""
         self.directory = directory
-        self._head = os.open(directory / "head", os.O_RDONLY)
+        self._head = _open_head(directory)
+        self._known: Head | None = None
         self._fd = -1
         self._segment: Segment | None = None
         self._left: Path | None = None
@@ -50,8 +51,11 @@ class FrameReader:
 
     def head(self) -> Head:
         """Return how far the partition may be read."""
-        written = head.read(self._head)
-        return written.head if written else Head(0, 0, 0, 0)
+        found = _published(self._head)
+        if found is None:  # damaged: the last good one holds until it is written again
+            found = self._known or worked_out(self.directory)
+        self._known = found
+        return found
 
     def frames(self, size: int = BLOCK) -> list[Frame]:
         """Return the next frames, about ``size`` bytes of them; none when the end is reached."""
@@ -158,6 +162,85 @@ class FrameReader:
         assert self._segment is not None
         later = [s.base for s in segment.listing(self.directory) if s.base > self._segment.base]
         return self._segment.end or (min(later) if later else None)
+
+
+def published(directory: Path) -> Head | None:
+    """Return how far a partition may be read, or None if its head is damaged or missing."""
+    fd = _open_head(directory)
+    try:
+        return _published(fd)
+    finally:
+        if fd >= 0:
+            os.close(fd)
+
+
+def worked_out(directory: Path) -> Head:
+    """Return how far whole batches reach, where the head cannot tell and may not be mended."""
+    segments = segment.listing(directory)
+    if not segments:
+        if (directory / "head").exists():
+            raise _lost_head(directory)
+        return Head(0, 0, 0, 0)
+    last = segments[-1]
+    before = times.last_received(segments[-2], last.base) if len(segments) > 1 else None
+    if last.end is not None:
+        return Head(last.end, 0, last.end, times.last_received(last, last.end) or before or 0)
+    reached = Head(last.base, 0, last.base, before or 0)
+    for at, found in _intact_frames(last):
+        if found is not None and not found.flags & Flag.MORE:
+            reached = Head(last.base, at + found.size(), found.last + 1, found.received)
+    size = os.stat(last.path).st_size
+    if size and not reached.size:
+        raise tail.damaged(last, Damage(0, size), last.base)
+    return reached
+
+
+def broken(directory: Path) -> bool:
+    """Tell whether damage in the newest segment has whole frames behind it, so is no unfinished append."""
+    hurt = False
+    for each in segment.listing(directory)[-1:]:
+        for _, found in _intact_frames(each):
+            if hurt and found is not None:
+                return True
+            hurt = hurt or found is None
+    return False
+
+
+def _intact_frames(each: Segment) -> Iterator[tuple[int, Header | None]]:
+    """Yield place and header of each frame, its payload checked; None for one that is damaged."""
+    with open(each.path, "rb") as file:
+        fd = file.fileno()
+        for at, found in segment.walk(fd, 0, os.fstat(fd).st_size):
+            yield at, found if isinstance(found, Header) and _intact(fd, at, found) else None
+
+
+def _open_head(directory: Path) -> int:
+    try:
+        return os.open(directory / "head", os.O_RDONLY)
+    except FileNotFoundError:
+        return -1
+
+
+def _published(fd: int) -> Head | None:
+    if fd < 0:
+        return None
+    empty = os.fstat(fd).st_size == 0  # nothing has been appended yet
+    written = head.read(fd)
+    return written.head if written else Head(0, 0, 0, 0) if empty else None
+
+
+def _intact(fd: int, at: int, header: Header) -> bool:
+    payload = os.pread(fd, header.payload_size, at + header.size() - header.payload_size)
+    return zlib.crc32(payload) == header.payload_checksum
+
+
+def _lost_head(directory: Path) -> DamagedLog:
+    return DamagedLog(
+        f'log is damaged: file "{directory / "head"}" cannot be read',
+        detail="there is no segment either that would tell where the partition ends",
+        hint="restore the directory from a copy",
+        resume=None,
+    )
 
 
 def lost(offset: int, earliest: int) -> OffsetLost:

@@ -16,12 +16,13 @@ from headwater import clock
 from headwater.log import record
 from headwater.log.embedded import archive, segment, times
 from headwater.log.embedded.catalog import Stored
-from headwater.log.embedded.partition import Partition
+from headwater.log.embedded.partition import Partition, sync_directory
 from headwater.log.embedded.segment import Segment
 from headwater.log.embedded.stream import RecordReader
+from headwater.log.topic import Topic
 
 
-def enforce(root: Path, stored: Stored, number: int, partition: Partition) -> None:
+def enforce(root: Path, stored: Stored, number: int, partition: Partition, fsync: bool) -> None:
     """Let go of what the topic's retention no longer covers."""
     topic = stored.topic
     if topic.retention is None and topic.retention_bytes is None:
@@ -33,32 +34,42 @@ def enforce(root: Path, stored: Stored, number: int, partition: Partition) -> No
         if oldest is not None and holds_records and partition.tail.received < oldest:
             partition.roll()
         active = partition.tail.segment.base
-    for each, following in _expired(stored.partition(number), active, oldest, topic.retention_bytes):
+    directory = stored.partition(number)
+    for each, following in _expired(directory, active, oldest, topic):
         if topic.archive is not None:
             _move(root, stored, number, (each.base, following))
         each.path.unlink()
         each.index_path.unlink(missing_ok=True)
+        if fsync:  # so that a power loss brings back no older segment without the newer ones
+            sync_directory(directory)
 
 
-def _expired(
-    directory: Path, active: int, oldest: int | None, limit: int | None
-) -> Iterator[tuple[Segment, int]]:
+def _expired(directory: Path, active: int, oldest: int | None, topic: Topic) -> Iterator[tuple[Segment, int]]:
     """Yield closed segments that must go, oldest first, each with the base of the one after it."""
     segments = segment.listing(directory)
+    limit = topic.retention_bytes
     total = sum(os.stat(s.path).st_size for s in segments)
-    bases = [*(s.base for s in segments), active][1:]
-    for each, following in zip(segments, bases, strict=True):
+    for each, following in zip(segments, [*segments[1:], None], strict=True):
         if each.base >= active:
             return
-        too_old = oldest is not None and (times.last_received(each) or 0) < oldest
+        newest = _newest(each, following, active, topic) if oldest is not None else None
+        too_old = oldest is not None and newest is not None and newest < oldest
         if not too_old and (limit is None or total <= limit):
             return
         total -= os.stat(each.path).st_size
-        yield each, following
+        yield each, following.base if following is not None else active
+
+
+def _newest(each: Segment, following: Segment | None, active: int, topic: Topic) -> int | None:
+    """Return a time before which all of a segment was received; None if nothing tells, and it stays."""
+    newest = times.last_received(each, following.base if following is not None else active)
+    if newest is None and following is not None:  # its end is damaged: not later than what came next
+        newest = times.first_received(following, topic)
+    return newest
 
 
 def _move(root: Path, stored: Stored, number: int, bounds: tuple[int, int]) -> None:
-    place = archive.directory(root, stored.topic, number)
+    place = archive.directory(root, stored, number)
     assert place is not None
     schema = record.read_schema(stored.topic.schema, stored.topic.compacted, meta=True)
     archive.store(place, *bounds, _records(root, stored, number, bounds), schema)

@@ -10,6 +10,7 @@ Invariant: ``listing`` returns segments that together cover each retained offset
 from __future__ import annotations
 
 import os
+import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from headwater.log.embedded.frame import Header
 INDEX_EVERY = 1 << 18
 _ENTRY = struct.Struct("<qqq")
 _READ = 1 << 13
+_NAME = re.compile(r"(\d{20})(?:-(\d{20}))?\.log")
 
 
 class Segment(NamedTuple):
@@ -69,12 +71,9 @@ def superseded(directory: Path) -> list[Segment]:
 
 
 def _all(directory: Path) -> list[Segment]:
-    found = []
-    for entry in os.listdir(directory):
-        if entry.endswith(".log"):
-            base, _, end = entry[:-4].partition("-")
-            found.append(Segment(int(base), int(end) if end else None, directory / entry))
-    return found
+    """Return every segment there is; files of other names are somebody else's."""
+    names = (_NAME.fullmatch(name) for name in os.listdir(directory))
+    return [Segment(int(m[1]), int(m[2]) if m[2] else None, directory / m[0]) for m in names if m]
 
 
 def _in_force(segments: list[Segment]) -> list[Segment]:
@@ -143,15 +142,14 @@ def locate(
     fd: int, segment: Segment, stop: int, *, offset: int | None = None, received: int | None = None
 ) -> int:
     """Return where to start walking to reach an offset, or a time of receipt."""
-    best: Entry | None = None
-    for entry in entries(segment):
-        if (offset is not None and entry.base > offset) or (
-            received is not None and entry.received >= received
-        ):
-            break
-        if entry.at < stop:
-            best = entry
-    if best is None:
-        return 0
-    header = frame.unpack(os.pread(fd, frame.HEADER_MAX, best.at))
-    return best.at if header is not None and header.base == best.base else 0
+    for entry in reversed(entries(segment)):
+        before = (offset is None or entry.base <= offset) and (received is None or entry.received < received)
+        if before and 0 <= entry.at < stop and _confirmed(fd, entry):
+            return entry.at
+    return 0
+
+
+def _confirmed(fd: int, entry: Entry) -> bool:
+    """Tell whether the frame that a line of the index names is there."""
+    header = frame.unpack(os.pread(fd, frame.HEADER_MAX, entry.at))
+    return header is not None and (header.base, header.received) == (entry.base, entry.received)

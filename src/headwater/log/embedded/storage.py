@@ -15,15 +15,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
+from headwater.errors import DamagedLog
 from headwater.log import topic as topics
-from headwater.log.embedded import head
+from headwater.log.embedded import head, reader
 from headwater.log.embedded.catalog import Catalog, Stored
 from headwater.log.embedded.groups import State
 from headwater.log.embedded.head import Head
 from headwater.log.embedded.partition import Partition
 from headwater.log.embedded.stream import RecordReader
+
+_T = TypeVar("_T")
+_TRIES = 10
 
 
 class Storage:
@@ -32,7 +38,7 @@ class Storage:
     def __init__(self, root: Path, *, fsync: bool, segment_bytes: int):
         self.root = root
         self.catalog = Catalog(root)
-        self._fsync, self._segment_bytes = fsync, segment_bytes
+        self.fsync, self._segment_bytes = fsync, segment_bytes
         self._state: State | None = None
         self._recovered: set[Path] = set()
 
@@ -57,6 +63,21 @@ class Storage:
             raise topics.unknown(stored.topic.name, ())
         return now
 
+    def steady(self, stored: Stored, look: Callable[[], _T]) -> _T:
+        """Return what a look at a topic's files tells; it is repeated if one vanishes meanwhile."""
+        for _ in range(_TRIES):
+            try:
+                return look()
+            except FileNotFoundError as error:  # by retention or compaction, or with the topic
+                self.same(stored)
+                missing = error
+        raise DamagedLog(
+            f'log is damaged: a file of topic "{stored.topic.name}" is missing',
+            detail=str(missing),
+            hint="restore it from a copy",
+            resume=None,
+        )
+
     def members(self, stored: Stored, group: str) -> Path:
         """Return the directory of a group's members."""
         return self.root / "groups" / f"{group}@{stored.id}"
@@ -64,28 +85,47 @@ class Storage:
     def partition(self, stored: Stored, number: int, on_roll: Callable[[], None] | None = None) -> Partition:
         """Open a partition for appending."""
         place = stored.partition(number)
-        return Partition(place, fsync=self._fsync, segment_bytes=self._segment_bytes, on_roll=on_roll)
+        return Partition(place, fsync=self.fsync, segment_bytes=self._segment_bytes, on_roll=on_roll)
 
     def directory(self, stored: Stored, number: int) -> Path:
         """Return a partition's directory, its head brought up to date after a power loss."""
         path = stored.partition(number)
         if path not in self._recovered:
-            with open(path / "head", "rb") as file:
-                written = head.read(file.fileno())
-            if (written is None or not written.since_boot) and os.access(path, os.W_OK):
-                partition = self.partition(stored, number)
-                partition.recover()
-                partition.close()
+            if not _since_boot(path):
+                self._recover(stored, number)
             self._recovered.add(path)
         return path
 
     def head(self, stored: Stored, number: int) -> Head:
         """Return how far a partition may be read."""
-        with open(self.directory(stored, number) / "head", "rb") as file:
-            written = head.read(file.fileno())
-            return written.head if written else Head(0, 0, 0, 0)
+        path = self.directory(stored, number)
+        found = reader.published(path)
+        if found is None:
+            self._recover(stored, number)
+            found = reader.published(path)
+        return found or reader.worked_out(path)
 
     def reader(self, stored: Stored, number: int, offset: int, meta: bool) -> RecordReader:
         """Open a partition for reading."""
-        self.directory(stored, number)
+        self.steady(stored, lambda: self.head(stored, number))
         return RecordReader(self.root, lambda: self.same(stored), number, offset, meta)
+
+    def _recover(self, stored: Stored, number: int) -> None:
+        """Bring a head up to date, where it may be written.
+
+        Recovery cuts the newest segment back to its first damage, so it is left alone where the
+        head does not say how much was acknowledged and there are whole frames behind damage.
+        """
+        path = stored.partition(number)
+        if os.access(path, os.W_OK) and not (reader.published(path) is None and reader.broken(path)):
+            with closing(self.partition(stored, number)) as partition:
+                partition.recover()
+
+
+def _since_boot(path: Path) -> bool:
+    try:
+        with open(path / "head", "rb") as file:
+            written = head.read(file.fileno())
+    except FileNotFoundError:
+        return False
+    return written is not None and written.since_boot

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from headwater.errors import OffsetLost
+from headwater.errors import DamagedLog, OffsetLost
 from headwater.log.embedded import archive, reader
 from headwater.log.embedded.catalog import Stored
 
@@ -50,27 +50,31 @@ class RecordReader:
         start = self.offset
         try:
             frames = self._frames.frames()
-        except OffsetLost:
+        except (OffsetLost, DamagedLog):
             self._archived = self._find_archived(end)
             if self._archived is None:
                 raise
             return _NOTHING_HERE
+        except FileNotFoundError:
+            self._stored()  # says so if the topic is gone
+            raise
         if not frames:
             return None
         return reader.records(frames, self._stored().topic, self.number, (start, end), self._meta)
 
     def _find_archived(self, end: int) -> _Archived | None:
-        topic = self._stored().topic
-        for found in archive.listing(archive.directory(self._root, topic, self.number)):
+        stored = self._stored()
+        for found in archive.listing(archive.directory(self._root, stored, self.number)):
             if found.base <= self.offset < found.end:
-                return found.end, archive.read(found, topic, (self.offset, end), self._meta)
+                return found.end, archive.read(found, stored.topic, (self.offset, end), self._meta)
         return None
 
     def _from_archive(self, end: int) -> pa.RecordBatch:
         assert self._archived is not None
         file_end, batches = self._archived
+        waiting, self._archived = self._archived, None  # also after an error
         batch, offset = next(batches, (_NOTHING_HERE, min(file_end, end)))
-        if batch is _NOTHING_HERE:
-            self._archived = None
+        if batch is not _NOTHING_HERE:
+            self._archived = waiting
         self._frames.offset = offset
         return batch

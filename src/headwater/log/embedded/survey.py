@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from headwater import clock
@@ -21,13 +21,13 @@ class Survey:
         self._storage, self._stored, self._number = storage, stored, number
         self._directory = stored.partition(number)
         self._head = storage.head(stored, number)
-        self._archived = archive.listing(archive.directory(storage.root, stored.topic, number))
+        self._archived = archive.listing(archive.directory(storage.root, stored, number))
         self._segments = segment.listing(self._directory)
 
     def earliest(self) -> int:
         """Return the first offset that can be read."""
         bases = [a.base for a in self._archived] + [s.base for s in self._segments]
-        return bases[0] if bases else self._head.end
+        return min(bases, default=self._head.end)
 
     def resolve(self, to: Start) -> int:
         """Return the offset that a start stands for."""
@@ -41,9 +41,7 @@ class Survey:
 
     def describe(self) -> PartitionInfo:
         """Return sizes and times."""
-        received = [archive.received(each)[0] for each in self._archived[:1]]
-        known = (at for at in (*received, *map(times.first_received, self._segments)) if at is not None)
-        oldest = next((clock.instant(at) for at in known), None)
+        oldest = next((clock.instant(at) for at in self._first_times() if at is not None), None)
         return PartitionInfo(
             partition=self._number,
             earliest=self.earliest(),
@@ -56,7 +54,7 @@ class Survey:
 
     def rate(self) -> float:
         """Return the records per second of the last minute."""
-        since = times.offset_at(self._directory, self._head, clock.now() - 60_000_000)
+        since = times.offset_at(self._directory, self._head, clock.now() - 60_000_000, self._stored.topic)
         return (self._head.end - since) / 60
 
     def lag(self, group: str, committed: Mapping[int, int]) -> Lag:
@@ -66,15 +64,23 @@ class Survey:
         behind = self._age(max(done, earliest)) if done < end else timedelta()
         return Lag(group, self._stored.topic.name, self._number, done, end, max(0, end - done), behind)
 
+    def _first_times(self) -> Iterator[int | None]:
+        for archived in self._archived[:1]:
+            found = archive.received(archived)
+            yield found[0] if found is not None else None
+        for each in self._segments:
+            yield times.first_received(each, self._stored.topic)
+
     def _offset_at(self, received: int) -> int:
         for each in self._archived:
-            if archive.received(each)[1] >= received:
+            times_there = archive.received(each)
+            if times_there is not None and times_there[1] >= received:
                 return archive.offset_at(each, received)
-        return times.offset_at(self._directory, self._head, received)
+        return times.offset_at(self._directory, self._head, received, self._stored.topic)
 
     def _age(self, offset: int) -> timedelta:
         """Return how long ago the record at an offset, or the next one after it, was received."""
         received = next((archive.received_at(a, offset) for a in self._archived if offset < a.end), None)
         if received is None:
-            received = times.received_at(self._directory, self._head, offset)
+            received = times.received_at(self._directory, self._head, offset, self._stored.topic)
         return timedelta() if received is None else clock.instant(clock.now()) - clock.instant(received)

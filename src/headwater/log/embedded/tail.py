@@ -17,14 +17,14 @@ from typing import NamedTuple
 import orjson
 
 from headwater.errors import DamagedLog
-from headwater.log.embedded import segment
+from headwater.log.embedded import head, segment
 from headwater.log.embedded.frame import Flag, Header, Kind
 from headwater.log.embedded.segment import Damage, Segment
 
 _log = logging.getLogger("headwater")
 
-FORGET_MICROS = 7 * 86_400_000_000
-"""After this long without a record an anonymous producer's sequence is forgotten."""
+FORGET_MICROS = 3_600_000_000
+"""After this long without a record an anonymous producer is forgotten: none retries that late."""
 
 
 class ProducerState(NamedTuple):
@@ -58,27 +58,24 @@ class Tail:
         self.received = max(self.received, header.received)
         self.unsaved += 1
         if header.kind != Kind.COMPACTED:
-            before = self.producers.get(header.producer)
-            last = (
-                header.last_sequence if header.kind == Kind.DATA else before.last_sequence if before else -1
-            )
+            last = header.last_sequence if header.kind == Kind.DATA else header.previous_sequence
             self.producers[header.producer] = ProducerState(header.epoch, last, header.received)
 
-    def catch_up(self, fd: int, published: int) -> None:
+    def catch_up(self, fd: int, published: int, lossy: bool = False) -> None:
         """Take in what others have appended; cut a torn end back to the last whole batch.
 
-        Only bytes past the published end can be torn: damage before it is reported, not cut.
+        Damage before the published end, or with whole frames behind it, is reported and not cut,
+        unless a power loss without syncs may have done it (``lossy``).
         """
         size = os.fstat(fd).st_size
         if size < published:
             raise lost_end(self.segment, size, published)
         whole: list[tuple[int, Header]] = []
         for at, found in segment.walk(fd, self.at, size):
-            if isinstance(found, Damage):
-                if at < published:
-                    raise damaged(self.segment, found, self.end)
-                break
-            if at >= published and not _intact(fd, at, found):
+            if isinstance(found, Damage) or (at >= published and not _intact(fd, at, found)):
+                until = found.until if isinstance(found, Damage) else at + found.size()
+                if at < published or (until < size and not lossy):
+                    raise damaged(self.segment, Damage(at, until), self.end)
                 break
             whole.append((at, found))
             if not found.flags & Flag.MORE:
@@ -89,57 +86,78 @@ class Tail:
             _log.warning('cut %d bytes of an unfinished append off "%s"', size - self.at, self.segment.path)
             os.ftruncate(fd, self.at)
 
-    def save(self, path: Path, sync: bool) -> None:
-        """Write the snapshot; everything up to ``at`` must be durable."""
+    def save(self, directory: Path, sync: bool) -> None:
+        """Write the snapshot of the active segment; everything up to ``at`` must be durable."""
         oldest = self.received - FORGET_MICROS
-        kept = {k: v for k, v in self.producers.items() if v.epoch > 0 or v.received >= oldest}
-        told = {name: list(state) for name, state in kept.items()}
-        body = orjson.dumps([self.segment.base, self.at, self.end, self.received, told])
-        with open(path.with_suffix(".tmp"), "wb") as file:
+        self.producers = {k: v for k, v in self.producers.items() if v.epoch > 0 or v.received >= oldest}
+        told = {name: list(state) for name, state in self.producers.items()}
+        boot = "" if sync else head.boot().hex()
+        body = orjson.dumps([self.segment.base, boot, self.at, self.end, self.received, told])
+        path = directory / snapshot_name(self.segment.base)
+        with open(path.with_suffix(".draft"), "wb") as file:
             file.write(b"%08x" % zlib.crc32(body) + body)
             file.flush()
             if sync:
                 os.fsync(file.fileno())
-        os.replace(path.with_suffix(".tmp"), path)
-        self.producers, self.unsaved = kept, 0
+        os.replace(path.with_suffix(".draft"), path)
+        self.unsaved = 0
 
 
-def load(directory: Path, active: Segment | None) -> Tail:
-    """Return what the snapshot tells of the active segment, or what all segments tell without it."""
-    segments = segment.listing(directory)
-    active = active or (segments[-1] if segments else Segment(0, None, directory / segment.name(0)))
-    saved = _snapshot(directory / "producers")
-    if saved is not None and saved[0] == active.base:
-        tail = Tail(active, *saved[1:4], saved[4])
-    else:
-        tail = Tail(active, end=active.base, producers=_rebuilt(segments, active))
+def snapshot_name(base: int) -> str:
+    """Return the name of the snapshot of the segment that begins at an offset."""
+    return f"{base:020d}.producers"
+
+
+def forget_snapshots(directory: Path, before: int) -> None:
+    """Remove the snapshots of segments that begin before an offset."""
+    for path in _snapshots(directory):
+        if int(path.stem) < before:
+            path.unlink(missing_ok=True)
+
+
+def load(directory: Path, active: Segment) -> Tail:
+    """Return what is known of the active segment's end from the newest snapshot that can be trusted.
+
+    An older one is carried on by walking the segments after it; without any, all are walked.
+    """
+    earlier = [path for path in _snapshots(directory) if int(path.stem) <= active.base]
+    trusted = (found for path in reversed(earlier) if (found := _snapshot(path, directory)) is not None)
+    known = next(trusted, Tail(Segment(-1, None, directory)))
+    if known.segment.base != active.base:
+        known = Tail(active, end=active.base, received=known.received, producers=_walked(known, active))
     index = segment.entries(active)
-    tail.indexed = index[-1].at if index else 0
-    tail.unsaved = 0
-    return tail
+    known.indexed = index[-1].at if index else 0
+    return known
 
 
-def _snapshot(path: Path) -> tuple[int, int, int, int, dict[str, ProducerState]] | None:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return None
+def _snapshots(directory: Path) -> list[Path]:
+    """Return the snapshots, oldest first: one for the active segment and one for that before it."""
+    return sorted(path for path in directory.glob("*.producers") if path.stem.isdigit())
+
+
+def _snapshot(path: Path, directory: Path) -> Tail | None:
+    """Read a snapshot; one that a power loss may have overtaken, or that is damaged, does not count."""
+    data = path.read_bytes()
     if len(data) < 8 or b"%08x" % zlib.crc32(data[8:]) != data[:8]:
         return None
-    base, at, end, received, producers = orjson.loads(data[8:])
-    return base, at, end, received, {k: ProducerState(*v) for k, v in producers.items()}
+    base, boot, at, end, received, producers = orjson.loads(data[8:])
+    file = directory / segment.name(base)
+    if (boot and boot != head.boot().hex()) or at > (file.stat().st_size if file.exists() else 0):
+        return None
+    states = {name: ProducerState(*state) for name, state in producers.items()}
+    return Tail(Segment(base, None, file), at, end, received, states)
 
 
-def _rebuilt(segments: list[Segment], active: Segment) -> dict[str, ProducerState]:
-    """Walk every header before the active segment: slow, and only when the snapshot is unusable."""
-    tail = Tail(active)
-    for each in segments:
-        if each.base < active.base:
+def _walked(known: Tail, active: Segment) -> dict[str, ProducerState]:
+    """Carry a snapshot on to the active segment, by the headers of all frames in between."""
+    for each in segment.listing(active.path.parent):
+        if known.segment.base <= each.base < active.base:
             with open(each.path, "rb") as file:
-                for at, found in segment.walk(file.fileno(), 0, os.fstat(file.fileno()).st_size):
+                start = known.at if each.base == known.segment.base and each.end is None else 0
+                for at, found in segment.walk(file.fileno(), start, os.fstat(file.fileno()).st_size):
                     if not isinstance(found, Damage):
-                        tail.take(at, found)
-    return tail.producers
+                        known.take(at, found)
+    return known.producers
 
 
 def _intact(fd: int, at: int, header: Header) -> bool:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from headwater.log.embedded import head, segment
+import pyarrow.compute as pc
+
+from headwater.errors import DamagedLog
+from headwater.log.embedded import archive, reader, segment
+from headwater.log.embedded.archive import Archived
 from headwater.log.embedded.frame import Header, Kind
 from headwater.log.embedded.head import Head
 from headwater.log.embedded.segment import Damage, Segment
@@ -26,28 +30,94 @@ class _Chain(NamedTuple):
     producers: dict[str, tuple[int, int]]
 
 
-def verify_partition(topic: str, number: int, directory: Path) -> Verification:
-    """Check everything that is published in one partition."""
-    with open(directory / "head", "rb") as file:
-        written = head.read(file.fileno())
-    if written is None:
-        return Verification()
-    published = written.head
-    batches = records = size = 0
-    findings: list[Finding] = []
-    chain = _Chain(None, {})
-    for each in segment.listing(directory):
-        for found in _frames(each, published):
-            if isinstance(found, str):
-                findings.append(Finding(topic, number, found))
-                chain = _Chain(None, {})
-                continue
-            findings += [Finding(topic, number, p) for p in _problems(found, chain, each)]
+class _Checked:
+    """What has been checked of a partition so far."""
+
+    def __init__(self, topic: str, number: int):
+        self._topic, self._number = topic, number
+        self.total = Verification()
+
+    def count(self, rows: int, size: int) -> None:
+        """Count a batch that is right."""
+        self.total += Verification(1, rows, size)
+
+    def wrong(self, *problems: str) -> None:
+        """Note what is not."""
+        found = tuple(Finding(self._topic, self._number, problem) for problem in problems)
+        self.total += Verification(findings=found)
+
+
+def verify_partition(
+    topic: str, number: int, directory: Path, archived: Sequence[Archived] = ()
+) -> Verification:
+    """Check everything that is published in one partition, and its archive."""
+    checked = _Checked(topic, number)
+    for each in archived:
+        _check_archived(checked, each)
+    published = reader.published(directory)
+    try:
+        if published is None:
+            checked.wrong(f'file "{directory / "head"}" cannot be read')
+            published = reader.worked_out(directory)
+        _check_segments(checked, directory, published, archived)
+    except DamagedLog as error:
+        checked.wrong(error.message)
+    return checked.total
+
+
+def _check_archived(checked: _Checked, each: Archived) -> None:
+    expected = each.base
+    try:
+        for batch in archive.batches(each):
+            offsets = batch.column("_offset")
+            first, last = offsets[0].as_py(), offsets[-1].as_py()
+            rising = pc.all(pc.greater(offsets[1:], offsets[:-1]), min_count=0).as_py()
+            if first < expected or last >= each.end or not rising:
+                checked.wrong(f'file "{each.path}": offsets {first} to {last} are out of order')
+            checked.count(len(batch), batch.nbytes)
+            expected = last + 1
+    except DamagedLog as error:
+        checked.wrong(f"{error.message}; {error.detail}")
+
+
+def _check_segments(
+    checked: _Checked, directory: Path, published: Head, archived: Sequence[Archived]
+) -> None:
+    chain, after = _Chain(None, {}), None
+    segments = [s for s in segment.listing(directory) if s.base <= published.segment]
+    for each in segments:
+        if after is not None and after < each.base:
+            checked.wrong(*_gap(directory, after, each.base, archived))
+            chain = _Chain(None, {})
+        chain = _check_frames(checked, each, published, chain)
+        after = each.end if each.end is not None else chain.offset
+    if after is not None and after < published.segment:
+        checked.wrong(*_gap(directory, after, published.segment, archived))
+    if published.size and not any(s.base == published.segment and s.end is None for s in segments):
+        checked.wrong(*_gap(directory, published.segment, published.end, archived))
+    elif after is not None and published.segment < after < published.end:
+        checked.wrong(f"offsets {after} to {published.end - 1} are missing")
+
+
+def _check_frames(checked: _Checked, each: Segment, published: Head, chain: _Chain) -> _Chain:
+    for found in _frames(each, published):
+        if isinstance(found, str):
+            checked.wrong(found)
+            chain = _Chain(None, {})
+        else:
+            checked.wrong(*_problems(found, chain, each))
+            checked.count(found.rows, found.size())
             chain = _follow(chain, found)
-            batches, records, size = batches + 1, records + found.rows, size + found.size()
-    if chain.offset is not None and chain.offset < published.end and published.segment < chain.offset:
-        findings.append(Finding(topic, number, f"offsets {chain.offset} to {published.end - 1} are missing"))
-    return Verification(batches, records, size, tuple(findings))
+    return chain
+
+
+def _gap(directory: Path, start: int, stop: int, archived: Sequence[Archived]) -> Iterator[str]:
+    """Yield what is wrong with offsets that no segment has, if retention or compaction did not do it."""
+    now = segment.listing(directory)
+    let_go = bool(now) and now[0].base >= stop
+    moved = any(start <= s.base < stop or s.base <= start < (s.end or 0) for s in now)
+    if not (let_go or moved or archive.covers(archived, start, stop)):
+        yield f'offsets {start} to {stop - 1} are missing: no file in "{directory}" has them'
 
 
 def _frames(each: Segment, published: Head) -> Iterator[Header | str]:

@@ -1,0 +1,37 @@
+"""What click says about a wrong command line, in the words of this house.
+
+Invariant: one lower-case line with names in double quotes, and a hint that says how to go on.
+"""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+_EXTRA = re.compile(r"got unexpected extra arguments? \((.*)\)")
+
+_SHORT = {"-V": "--version", "-v": "--verbose"}
+
+
+def told(error: click.UsageError) -> tuple[str, str]:
+    """Return what is wrong, and the hint."""
+    if isinstance(error, click.NoSuchOption):
+        message, close = f'no option "{error.option_name}"', error.possibilities
+    elif isinstance(error, click.exceptions.NoSuchCommand):
+        message, close = f'no command "{error.command_name}"', error.possibilities
+    else:
+        message, close = _plain(error), None
+    if isinstance(error, click.NoSuchOption) and error.option_name in _SHORT:
+        close = [_SHORT[error.option_name]]
+    command = error.ctx.command_path if error.ctx else "headwater"
+    return message, f'did you mean "{close[0]}"?' if close else f"see `{command} --help`"
+
+
+def _plain(error: click.UsageError) -> str:
+    text = error.format_message().strip().rstrip(".")
+    text = text[:1].lower() + text[1:]
+    text = _EXTRA.sub(r'unexpected argument "\1"', text)
+    text = re.sub(r"is not in the range x>=(\d+)$", r"is less than \1", text)
+    text = re.sub(r"'\[?([^'\]]*)\]?'", r'"\1"', text)
+    return re.sub(r": (File|Directory|Path) ", lambda kind: kind[0].lower(), text)
