@@ -106,3 +106,17 @@ def test_a_follower_of_all_partitions_sees_those_that_are_added(log: Log, topic:
     while len(seen) < 6:
         seen += next(follower).column("n").to_pylist()
     assert sorted(seen) == list(range(300, 306))
+
+
+@pytest.mark.parametrize("start", ["bogus", None, 1.5, True, -1, Position("other", {0: 1})])
+def test_what_is_no_place_in_the_topic_is_refused(log: Log, topic: str, start: object) -> None:
+    with pytest.raises(UsageError):
+        log.read(topic, start=start)  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        log.resolve(topic, start)  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        log.consumer(topic, f"g-{topic}", start=start)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="no partition"):
+        log.resolve(topic, Position(topic, {7: 1}))
+    with pytest.raises(UsageError, match="no partition"):
+        log.read(topic, partition="0")  # type: ignore[arg-type]

@@ -28,10 +28,17 @@ def test_a_created_topic_is_found_with_its_whole_declaration(log: Log, name: str
     assert name in [topic.name for topic in log.topics()]
 
 
-def test_a_topic_cannot_be_created_twice(log: Log, name: str) -> None:
-    log.create_topic(name, "id BIGINT")
-    with pytest.raises(TopicExists, match=name):
-        log.create_topic(name, "id BIGINT")
+def test_a_topic_may_be_declared_again_but_not_otherwise(log: Log, name: str) -> None:
+    made = log.create_topic(name, "id BIGINT", key="id", partitions=2, retention="1 day")
+    assert log.create_topic(name, "id BIGINT", key="id", partitions=2, retention="1 day") == made
+    for other in ({"key": ""}, {"partitions": 3}, {"retention": "2 days"}, {"schema": "id INT"}):
+        settings = {"schema": "id BIGINT", "key": "id", "partitions": 2, "retention": "1 day"} | other
+        with pytest.raises(TopicExists, match=name):
+            log.create_topic(name, **settings)  # type: ignore[arg-type]
+    altered = log.alter_topic(name, schema="id BIGINT, note STRING")
+    assert (
+        log.create_topic(name, "id BIGINT, note STRING", key="id", partitions=2, retention="1 day") == altered
+    )
 
 
 def test_an_unknown_topic_is_answered_with_the_nearest_name(log: Log, name: str) -> None:

@@ -97,4 +97,4 @@ def test_a_url_that_is_no_text_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("start", ["bogus", None, 1.5, True, [0]])
 def test_what_is_no_place_in_a_topic_is_refused(start: Any) -> None:
     with pytest.raises(HeadwaterError, match="cannot start at"):
-        check_start(start)
+        check_start(start, "t", 1)

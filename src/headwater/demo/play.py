@@ -7,6 +7,7 @@ temporary log.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import shutil
 import tempfile
 import time
@@ -24,6 +25,7 @@ from headwater.errors import HeadwaterError, LogUnavailable
 from headwater.log import Lag
 
 START_SECONDS = 60.0
+REMOVE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -145,5 +147,18 @@ class Play:
             process.join(1)
             process.kill()
             process.join()
-        self.log.close()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        try:
+            self.log.close()
+        finally:
+            _remove(self._directory)
+
+
+def _remove(directory: str) -> None:
+    """Remove a directory, again where something was still being made in it meanwhile.
+
+    Ctrl-C may come between the start of a process and its being known; it ends by itself then.
+    """
+    deadline = time.monotonic() + REMOVE_SECONDS
+    while os.path.exists(directory) and time.monotonic() < deadline:
+        shutil.rmtree(directory, ignore_errors=True)
+        time.sleep(0.05)

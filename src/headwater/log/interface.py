@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import pyarrow as pa
 
+from headwater.errors import TopicExists
+from headwater.log import topic as topics
 from headwater.log.position import Position, Start
 from headwater.log.topic import Cleanup, Topic
 
@@ -116,7 +118,6 @@ class Log(ABC):
 
     # Topics
 
-    @abstractmethod
     def create_topic(
         self,
         name: str,
@@ -130,7 +131,26 @@ class Log(ABC):
         cleanup: Cleanup = "delete",
         archive: str | None = None,
     ) -> Topic:
-        """Make a topic and return it."""
+        """Make a topic and return it.
+
+        A program may declare its topics at every start: a topic that exists with the same
+        declaration is returned as it is; with another one, ``TopicExists`` is raised.
+        """
+        topic = topics.create(
+            name, schema, key=key, event_time=event_time, partitions=partitions, retention=retention,
+            retention_bytes=retention_bytes, cleanup=cleanup, archive=archive,
+        )  # fmt: skip
+        try:
+            return self._add(topic)
+        except TopicExists:
+            existing = self.topic(name)
+            if topics.same(existing, topic):
+                return existing
+            raise
+
+    @abstractmethod
+    def _add(self, topic: Topic) -> Topic:
+        """Make a topic that has been checked; ``TopicExists`` if there is one of that name."""
 
     @abstractmethod
     def topic(self, name: str) -> Topic:

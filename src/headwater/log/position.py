@@ -53,13 +53,26 @@ Start = Literal["earliest", "latest"] | int | datetime | Position
 """Where to read from: an end of the log, an offset, a time of receipt, or a position."""
 
 
-def check_start(to: Start) -> None:
-    """Refuse what is no place to read from."""
+def check_start(to: Start, topic: str, partitions: int) -> None:
+    """Refuse what is no place in a topic."""
+    hint = 'use "earliest", "latest", an offset, a datetime or a Position'
     known = isinstance(to, int | datetime | Position) and not isinstance(to, bool)
     if not known and to not in ("earliest", "latest"):
+        raise UsageError(f"cannot start at {to!r:.60}", hint=hint)
+    if isinstance(to, int) and to < 0:
+        raise UsageError(f"an offset is 0 or more, not {to}", hint=hint)
+    if isinstance(to, Position):
+        if to.topic != topic:
+            raise UsageError(f'position "{to}" is of topic "{to.topic}", not "{topic}"')
+        for partition in to.offsets:
+            check_partition(topic, partition, partitions)
+
+
+def check_partition(topic: str, partition: int, partitions: int) -> None:
+    """Refuse a partition that a topic has not."""
+    if not isinstance(partition, int) or not 0 <= partition < partitions:
         raise UsageError(
-            f"cannot start at {to!r:.60}",
-            hint='use "earliest", "latest", an offset, a datetime or a Position',
+            f'topic "{topic}" has no partition {partition}', hint=f"it has {partitions}, from 0 on"
         )
 
 

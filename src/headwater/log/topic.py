@@ -143,6 +143,11 @@ def altered(topic: Topic, **changes: Any) -> Topic:
     return new
 
 
+def same(existing: Topic, declared: Topic) -> bool:
+    """Tell whether a declaration is that of a topic which exists, as it is now."""
+    return replace(existing, schemas=existing.schemas[-1:]) == declared
+
+
 def unknown(name: str, known: Sequence[str]) -> UnknownTopic:
     """Return the error for a topic that is not there."""
     hint = nearest(name, known) or f'make it with `headwater topic create {name} --schema "…"`'

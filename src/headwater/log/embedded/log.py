@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from datetime import timedelta
 from functools import partial
@@ -29,9 +29,9 @@ from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.survey import Survey
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.interface import Lag, Log, OnFull, TopicInfo, Verification
-from headwater.log.position import Position, Start, moved
+from headwater.log.position import Position, Start, check_partition, check_start, moved
 from headwater.log.producer import Producer
-from headwater.log.topic import Cleanup, Topic
+from headwater.log.topic import Topic
 
 Durability = Literal["fsync", "os"]
 FOLLOW_SECONDS = 1.0
@@ -52,24 +52,7 @@ class EmbeddedLog(Log):
 
     # Topics
 
-    def create_topic(
-        self,
-        name: str,
-        schema: str | pa.Schema,
-        *,
-        key: str | Sequence[str] = (),
-        event_time: str | None = None,
-        partitions: int = 1,
-        retention: str | timedelta | None = None,
-        retention_bytes: int | None = None,
-        cleanup: Cleanup = "delete",
-        archive: str | None = None,
-    ) -> Topic:
-        """Make a topic and return it."""
-        topic = topics.create(
-            name, schema, key=key, event_time=event_time, partitions=partitions, retention=retention,
-            retention_bytes=retention_bytes, cleanup=cleanup, archive=archive,
-        )  # fmt: skip
+    def _add(self, topic: Topic) -> Topic:
         return self._storage.catalog.add(topic).topic
 
     def topic(self, name: str) -> Topic:
@@ -137,11 +120,8 @@ class EmbeddedLog(Log):
         """Read records as Arrow batches, partition after partition, each in its order."""
         stored = self._storage.catalog.get(topic)
         numbers = range(stored.topic.partitions) if partition is None else [partition]
-        if partition is not None and not 0 <= partition < stored.topic.partitions:
-            raise UsageError(
-                f'topic "{topic}" has no partition {partition}',
-                hint=f"it has {stored.topic.partitions}, from 0 on",
-            )
+        if partition is not None:
+            check_partition(topic, partition, stored.topic.partitions)
         offsets = self.resolve(topic, start).offsets
         first = {number: offsets[number] for number in numbers}
         if follow:
@@ -151,6 +131,7 @@ class EmbeddedLog(Log):
     def resolve(self, topic: str, to: Start) -> Position:
         """Return the offsets that a start stands for now, in every partition."""
         stored = self._storage.catalog.get(topic)
+        check_start(to, topic, stored.topic.partitions)
         return Position(topic, dict(enumerate(self._surveyed(stored, lambda survey: survey.resolve(to)))))
 
     # Groups
@@ -161,6 +142,7 @@ class EmbeddedLog(Log):
         """Join a group and return its new member."""
         stored = self._storage.catalog.get(topic)
         topics.check_name("group", group)
+        check_start(start, topic, stored.topic.partitions)
         directory = self._storage.members(stored, group)
         try:
             member = Member(

@@ -22,9 +22,9 @@ from headwater.log.kafka.cluster import Cluster, since
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
 from headwater.log.kafka.reader import Reader
-from headwater.log.position import Position, Start, moved
+from headwater.log.position import Position, Start, check_partition, check_start, moved
 from headwater.log.producer import Producer
-from headwater.log.topic import Cleanup, Topic
+from headwater.log.topic import Topic
 
 
 class KafkaLog(Log):
@@ -41,24 +41,7 @@ class KafkaLog(Log):
 
     # Topics
 
-    def create_topic(
-        self,
-        name: str,
-        schema: str | pa.Schema,
-        *,
-        key: str | Sequence[str] = (),
-        event_time: str | None = None,
-        partitions: int = 1,
-        retention: str | timedelta | None = None,
-        retention_bytes: int | None = None,
-        cleanup: Cleanup = "delete",
-        archive: str | None = None,
-    ) -> Topic:
-        """Make a topic and return it; one that another tool has made is declared."""
-        topic = topics.create(
-            name, schema, key=key, event_time=event_time, partitions=partitions, retention=retention,
-            retention_bytes=retention_bytes, cleanup=cleanup, archive=archive,
-        )  # fmt: skip
+    def _add(self, topic: Topic) -> Topic:
         return self._catalog.add(topic).topic
 
     def topic(self, name: str) -> Topic:
@@ -114,11 +97,8 @@ class KafkaLog(Log):
         """Read records as Arrow batches, partition after partition, each in its order."""
         known = self._catalog.get(topic)
         numbers = range(known.topic.partitions) if partition is None else [partition]
-        if partition is not None and not 0 <= partition < known.topic.partitions:
-            raise UsageError(
-                f'topic "{topic}" has no partition {partition}',
-                hint=f"it has {known.topic.partitions}, from 0 on",
-            )
+        if partition is not None:
+            check_partition(topic, partition, known.topic.partitions)
         starts = self._resolve(known, start, numbers)
         reader = Reader(self._catalog, known, meta)
         if follow:
@@ -138,6 +118,7 @@ class KafkaLog(Log):
         """Join a group and return its new member; ``start`` applies where nothing is committed."""
         known = self._catalog.get(topic)
         topics.check_name("group", group)
+        check_start(start, topic, known.topic.partitions)
 
         def first(number: int) -> int | None:
             return None if start == "earliest" else self._resolve(known, start, [number])[number]
@@ -198,8 +179,10 @@ class KafkaLog(Log):
 
     def _resolve(self, known: Known, to: Start, numbers: Sequence[int]) -> dict[int, int]:
         name = known.topic.name
+        check_start(to, name, known.topic.partitions)
         if isinstance(to, Position):
-            return {number: to.offsets.get(number, 0) for number in numbers}
+            earliest = self._cluster.starts(name, numbers)
+            return {number: to.offsets.get(number, earliest[number]) for number in numbers}
         if isinstance(to, datetime):
             return self._at(name, to, numbers)
         if to == "earliest":
