@@ -28,7 +28,7 @@ def stages(batch: pa.RecordBatch, partitions: int) -> dict[str, float]:
 def _timed(batch: pa.RecordBatch, declared: topic.Topic) -> dict[str, float]:
     records = Outgoing(batch, np.arange(len(batch)), declared, 0)
     where = records.partition
-    part = appender.Part(batch, records.sequence, 0, "at", 0)
+    part = appender.Part(batch, records.sequence, 0, "at", 0, "lz4")
     split = [each for _, each in appender._split(part, where)]
     drafts = [each.draft() for each in split]
     plain = sum(_best(lambda each=each: _uncompressed(each.batch)) for each in split)

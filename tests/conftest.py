@@ -14,7 +14,7 @@ def broker() -> Iterator[Broker]:
     try:
         starting = running_broker()
         started = starting.__enter__()
-    except Missing as missing:
+    except Missing as missing:  # no Java, or no way to the broker's jars: one line names which
         pytest.skip(f"Kafka tests: {missing}")
     yield started
     starting.__exit__(None, None, None)

@@ -189,3 +189,27 @@ def test_a_group_cannot_be_moved_past_the_end(log: Log, topic: str, group: str) 
     with pytest.raises(UsageError, match="past the end"):
         log.seek(group, topic, 26)
     assert log.seek(group, topic, 25).offsets == dict.fromkeys(range(4), 25)
+
+
+def test_a_deleted_group_begins_anew(log: Log, topic: str, group: str) -> None:
+    with log.consumer(topic, group) as consumer:
+        drain(consumer, 100)
+        consumer.commit()
+    log.delete_group(group)
+    assert group not in log.groups()
+    with log.consumer(topic, group) as consumer:
+        assert len(drain(consumer, 100)) == 100
+
+
+def test_a_group_with_members_is_not_deleted(log: Log, topic: str, group: str) -> None:
+    with log.consumer(topic, group) as consumer:
+        drain(consumer, 100)
+        consumer.commit()
+        with pytest.raises(UsageError, match="has living members"):
+            log.delete_group(group)
+    assert sum(lag.records for lag in log.lag(group)) == 0
+
+
+def test_a_group_that_is_not_there_cannot_be_deleted(log: Log, group: str) -> None:
+    with pytest.raises(UsageError, match="no group"):
+        log.delete_group(group)

@@ -162,6 +162,13 @@ def test_the_texts_are_what_others_expect() -> None:
     )
 
 
+def test_one_variant_column_of_another_name_is_a_column_like_any() -> None:
+    declared = topic.create("t", "payload VARIANT")
+    batch, bad = jsonl.decode([b'{"payload":{"a":1}}'], declared)
+    assert (batch.to_pydict(), bad) == ({"payload": ['{"a":1}']}, [])
+    assert jsonl.encode(batch, declared) == [b'{"payload":{"a":1}}']
+
+
 def test_a_free_topic_has_the_json_itself() -> None:
     declared = topic.create("t", "JSON")
     texts = [b'{"a": 1}', b"[1,2]", b'"x"', b"null", b"12"]

@@ -98,3 +98,8 @@ def test_a_url_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_place_in_a_topic_is_refused(start: Any) -> None:
     with pytest.raises(HeadwaterError, match="cannot start at"):
         check_start(start, "t", 1)
+
+
+def test_a_topic_of_free_json_cannot_get_columns() -> None:
+    with pytest.raises(SchemaError, match="cannot get columns"):
+        topic.altered(topic.create("t", "JSON"), schema="value VARIANT, n BIGINT")

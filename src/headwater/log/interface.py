@@ -1,118 +1,37 @@
 """The one interface of every log, embedded or Kafka.
 
 ``tests/contract`` holds each implementation to it. Invariant: whatever a method promises here
-holds on every backend, or the backend refuses the call with an error that says why.
+holds on every backend, or the backend refuses the call with an error that says why. What is the
+same everywhere (checks of arguments, defaults) is done here, once; a backend has the methods with
+an underscore and does the rest.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Self
 
 import pyarrow as pa
 
-from headwater.errors import TopicExists
+from headwater import clock
+from headwater.errors import TopicExists, UsageError, nearest
 from headwater.log import topic as topics
-from headwater.log.position import Position, Start
+from headwater.log.outgoing import Appender
+from headwater.log.position import Position, Start, check_partition, moved
+from headwater.log.producer import OnFull, Producer
+from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.log.topic import Cleanup, Topic
-
-if TYPE_CHECKING:
-    from headwater.log.producer import Producer
-
-OnFull = Literal["block", "drop", "error"]
-
-
-@dataclass(frozen=True)
-class PartitionInfo:
-    """One partition as ``describe`` tells it."""
-
-    partition: int
-    earliest: int
-    """First offset that can still be read, from the archive too."""
-    end: int
-    """Offset the next record will get."""
-    size: int | None
-    """Bytes on disk, without the archive; None where the backend does not tell."""
-    segments: int | None
-    oldest: datetime | None
-    """When the oldest record still readable was received."""
-    newest: datetime | None
-
-
-@dataclass(frozen=True)
-class TopicInfo:
-    """A topic with its sizes, as ``describe`` tells it."""
-
-    topic: Topic
-    partitions: tuple[PartitionInfo, ...]
-    rate: float
-    """Records per second received lately (over the last minute at most)."""
-
-    @property
-    def records(self) -> int:
-        """Offsets between the earliest and the end; compaction leaves fewer records."""
-        return sum(p.end - p.earliest for p in self.partitions)
-
-    @property
-    def size(self) -> int | None:
-        """Bytes on disk, where the backend tells."""
-        known = [p.size for p in self.partitions if p.size is not None]
-        return sum(known) if len(known) == len(self.partitions) else None
-
-
-@dataclass(frozen=True)
-class Lag:
-    """How far a group is behind in one partition."""
-
-    group: str
-    topic: str
-    partition: int
-    committed: int
-    end: int
-    records: int
-    """Records not yet committed."""
-    behind: timedelta
-    """Age of the oldest record not yet committed; zero when there is none."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something ``verify`` found wrong."""
-
-    topic: str
-    partition: int
-    problem: str
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What ``verify`` checked and what it found."""
-
-    batches: int = 0
-    records: int = 0
-    bytes: int = 0
-    findings: tuple[Finding, ...] = field(default=())
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing was found wrong."""
-        return not self.findings
-
-    def __add__(self, other: Verification) -> Verification:
-        return Verification(
-            self.batches + other.batches,
-            self.records + other.records,
-            self.bytes + other.bytes,
-            self.findings + other.findings,
-        )
 
 
 class Log(ABC):
-    """A partitioned, append-only, durable event log."""
+    """A partitioned, append-only, durable event log.
+
+    Made by ``headwater.open``. It may be used from many threads; a process that forks opens its
+    own. Reading never changes a log.
+    """
 
     url: str
 
@@ -134,7 +53,14 @@ class Log(ABC):
         """Make a topic and return it.
 
         A program may declare its topics at every start: a topic that exists with the same
-        declaration is returned as it is; with another one, ``TopicExists`` is raised.
+        declaration is returned as it is; with another one, ``TopicExists`` is raised. Records of
+        one key go to one partition and keep their order there. ``retention`` and
+        ``retention_bytes`` remove whole segments from the old end, or move them to ``archive``.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> log.create_topic("orders", "id BIGINT, item STRING", key="id", partitions=4).key
+        ('id',)
         """
         topic = topics.create(
             name, schema, key=key, event_time=event_time, partitions=partitions, retention=retention,
@@ -147,10 +73,6 @@ class Log(ABC):
             if topics.same(existing, topic):
                 return existing
             raise
-
-    @abstractmethod
-    def _add(self, topic: Topic) -> Topic:
-        """Make a topic that has been checked; ``TopicExists`` if there is one of that name."""
 
     @abstractmethod
     def topic(self, name: str) -> Topic:
@@ -166,15 +88,24 @@ class Log(ABC):
 
     @abstractmethod
     def alter_topic(self, name: str, **changes: Any) -> Topic:
-        """Add nullable columns (``schema=``), or change partitions, retention, cleanup, archive."""
+        """Add nullable columns (``schema=``), or change partitions, retention, cleanup, archive.
+
+        Old records read with nulls in new columns, and open producers and readers learn of them.
+        Anything else is refused with the reason, and nothing is changed then.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> log.alter_topic("orders", schema="id BIGINT, item STRING").schema.names
+        ['id', 'item']
+        """
 
     @abstractmethod
     def delete_topic(self, name: str) -> None:
-        """Remove a topic, its records, and what groups had committed for it."""
+        """Remove a topic, its records and archive, and what groups had committed for it."""
 
     # Records
 
-    @abstractmethod
     def producer(
         self,
         topic: str,
@@ -186,10 +117,24 @@ class Log(ABC):
     ) -> Producer:
         """Return a producer; one with an ``id`` fences its predecessor of the same id.
 
-        ``buffer`` is in rows; when it is full, ``send`` follows ``on_full``.
-        """
+        Rows wait up to ``linger`` for others to share a batch. ``buffer`` is in rows; when it is
+        full, ``send`` waits, drops (and counts) or raises, as ``on_full`` says. A producer with an
+        ``id`` goes on with the sequence numbers of its predecessor, so what it sends again after a
+        crash, with the same numbers, is not stored twice.
 
-    @abstractmethod
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> with log.producer("orders") as producer:
+        ...     producer.send({"id": 1})
+        ...     print(producer.flush())
+        orders:0=1
+        """
+        if id is not None:
+            _check_id(id)
+        wait = linger if isinstance(linger, timedelta) else clock.interval(linger)
+        return Producer(self._appender(topic, id), linger=wait, buffer=buffer, on_full=on_full)
+
     def read(
         self,
         topic: str,
@@ -204,30 +149,87 @@ class Log(ABC):
 
         ``end`` is exclusive and taken when the call is made; with ``follow`` the iterator goes on
         with records as they arrive and never ends. Compacted topics have a ``_deleted`` column;
-        ``meta=True`` adds the columns of ``headwater.log.record.META``.
+        ``meta=True`` adds the columns of ``headwater.log.record.META``. A start that is no longer
+        retained raises ``OffsetLost``, which says how many records are gone.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> with log.producer("orders") as producer:
+        ...     producer.send_batch([{"id": 1}, {"id": 2}, {"id": 3}])
+        >>> [batch.to_pydict() for batch in log.read("orders", start=1)]
+        [{'id': [2, 3]}]
         """
+        count = self.topic(topic).partitions
+        if partition is not None:
+            check_partition(topic, partition, count)
+        numbers = range(count) if partition is None else [partition]
+        starts = self.resolve(topic, start).offsets
+        first = {number: starts[number] for number in numbers}
+        if follow:
+            return self._follow(topic, first, meta, every=partition is None)
+        return self._between(topic, first, self.resolve(topic, end).offsets, meta)
 
     @abstractmethod
     def resolve(self, topic: str, to: Start) -> Position:
-        """Return the offsets that a start stands for now, in every partition."""
+        """Return the offsets that a start stands for now, in every partition.
+
+        A position stands for itself, and for the earliest offset where it names no partition.
+        """
 
     # Groups
 
     @abstractmethod
     def consumer(self, topic: str, group: str, *, start: Start = "earliest", meta: bool = False) -> Consumer:
-        """Join a group and return its new member; ``start`` applies where nothing is committed."""
+        """Join a group and return its new member; ``start`` applies where nothing is committed.
+
+        The group's living members share the partitions; other groups do not notice.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> with log.producer("orders") as producer:
+        ...     producer.send({"id": 1})
+        >>> with log.consumer("orders", group="billing") as consumer:
+        ...     print(consumer.poll(timeout=1.0).to_pylist())
+        ...     consumer.commit()
+        [{'id': 1}]
+        """
 
     @abstractmethod
     def groups(self) -> list[str]:
         """Return the names of all groups that have committed or have members."""
 
-    @abstractmethod
     def lag(self, group: str) -> list[Lag]:
-        """Return how far a group is behind, per topic and partition."""
+        """Return how far a group is behind, per topic and partition.
 
-    @abstractmethod
+        Counted from what the group has committed, or from the earliest record where it has
+        committed nothing yet. A group that is not there is an error.
+        """
+        found = self._lag(group)
+        if not found:
+            raise self._no_group(group)
+        return found
+
     def seek(self, group: str, topic: str, to: Start) -> Position:
-        """Move a group's committed offsets and return them."""
+        """Move a group's committed offsets and return them.
+
+        A position moves only the partitions it names. On the embedded log living members start
+        there again at their next poll; Kafka refuses to move a group that has members.
+        """
+        topics.check_name("group", group)
+        place = moved(to, self.resolve(topic, to), self.resolve(topic, "latest"))
+        self._move(group, place)
+        return place
+
+    def delete_group(self, group: str) -> None:
+        """Forget what a group has committed; refused while it has living members."""
+        if group not in self.groups():
+            raise self._no_group(group)
+        if not self._forget_group(group):
+            raise UsageError(
+                f'group "{group}" has living members and cannot be deleted', hint="stop its consumers first"
+            )
 
     # Care
 
@@ -250,6 +252,45 @@ class Log(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    # What a backend does; arguments have been checked
+
+    @abstractmethod
+    def _add(self, topic: Topic) -> Topic:
+        """Make a topic; ``TopicExists`` if there is one of that name."""
+
+    @abstractmethod
+    def _appender(self, topic: str, id: str | None) -> Appender:
+        """Return what appends for a producer."""
+
+    @abstractmethod
+    def _between(
+        self, topic: str, first: Mapping[int, int], last: Mapping[int, int], meta: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the records of partitions from their first offset to, not with, their last."""
+
+    @abstractmethod
+    def _follow(
+        self, topic: str, first: Mapping[int, int], meta: bool, every: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield records as they arrive; with ``every``, also of partitions that are added later."""
+
+    @abstractmethod
+    def _lag(self, group: str) -> list[Lag]:
+        """Return a group's lag; nothing if there is no such group."""
+
+    @abstractmethod
+    def _move(self, group: str, place: Position) -> None:
+        """Set a group's committed offsets."""
+
+    @abstractmethod
+    def _forget_group(self, group: str) -> bool:
+        """Drop a group's offsets, if it has no living members; tell whether it was done."""
+
+    def _no_group(self, group: str) -> UsageError:
+        known = self.groups()
+        listed = "groups: " + ", ".join(known) if known else "there are no groups yet"
+        return UsageError(f'no group "{group}"', hint=nearest(group, known) or listed)
 
 
 class Consumer(ABC):
@@ -297,4 +338,10 @@ class Consumer(ABC):
         self.close()
 
 
-Headers = Mapping[str, bytes | str]
+def _check_id(id: str) -> None:
+    try:
+        size = len(id.encode())
+    except (UnicodeEncodeError, AttributeError):
+        size = 0
+    if not 0 < size <= 200:
+        raise UsageError("a producer's id is text of 1 to 200 bytes", hint='as in id="shop-1"')

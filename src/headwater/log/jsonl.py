@@ -28,7 +28,7 @@ Bad = tuple[int, RowError]
 
 def encode(batch: pa.RecordBatch, topic: Topic) -> list[bytes]:
     """Return each row as JSON."""
-    if is_free(topic):
+    if topic.free:
         return list(pc.fill_null(batch.column(0), "null").cast(pa.binary()).to_pylist())
     columns = [(field, _field_text(batch.column(field.name), field)) for field in topic.schema]
     return list(_objects(columns).cast(pa.binary()).to_pylist())
@@ -42,7 +42,7 @@ def decode(
     ``strict`` refuses columns the topic lacks, which are otherwise left out; a record's metadata is
     left out in any case, except ``_deleted``.
     """
-    batch = None if is_free(topic) else jsonl_columns.parse_fast(values, topic, strict)
+    batch = None if topic.free else jsonl_columns.parse_fast(values, topic, strict)
     if batch is not None:
         return batch, []
     bad: list[Bad] = []
@@ -50,11 +50,6 @@ def decode(
     if not batches:
         return pa.RecordBatch.from_pylist([], schema=topic.schema), bad
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches), bad
-
-
-def is_free(topic: Topic) -> bool:
-    """Tell whether a topic's value is any JSON, not an object of columns."""
-    return len(topic.schema) == 1 and is_variant(topic.schema.field(0))
 
 
 def _halve(

@@ -75,7 +75,7 @@ def parse(values: Sequence[bytes], topic: Topic, strict: bool) -> pa.RecordBatch
         parsed = list(map(orjson.loads, values))
     except orjson.JSONDecodeError as error:
         raise (_not_utf8(values, topic) or _not_json(error, topic)) from None
-    if len(topic.schema) == 1 and is_variant(topic.schema.field(0)):
+    if topic.free:
         texts = [value if b"\n" not in value else orjson.dumps(orjson.loads(value)) for value in values]
         return pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], schema=topic.schema)
     if not set(map(type, parsed)) <= {dict}:

@@ -18,8 +18,8 @@ import pyarrow as pa
 from headwater import clock
 from headwater.errors import RowError, UsageError
 from headwater.log import keys, record, rows
-from headwater.log.interface import Headers
 from headwater.log.parallel import pieces as spans
+from headwater.log.record import Headers
 from headwater.log.topic import Topic
 
 Numbers = npt.NDArray[np.int64]

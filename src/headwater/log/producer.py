@@ -18,7 +18,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from headwater.errors import (
     BufferFull,
@@ -30,12 +30,13 @@ from headwater.errors import (
     UsageError,
 )
 from headwater.log import rows
-from headwater.log.interface import Headers, OnFull
 from headwater.log.outgoing import Appender, Builder, Outgoing, checked_sequence, marked
 from headwater.log.parallel import done, submit
 from headwater.log.position import Position
 from headwater.log.process import check_process
+from headwater.log.record import Headers
 
+OnFull = Literal["block", "drop", "error"]
 CHUNK = 1 << 16
 AHEAD = 3
 """How many chunks or batches may be encoded or on their way while the next is made."""

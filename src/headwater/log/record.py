@@ -5,11 +5,14 @@ Invariant: these names and types are the same on every backend.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from headwater.schema import TIMESTAMP
 
 HEADERS = pa.map_(pa.string(), pa.binary())
+Headers = Mapping[str, bytes | str]
 
 META: dict[str, pa.DataType] = {
     "_deleted": pa.bool_(),  # the key was deleted; the other columns are null

@@ -55,6 +55,12 @@ class Topic:
         return record.read_schema(self.schema, self.compacted)
 
     @property
+    def free(self) -> bool:
+        """Whether its value is any JSON, not an object of columns: the schema ``JSON``."""
+        field = self.schema.field(0)
+        return len(self.schema) == 1 and field.name == "value" and schemas.is_variant(field)
+
+    @property
     def compacted(self) -> bool:
         """Whether only the newest record of each key is kept."""
         return self.cleanup == "compact"
@@ -133,6 +139,11 @@ def altered(topic: Topic, **changes: Any) -> Topic:
         parsed = schemas.read(schema)
         schemas.check_evolution(topic.schema, parsed)
         if len(parsed) > len(topic.schema):
+            if topic.free:
+                raise SchemaError(
+                    f'topic "{topic.name}" holds free JSON values and cannot get columns',
+                    hint="make a new topic and copy the records",
+                )
             new = replace(new, schemas=(*topic.schemas, parsed))
     _check(new)
     if new.partitions < topic.partitions:

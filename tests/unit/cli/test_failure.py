@@ -75,12 +75,12 @@ def test_what_the_operating_system_refuses_is_told_with_a_hint(
     run: Run, orders: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
-        raise PermissionError(13, "Permission denied", "/root/data")
+        raise PermissionError(13, "Permission denied", "/srv/data")
 
     monkeypatch.setattr(topic_command, "print_table", fail)
     result = run("topic", "list")
     assert result.exit_code == 1
-    assert result.stderr.startswith('error: cannot use "/root/data"\ndetail: permission denied\nhint: ')
+    assert result.stderr.startswith('error: cannot use "/srv/data"\ndetail: permission denied\nhint: ')
     assert "not expected" not in result.stderr
 
 

@@ -57,3 +57,16 @@ def test_seek_moves_a_group_and_prints_where_it_is(run: Run, behind: Log) -> Non
     assert run("seek", "billing", "orders", "--to", 3).stdout == "orders:0=3\n"
     assert run("seek", "billing", "orders", "--to", "1 hour ago").stdout == "orders:0=0\n"
     assert behind.lag("billing")[0].committed == 0
+
+
+def test_groups_are_listed_with_their_topics(run: Run, behind: Log) -> None:
+    assert run("group", "list").stdout.splitlines()[-1].split() == ["billing", "orders", "6"]
+    told = json.loads(run("group", "list", "--format", "ndjson").stdout)
+    assert told == {"group": "billing", "topics": ["orders"], "records": 6}
+
+
+def test_a_group_is_deleted(run: Run, behind: Log) -> None:
+    assert run("group", "delete", "billing").stdout == 'deleted group "billing"\n'
+    assert behind.groups() == []
+    assert run("group", "delete", "billing").exit_code == 2
+    assert "no groups yet" in run("group", "list").stderr

@@ -44,6 +44,26 @@ def test_a_wrong_durability_is_refused(tmp_path: Path) -> None:
         headwater.open(f"file:{tmp_path / 'log'}", durability="maybe")
 
 
+def test_a_wrong_compression_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match='compression is "lz4", "zstd" or "none", not "gzip"'):
+        headwater.open(f"file:{tmp_path / 'log'}", compression="gzip")
+
+
+def test_one_log_may_hold_batches_of_every_compression(tmp_path: Path) -> None:
+    url, sizes = f"file:{tmp_path / 'log'}", []
+    for number, compression in enumerate(("none", "lz4", "zstd")):
+        with headwater.open(url, compression=compression) as log:
+            log.create_topic("t", "n BIGINT, text STRING")
+            before = log.describe("t").size or 0
+            with log.producer("t") as producer:
+                producer.send_batch([{"n": number, "text": "the same again"}] * 1000)
+            sizes.append((log.describe("t").size or 0) - before)
+    with headwater.open(url) as log:
+        assert [row["n"] for batch in log.read("t") for row in batch.to_pylist()] == sorted([0, 1, 2] * 1000)
+        assert log.verify().ok
+    assert sizes[0] > 2 * max(sizes[1:])
+
+
 def test_opening_makes_nothing_until_something_is_stored(tmp_path: Path) -> None:
     with headwater.open(f"file:{tmp_path / 'log'}") as log:
         assert log.topics() == []
@@ -87,9 +107,11 @@ def test_a_read_only_log_can_be_read_and_says_why_it_cannot_be_written(public: P
         log.create_topic("t", "n BIGINT")
         with log.producer("t") as producer:
             producer.send({"n": 1})
+        log.seek("reader", "t", 0)
     _read_only(public / "log")
     code = """
     print([row for batch in log.read("t") for row in batch.to_pylist()], log.verify().ok)
+    print(log.groups(), [lag.records for lag in log.lag("reader")])
     producer = log.producer("t")
     producer.send_batch([{"n": 2}])
     for attempt in (producer.flush, lambda: log.create_topic("u", "n INT"), lambda: log.consumer("t", "g")):
@@ -101,8 +123,9 @@ def test_a_read_only_log_can_be_read_and_says_why_it_cannot_be_written(public: P
     out = run(AS_NOBODY + code, str(public / "log")).splitlines()
     _writable(public / "log")
     assert out[0] == "[{'n': 1}] True"
-    assert len(out) == 4
-    assert all(line.startswith("LogUnavailable") and "cannot" in line for line in out[1:])
+    assert out[1] == "['reader'] [1]"
+    assert len(out) == 5
+    assert all(line.startswith("LogUnavailable") and "cannot" in line for line in out[2:])
 
 
 def _read_only(root: Path) -> None:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from headwater.errors import LogUnavailable
 from headwater.log.embedded import frame
-from headwater.log.embedded.frame import Draft
+from headwater.log.embedded.frame import Compression, Draft
 from headwater.log.embedded.partition import Partition, fenced
 from headwater.log.outgoing import Outgoing
 from headwater.log.topic import Topic
@@ -34,6 +34,7 @@ class Part(NamedTuple):
     version: int
     event_time: str | None
     sent: int
+    compression: Compression
 
     def draft(self) -> Draft:
         """Encode the records."""
@@ -41,7 +42,9 @@ class Part(NamedTuple):
         if self.event_time is not None:
             latest = pc.max(self.batch.column(self.event_time).cast(pa.int64())).as_py()
             newest = frame.NO_TIME if latest is None else latest
-        return frame.draft(self.batch, self.version, self.sequence, sent=self.sent, newest=newest)
+        return frame.draft(
+            self.batch, self.version, self.sequence, self.compression, sent=self.sent, newest=newest
+        )
 
     def after(self, sequence: int) -> Part | None:
         """Return the records with a higher sequence number, if any."""
@@ -68,12 +71,18 @@ class EmbeddedAppender:
     """Appends a producer's records to a topic of the embedded log."""
 
     def __init__(
-        self, id: str, epochs: Epochs | None, topic: Callable[[], Topic], open: Callable[[int], Partition]
+        self,
+        id: str,
+        epochs: Epochs | None,
+        topic: Callable[[], Topic],
+        open: Callable[[int], Partition],
+        compression: Compression,
     ):
         self.id = id
         self.last_sequence = -1
         self.topic = topic
         self._open = open
+        self._compression = compression
         self._epochs = epochs
         self._epoch = 0
         self._partitions: dict[int, Partition] = {}
@@ -82,7 +91,7 @@ class EmbeddedAppender:
 
     def encode(self, records: Outgoing) -> list[tuple[int, Encoded]]:
         """Return the records as frames, each with its partition."""
-        return _encoded(records)
+        return _encoded(records, self._compression)
 
     def append(self, records: Outgoing, encoded: Sequence[list[tuple[int, Encoded]]]) -> Mapping[int, int]:
         """Append durably, whole or not at all; return the next offset of each partition written."""
@@ -164,12 +173,12 @@ class EmbeddedAppender:
         return self._partitions[number]
 
 
-def _encoded(records: Outgoing) -> list[tuple[int, Encoded]]:
+def _encoded(records: Outgoing, compression: Compression) -> list[tuple[int, Encoded]]:
     batch = records.batch
     for name, column in records.extras.items():
         batch = batch.append_column(pa.field(name, column.type), column)
     version = len(records.topic.schemas) - 1
-    whole = Part(batch, records.sequence, version, records.topic.event_time, records.sent)
+    whole = Part(batch, records.sequence, version, records.topic.event_time, records.sent, compression)
     cuts = [(n, cut) for n, part in _split(whole, records.partition) for cut in _cut(part)]
     return [(number, (cut, cut.draft())) for number, cut in cuts]
 

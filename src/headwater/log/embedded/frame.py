@@ -1,9 +1,10 @@
 """A frame is the unit of the log on disk: a checksummed header and an Arrow record batch.
 
 The header has a checksum of its own, so planning and recovery read headers only; the payload's
-checksum is in the header. The payload is one LZ4 Arrow message without its schema: the header's
-schema version and flags say which columns it has. Invariant: bytes that do not match both
-checksums are never taken for records.
+checksum is in the header. The payload is one Arrow message, which says itself how it is compressed,
+without its schema: the header's schema version and flags say which columns it has.
+
+Invariant: bytes that do not match both checksums are never taken for records.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import struct
 import zlib
 from enum import IntEnum, IntFlag
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +28,12 @@ _FIELDS = struct.Struct("<BBHIqqIqqqqqqI")
 HEADER_MAX = PREFIX.size + _FIELDS.size + 255
 ROWS_MAX = 1 << 16
 BYTES_MAX = 8 << 20
+Compression = Literal["lz4", "zstd", "none"]
 # Frames are encoded side by side, so a frame's columns need no threads of their own.
-_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+_OPTIONS = {
+    name: pa.ipc.IpcWriteOptions(compression=None if name == "none" else name, use_threads=False)
+    for name in get_args(Compression)
+}
 
 
 class Kind(IntEnum):
@@ -129,7 +134,13 @@ def unpack(data: bytes | memoryview, at: int = 0) -> Header | None:
     return Header._make((*fields, producer, payload_size))
 
 
-def draft(batch: pa.RecordBatch, version: int, sequence: npt.NDArray[np.int64], **times: int) -> Draft:
+def draft(
+    batch: pa.RecordBatch,
+    version: int,
+    sequence: npt.NDArray[np.int64],
+    compression: Compression = "lz4",
+    **times: int,
+) -> Draft:
     """Encode a batch (its own columns, then metadata columns) as a frame without a place."""
     flags = Flag.NONE
     for flag, field in COLUMNS.items():
@@ -142,16 +153,16 @@ def draft(batch: pa.RecordBatch, version: int, sequence: npt.NDArray[np.int64], 
         numbers = steps.astype(np.uint8) if flag == Flag.STEPS else (sequence - first).astype(np.uint32)
         flags |= flag
         batch = batch.append_column(COLUMNS[flag], pa.array(numbers))
-    payload = encode(batch)
+    payload = encode(batch, compression)
     return Draft(
         len(batch), flags, version, first, last, times["sent"], times["newest"], payload, zlib.crc32(payload)
     )
 
 
-def encode(batch: pa.RecordBatch) -> pa.Buffer:
+def encode(batch: pa.RecordBatch, compression: Compression = "lz4") -> pa.Buffer:
     """Encode a batch as one Arrow message, without the schema message that precedes it."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema, options=_OPTIONS) as writer:
+    with pa.ipc.new_stream(sink, batch.schema, options=_OPTIONS[compression]) as writer:
         writer.write_batch(batch)
         after = sink.tell()
     before = batch.schema.serialize().size

@@ -14,6 +14,7 @@ import os
 import sqlite3
 import threading
 import time
+import urllib.parse
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,9 +52,7 @@ class State:
         self._process = os.getpid()
         self._lock = threading.RLock()
         with self._errors():
-            self._db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.executescript(_TABLES)
+            self._db = _read_only(path) if _unwritable(path) else _connect(path)
 
     @contextmanager
     def transaction(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
@@ -119,6 +118,16 @@ class State:
             _store(db, group, topic, offsets)
             db.execute("DELETE FROM owners WHERE grp = ? AND topic = ?", (group, topic))
 
+    def forget_group(self, group: str, home: Path) -> bool:
+        """Drop everything about a group, if none of its members lives; tell whether it was done."""
+        with self.transaction(durable=True) as db:
+            members = db.execute("SELECT topic, member FROM members WHERE grp = ?", (group,)).fetchall()
+            if any(_holds_lock(home / f"{group}@{topic}" / member) for topic, member in members):
+                return False
+            for table in ("offsets", "members", "owners"):
+                db.execute(f"DELETE FROM {table} WHERE grp = ?", (group,))  # noqa: S608  # a fixed name
+        return True
+
     def forget(self, topic: str) -> None:
         """Drop everything about a topic."""
         with self.transaction(durable=True) as db:
@@ -129,6 +138,34 @@ class State:
         """Close the connection."""
         with self._lock:
             self._db.close()
+
+
+def _connect(database: Path | str, uri: bool = False) -> sqlite3.Connection:
+    db = sqlite3.connect(database, timeout=60, isolation_level=None, check_same_thread=False, uri=uri)
+    try:
+        if not uri:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.executescript(_TABLES)
+        db.execute("SELECT 1 FROM offsets LIMIT 1")  # opens the file, which connecting does not
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _unwritable(path: Path) -> bool:
+    return not os.access(path if path.exists() else path.parent, os.W_OK)
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    """Open the state in a place that cannot be written: who is behind can be asked there too."""
+    if not path.exists():
+        return _connect(":memory:")
+    name = f"file:{urllib.parse.quote(str(path))}"
+    try:
+        return _connect(f"{name}?mode=ro", uri=True)
+    except sqlite3.OperationalError:  # no writer has left the files of its log: nothing can change
+        return _connect(f"{name}?immutable=1", uri=True)
 
 
 class SharedEpochs:
@@ -259,25 +296,14 @@ class Member:
         query = "SELECT member, polled FROM members WHERE grp = ? AND topic = ?"
         living = []
         for member, polled in db.execute(query, self._of).fetchall():
-            if member == self.id or (now - polled < MAX_POLL_SECONDS and self._holds_lock(member)):
+            if member == self.id or (
+                now - polled < MAX_POLL_SECONDS and _holds_lock(self.directory / member)
+            ):
                 living.append(member)
             else:
                 _remove(db, (*self._of, member))
                 (self.directory / member).unlink(missing_ok=True)
         return sorted(living)
-
-    def _holds_lock(self, member: str) -> bool:
-        try:
-            fd = os.open(self.directory / member, os.O_RDONLY)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return False
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(fd)
 
 
 _members: weakref.WeakSet[Member] = weakref.WeakSet()
@@ -299,6 +325,21 @@ def fenced(group: str, lost: Sequence[int]) -> Fenced:
         detail="another member has it, or a seek moved the group; nothing was committed",
         hint="go on polling: what was not committed is delivered to the new owner",
     )
+
+
+def _holds_lock(path: Path) -> bool:
+    """Tell whether the member that this file is of lives."""
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
 
 
 def _remove(db: sqlite3.Connection, member: tuple[str, str, str]) -> None:

@@ -6,14 +6,12 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import pyarrow as pa
 
-from headwater import clock
 from headwater.errors import UsageError
 from headwater.log import topic as topics
 from headwater.log.embedded import archive as archives
@@ -22,15 +20,16 @@ from headwater.log.embedded.appender import EmbeddedAppender
 from headwater.log.embedded.care import Care
 from headwater.log.embedded.catalog import Stored, unwritable
 from headwater.log.embedded.consumer import EmbeddedConsumer
+from headwater.log.embedded.frame import Compression
 from headwater.log.embedded.groups import Member, SharedEpochs
 from headwater.log.embedded.partition import SEGMENT_BYTES
 from headwater.log.embedded.storage import Storage
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.survey import Survey
 from headwater.log.embedded.wakeup import Wakeup
-from headwater.log.interface import Lag, Log, OnFull, TopicInfo, Verification
-from headwater.log.position import Position, Start, check_partition, check_start, moved
-from headwater.log.producer import Producer
+from headwater.log.interface import Log
+from headwater.log.position import Position, Start, check_start
+from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.log.topic import Topic
 
 Durability = Literal["fsync", "os"]
@@ -41,19 +40,24 @@ _T = TypeVar("_T")
 class EmbeddedLog(Log):
     """A log in a directory."""
 
-    def __init__(self, root: Path, *, durability: Durability = "fsync", segment_bytes: int = SEGMENT_BYTES):
-        if durability not in ("fsync", "os"):
-            raise UsageError(f'durability is "fsync" or "os", not "{durability}"')
+    def __init__(
+        self,
+        root: Path,
+        *,
+        durability: Durability = "fsync",
+        compression: Compression = "lz4",
+        segment_bytes: int = SEGMENT_BYTES,
+    ):
+        _check_choice("durability", durability, get_args(Durability))
+        _check_choice("compression", compression, get_args(Compression))
         self.root = root
         self.url = f"file:{root}"
         self.durability = durability
+        self.compression: Compression = compression
         self._storage = Storage(root, fsync=durability == "fsync", segment_bytes=segment_bytes)
         self._care = Care(self._storage)
 
     # Topics
-
-    def _add(self, topic: Topic) -> Topic:
-        return self._storage.catalog.add(topic).topic
 
     def topic(self, name: str) -> Topic:
         """Return a topic's declaration."""
@@ -84,49 +88,6 @@ class EmbeddedLog(Log):
             shutil.rmtree(archived, ignore_errors=True)
 
     # Records
-
-    def producer(
-        self,
-        topic: str,
-        id: str | None = None,
-        *,
-        linger: str | timedelta = "20 milliseconds",
-        buffer: int = 500_000,
-        on_full: OnFull = "block",
-    ) -> Producer:
-        """Return a producer; one with an ``id`` fences its predecessor of the same id."""
-        stored = self._storage.catalog.get(topic)
-        if id is not None and not 0 < len(id.encode()) <= 200:
-            raise UsageError("a producer's id has 1 to 200 bytes")
-        appender = EmbeddedAppender(
-            id if id is not None else f"anonymous-{uuid.uuid4().hex}",
-            SharedEpochs(self._storage.state, stored.id, id) if id is not None else None,
-            lambda: self._storage.same(stored).topic,
-            lambda number: self._storage.partition(stored, number, lambda: self._care.begin(stored)),
-        )
-        self._care.begin(stored)
-        return Producer(appender, linger=_linger(linger), buffer=buffer, on_full=on_full)
-
-    def read(
-        self,
-        topic: str,
-        partition: int | None = None,
-        start: Start = "earliest",
-        end: Start = "latest",
-        *,
-        meta: bool = False,
-        follow: bool = False,
-    ) -> Iterator[pa.RecordBatch]:
-        """Read records as Arrow batches, partition after partition, each in its order."""
-        stored = self._storage.catalog.get(topic)
-        numbers = range(stored.topic.partitions) if partition is None else [partition]
-        if partition is not None:
-            check_partition(topic, partition, stored.topic.partitions)
-        offsets = self.resolve(topic, start).offsets
-        first = {number: offsets[number] for number in numbers}
-        if follow:
-            return self._follow(stored, first, meta, every=partition is None)
-        return self._bounded(stored, first, self.resolve(topic, end).offsets, meta)
 
     def resolve(self, topic: str, to: Start) -> Position:
         """Return the offsets that a start stands for now, in every partition."""
@@ -167,29 +128,6 @@ class EmbeddedLog(Log):
         rows = self._storage.state.rows("SELECT grp FROM offsets UNION SELECT grp FROM members ORDER BY grp")
         return [str(row[0]) for row in rows]
 
-    def lag(self, group: str) -> list[Lag]:
-        """Return how far a group is behind, per topic and partition."""
-        found = []
-        for name in self._storage.catalog.names():
-            stored = self._storage.catalog.get(name)
-            committed = self._storage.state.committed(group, stored.id)
-            if committed or self._has_members(group, stored):
-                found += self._surveyed(stored, partial(Survey.lag, group=group, committed=committed))
-        if not found:
-            raise UsageError(f'no group "{group}"', hint=_known("groups", self.groups()))
-        return found
-
-    def seek(self, group: str, topic: str, to: Start) -> Position:
-        """Move a group's committed offsets and return them; living members start there again."""
-        stored = self._storage.catalog.get(topic)
-        topics.check_name("group", group)
-        place = moved(to, self.resolve(topic, to), self.resolve(topic, "latest"))
-        self._storage.state.move(group, stored.id, place.offsets)
-        directory = self._storage.members(stored, group)
-        if directory.is_dir():
-            (directory / "changed").write_bytes(b"")
-        return place
-
     # Care
 
     def compact(self, topic: str) -> None:
@@ -211,6 +149,52 @@ class EmbeddedLog(Log):
         self._care.wait()
         self._storage.close()
 
+    # What the interface leaves to a backend
+
+    def _add(self, topic: Topic) -> Topic:
+        return self._storage.catalog.add(topic).topic
+
+    def _appender(self, topic: str, id: str | None) -> EmbeddedAppender:
+        stored = self._storage.catalog.get(topic)
+        appender = EmbeddedAppender(
+            id if id is not None else f"anonymous-{uuid.uuid4().hex}",
+            SharedEpochs(self._storage.state, stored.id, id) if id is not None else None,
+            lambda: self._storage.same(stored).topic,
+            lambda number: self._storage.partition(stored, number, lambda: self._care.begin(stored)),
+            self.compression,
+        )
+        self._care.begin(stored)
+        return appender
+
+    def _between(
+        self, topic: str, first: Mapping[int, int], last: Mapping[int, int], meta: bool
+    ) -> Iterator[pa.RecordBatch]:
+        return self._spans(self._storage.catalog.get(topic), first, last, meta)
+
+    def _follow(
+        self, topic: str, first: Mapping[int, int], meta: bool, every: bool
+    ) -> Iterator[pa.RecordBatch]:
+        return self._arriving(self._storage.catalog.get(topic), first, meta, every)
+
+    def _lag(self, group: str) -> list[Lag]:
+        found = []
+        for name in self._storage.catalog.names():
+            stored = self._storage.catalog.get(name)
+            committed = self._storage.state.committed(group, stored.id)
+            if committed or self._has_members(group, stored):
+                found += self._surveyed(stored, partial(Survey.lag, group=group, committed=committed))
+        return found
+
+    def _move(self, group: str, place: Position) -> None:
+        stored = self._storage.catalog.get(place.topic)
+        self._storage.state.move(group, stored.id, place.offsets)
+        directory = self._storage.members(stored, group)
+        if directory.is_dir():
+            (directory / "changed").write_bytes(b"")
+
+    def _forget_group(self, group: str) -> bool:
+        return self._storage.state.forget_group(group, self.root / "groups")
+
     # Inside
 
     def _surveyed(self, stored: Stored, ask: Callable[[Survey], _T]) -> list[_T]:
@@ -230,7 +214,7 @@ class EmbeddedLog(Log):
 
     # The generators open their files when they are first asked, so that one that never is leaks none.
 
-    def _bounded(
+    def _spans(
         self, stored: Stored, first: Mapping[int, int], last: Mapping[int, int], meta: bool
     ) -> Iterator[pa.RecordBatch]:
         for number, offset in first.items():
@@ -238,10 +222,9 @@ class EmbeddedLog(Log):
                 while (batch := reader.next(last[number])) is not None:
                     yield batch
 
-    def _follow(
+    def _arriving(
         self, stored: Stored, first: Mapping[int, int], meta: bool, every: bool
     ) -> Iterator[pa.RecordBatch]:
-        """Yield records as they arrive; with ``every``, also of partitions that are added later."""
         with ExitStack() as stack:
             readers: list[RecordReader] = []
             wanted = dict(first)
@@ -259,9 +242,7 @@ class EmbeddedLog(Log):
                     wakeup.wait(FOLLOW_SECONDS)
 
 
-def _linger(text: str | timedelta) -> timedelta:
-    return text if isinstance(text, timedelta) else clock.interval(text)
-
-
-def _known(what: str, names: list[str]) -> str:
-    return f"{what}: " + ", ".join(names) if names else f"there are no {what} yet"
+def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        quoted = [f'"{choice}"' for choice in choices]
+        raise UsageError(f'{option} is {", ".join(quoted[:-1])} or {quoted[-1]}, not "{value}"')

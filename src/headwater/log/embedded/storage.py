@@ -46,7 +46,8 @@ class Storage:
     def state(self) -> State:
         """The groups and epochs, opened when first needed."""
         if self._state is None:
-            self.catalog.prepare()
+            if os.access(self.root, os.W_OK) or not self.root.exists():
+                self.catalog.prepare()
             self._state = State(self.root / "state.db")
         return self._state
 

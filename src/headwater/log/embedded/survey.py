@@ -10,8 +10,8 @@ from headwater import clock
 from headwater.log.embedded import archive, segment, times
 from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.storage import Storage
-from headwater.log.interface import Lag, PartitionInfo
 from headwater.log.position import Position, Start
+from headwater.log.report import Lag, PartitionInfo
 
 
 class Survey:

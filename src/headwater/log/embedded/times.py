@@ -56,13 +56,9 @@ def offset_at(directory: Path, published: Head, received: int, topic: Topic) -> 
         if (first_received(each, topic) or received) < received:
             break
     for each in candidates:
-        with open(each.path, "rb") as file:
-            fd = file.fileno()
-            size = published.size if each.base == published.segment else os.fstat(fd).st_size
-            place = segment.locate(fd, each, size, received=received)
-            for at, found in _filled(fd, place, size):
-                if found.received >= received:
-                    return _at_time(fd, at, found, topic, received)
+        for fd, at, found in _frames(each, published, received=received):
+            if found.received >= received:
+                return _at_time(fd, at, found, topic, received)
     return published.end
 
 
@@ -71,14 +67,19 @@ def received_at(directory: Path, published: Head, offset: int, topic: Topic) -> 
     segments = segment.listing(directory)
     covering = [s for s in segments if s.base <= offset][-1:]
     for each in covering + [s for s in segments if s.base > offset]:
-        with open(each.path, "rb") as file:
-            fd = file.fileno()
-            size = published.size if each.base == published.segment else os.fstat(fd).st_size
-            place = segment.locate(fd, each, size, offset=offset)
-            for at, found in _filled(fd, place, size):
-                if found.last >= offset:
-                    return _at_offset(fd, at, found, topic, offset)
+        for fd, at, found in _frames(each, published, offset=offset):
+            if found.last >= offset:
+                return _at_offset(fd, at, found, topic, offset)
     return None
+
+
+def _frames(each: Segment, published: Head, **place: int) -> Iterator[tuple[int, int, Header]]:
+    """Yield the open file, place and header of each frame with records, from a place on."""
+    with open(each.path, "rb") as file:
+        fd = file.fileno()
+        size = published.size if each.base == published.segment else os.fstat(fd).st_size
+        for at, found in _filled(fd, segment.locate(fd, each, size, **place), size):
+            yield fd, at, found
 
 
 def _filled(fd: int, start: int, stop: int) -> Iterator[tuple[int, Header]]:

@@ -20,7 +20,7 @@ from headwater.log.embedded.archive import Archived
 from headwater.log.embedded.frame import Header, Kind
 from headwater.log.embedded.head import Head
 from headwater.log.embedded.segment import Damage, Segment
-from headwater.log.interface import Finding, Verification
+from headwater.log.report import Finding, Verification
 
 
 class _Chain(NamedTuple):

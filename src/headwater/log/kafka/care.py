@@ -12,12 +12,12 @@ from confluent_kafka import Consumer, TopicPartition
 
 from headwater import clock
 from headwater.errors import DamagedLog
-from headwater.log.interface import Finding, PartitionInfo, TopicInfo, Verification
 from headwater.log.kafka import incoming, scan
 from headwater.log.kafka.catalog import Known
 from headwater.log.kafka.cluster import NEWEST, Cluster, Offset, since
 from headwater.log.kafka.outgoing import PRODUCER, SEQUENCE
 from headwater.log.kafka.registry import READER_GROUP
+from headwater.log.report import Finding, PartitionInfo, TopicInfo, Verification
 
 RATE_SECONDS = 60
 

@@ -14,10 +14,10 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaExcepti
 
 from headwater import clock
 from headwater.errors import UsageError
-from headwater.log.interface import Lag
 from headwater.log.kafka import failures, scan
 from headwater.log.kafka.cluster import CALL_SECONDS, Cluster
 from headwater.log.kafka.registry import READER_GROUP
+from headwater.log.report import Lag
 
 PEEK_SECONDS = 5.0
 
@@ -33,11 +33,6 @@ def lag(cluster: Cluster, group: str) -> list[Lag]:
     """Return how far a group is behind, in every partition of each of its topics."""
     committed = _committed(cluster, group)
     found = cluster.find({*committed, *_subscribed(cluster, group)})
-    if not found:
-        known = names(cluster)
-        raise UsageError(
-            f'no group "{group}"', hint="groups: " + ", ".join(known) if known else "there are no groups yet"
-        )
     return [
         each
         for topic, told in sorted(found.items())
@@ -60,6 +55,17 @@ def move(cluster: Cluster, group: str, topic: str, offsets: Mapping[int, int]) -
         for each in told.topic_partitions:
             if each.error is not None:
                 raise KafkaException(each.error)
+
+
+def forget(cluster: Cluster, group: str) -> bool:
+    """Delete a group, if nobody reads in it; tell whether it was done."""
+    try:
+        cluster.admin.delete_consumer_groups([group])[group].result(CALL_SECONDS)
+    except KafkaException as error:
+        if error.args[0].name() == "NON_EMPTY_GROUP":
+            return False
+        raise failures.translated(error.args[0], cluster.config, f'delete group "{group}"') from None
+    return True
 
 
 def _committed(cluster: Cluster, group: str) -> dict[str, dict[int, int]]:

@@ -6,7 +6,7 @@ Invariant: whatever is promised in ``headwater.log.interface`` holds here too, o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow as pa
 from headwater import clock
 from headwater.errors import UsageError
 from headwater.log import topic as topics
-from headwater.log.interface import Lag, Log, OnFull, TopicInfo, Verification
+from headwater.log.interface import Log
 from headwater.log.kafka import care, groups
 from headwater.log.kafka.appender import KafkaAppender, NamedAppender
 from headwater.log.kafka.catalog import Catalog, Known
@@ -22,8 +22,8 @@ from headwater.log.kafka.cluster import Cluster, since
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
 from headwater.log.kafka.reader import Reader
-from headwater.log.position import Position, Start, check_partition, check_start, moved
-from headwater.log.producer import Producer
+from headwater.log.position import Position, Start, check_start
+from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.log.topic import Topic
 
 
@@ -40,9 +40,6 @@ class KafkaLog(Log):
         return f"KafkaLog({self.url!r})"
 
     # Topics
-
-    def _add(self, topic: Topic) -> Topic:
-        return self._catalog.add(topic).topic
 
     def topic(self, name: str) -> Topic:
         """Return a topic's declaration."""
@@ -65,45 +62,6 @@ class KafkaLog(Log):
         self._catalog.remove(name)
 
     # Records
-
-    def producer(
-        self,
-        topic: str,
-        id: str | None = None,
-        *,
-        linger: str | timedelta = "20 milliseconds",
-        buffer: int = 500_000,
-        on_full: OnFull = "block",
-    ) -> Producer:
-        """Return a producer; one with an ``id`` fences its predecessor of the same id."""
-        self._declared(topic)
-        if id is not None and not 0 < len(id.encode()) <= 200:
-            raise UsageError("a producer's id has 1 to 200 bytes")
-        wait = linger if isinstance(linger, timedelta) else clock.interval(linger)
-        catalog = self._catalog
-        appender = KafkaAppender(catalog, topic) if id is None else NamedAppender(catalog, topic, id)
-        return Producer(appender, linger=wait, buffer=buffer, on_full=on_full)
-
-    def read(
-        self,
-        topic: str,
-        partition: int | None = None,
-        start: Start = "earliest",
-        end: Start = "latest",
-        *,
-        meta: bool = False,
-        follow: bool = False,
-    ) -> Iterator[pa.RecordBatch]:
-        """Read records as Arrow batches, partition after partition, each in its order."""
-        known = self._catalog.get(topic)
-        numbers = range(known.topic.partitions) if partition is None else [partition]
-        if partition is not None:
-            check_partition(topic, partition, known.topic.partitions)
-        starts = self._resolve(known, start, numbers)
-        reader = Reader(self._catalog, known, meta)
-        if follow:
-            return reader.following(starts, partition is None)
-        return reader.bounded(starts, self._until(known, end, numbers))
 
     def resolve(self, topic: str, to: Start) -> Position:
         """Return the offsets that a start stands for now, in every partition."""
@@ -129,17 +87,6 @@ class KafkaLog(Log):
         """Return the names of all groups that have committed or have members."""
         return groups.names(self._cluster)
 
-    def lag(self, group: str) -> list[Lag]:
-        """Return how far a group is behind, per topic and partition."""
-        return groups.lag(self._cluster, group)
-
-    def seek(self, group: str, topic: str, to: Start) -> Position:
-        """Move a group's committed offsets and return them; refused while the group has members."""
-        topics.check_name("group", group)
-        place = moved(to, self.resolve(topic, to), self.resolve(topic, "latest"))
-        groups.move(self._cluster, group, topic, place.offsets)
-        return place
-
     # Care
 
     def compact(self, topic: str) -> None:
@@ -155,16 +102,42 @@ class KafkaLog(Log):
         """Check every checksum, every value, and the sequence of every producer."""
         total = Verification()
         for known in self._catalog.all() if topic is None else [self._catalog.get(topic)]:
-            one = care.verify(self._cluster, known)
-            total = Verification(
-                total.batches + one.batches, total.records + one.records,
-                total.bytes + one.bytes, total.findings + one.findings,
-            )  # fmt: skip
+            total += care.verify(self._cluster, known)
         return total
 
     def close(self) -> None:
         """Release the connections."""
         self._catalog.registry.close()
+
+    # What the interface leaves to a backend
+
+    def _add(self, topic: Topic) -> Topic:
+        return self._catalog.add(topic).topic
+
+    def _appender(self, topic: str, id: str | None) -> KafkaAppender:
+        self._declared(topic)
+        return KafkaAppender(self._catalog, topic) if id is None else NamedAppender(self._catalog, topic, id)
+
+    def _between(
+        self, topic: str, first: Mapping[int, int], last: Mapping[int, int], meta: bool
+    ) -> Iterator[pa.RecordBatch]:
+        there = self._cluster.ends(topic, list(first))  # to wait for more would be to wait for ever
+        ends = {number: min(last[number], there[number]) for number in first}
+        return Reader(self._catalog, self._catalog.get(topic), meta).bounded(first, ends)
+
+    def _follow(
+        self, topic: str, first: Mapping[int, int], meta: bool, every: bool
+    ) -> Iterator[pa.RecordBatch]:
+        return Reader(self._catalog, self._catalog.get(topic), meta).following(first, every)
+
+    def _lag(self, group: str) -> list[Lag]:
+        return groups.lag(self._cluster, group)
+
+    def _move(self, group: str, place: Position) -> None:
+        groups.move(self._cluster, group, place.topic, place.offsets)
+
+    def _forget_group(self, group: str) -> bool:
+        return groups.forget(self._cluster, group)
 
     # Inside
 
@@ -194,11 +167,3 @@ class KafkaLog(Log):
         told = self._cluster.offsets(name, numbers, since(max(0, -(-clock.micros(to) // 1000))))
         ends = self._cluster.ends(name, numbers)
         return {number: each.offset if each.offset >= 0 else ends[number] for number, each in told.items()}
-
-    def _until(self, known: Known, end: Start, numbers: Sequence[int]) -> dict[int, int]:
-        """Return where a read ends: never past what is there now."""
-        there = self._cluster.ends(known.topic.name, numbers)
-        asked = self._resolve(known, end, numbers)
-        if isinstance(end, Position):
-            asked = {number: end.offsets.get(number, there[number]) for number in numbers}
-        return {number: min(asked[number], there[number]) for number in numbers}
