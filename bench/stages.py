@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,34 @@ def _timed(batch: pa.RecordBatch, declared: topic.Topic) -> dict[str, float]:
         "LZ4, checksum, sequence numbers": encode - plain,
         "write to the page cache": _best(lambda: _write(drafts)),
     }
+
+
+def limits(batch: pa.RecordBatch) -> dict[str, str]:
+    """Return what the machine allows at best: encoding on every core at once, writing and syncing."""
+    part = appender.Part(batch, np.arange(len(batch)), 0, "at", 0, "lz4")
+    alone, cores = _best(part.draft), os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as pool:
+        together = _best(lambda: [each.result() for each in [pool.submit(part.draft) for _ in range(cores)]])
+    packed, plain = (part._replace(compression=how).draft().payload for how in ("lz4", "none"))
+    speed = _disk(packed)
+    return {
+        f"encoding on all {cores} cores against one": f"{cores * alone / together:.2f}×",
+        "encoding alone, all cores": f"{len(batch) * cores / together * 1e3:.1f} M rows/s",
+        "write and sync": f"{speed / 1e6:.0f} MB/s",
+        "write and sync, LZ4": f"{speed / packed.size * len(batch) / 1e6:.1f} M rows/s",
+        "write and sync, uncompressed": f"{speed / plain.size * len(batch) / 1e6:.1f} M rows/s",
+    }
+
+
+def _disk(payload: pa.Buffer) -> float:
+    """Return the bytes a second that reach the disk."""
+    copies = max(1, (64 << 20) // payload.size)
+    with tempfile.TemporaryFile() as file:
+        start = time.perf_counter()
+        for number in range(copies):
+            os.pwrite(file.fileno(), payload, number * payload.size)
+        os.fdatasync(file.fileno())
+        return float(copies * payload.size / (time.perf_counter() - start))
 
 
 def _uncompressed(batch: pa.RecordBatch) -> None:

@@ -16,7 +16,7 @@ def open(url: str, **options: Any) -> Log:
     - ``file:./data`` is a directory, made when it is not there. ``durability="fsync"`` (the
       default) acknowledges an append when it would survive a power loss; ``"os"`` leaves that to
       the operating system: faster, safe against ``kill -9``, not against a power loss.
-      ``compression="lz4"`` is the default; ``"none"`` appends whole batches faster and takes twice
+      ``compression="lz4"`` is the default; ``"none"`` spares the processor and takes nearly twice
       the space, ``"zstd"`` the other way round. Each batch says how it was written, so one log may
       have all three.
     - ``memory:`` is private to this object and gone when it is closed.

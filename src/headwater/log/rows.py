@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.errors import HeadwaterError, RecordTooLarge, RowError, UsageError, nearest
-from headwater.log import record, whole
+from headwater.log import nested, record, whole
+from headwater.log.cast import cast
 from headwater.log.topic import Topic
 from headwater.schema import evolve, is_variant, type_name
 
@@ -105,7 +106,7 @@ def _checked(batch: pa.RecordBatch, topic: Topic, deleted: pa.Array | None = Non
             )
     for field in topic.schema:
         if pa.types.is_nested(field.type):
-            whole.check_within(batch.column(field.name), field, topic)
+            nested.check_within(batch.column(field.name), field, topic)
         if not field.nullable and batch.column(field.name).null_count:
             row = _first_null(batch.column(field.name), deleted)
             if row >= 0:
@@ -228,7 +229,7 @@ def _cast(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
     for field in topic.schema:
         column = batch.column(field.name)
         try:
-            columns.append(whole.cast(column, field.type, field.name, topic))
+            columns.append(cast(column, field.type, field.name, topic))
         except (pa.ArrowException, NotImplementedError) as error:
             raise RowError(
                 f'column "{field.name}" of topic "{topic.name}" is {type_name(field)}, not {column.type}',

@@ -152,12 +152,7 @@ def _frame(batch: pa.RecordBatch, topic: Topic) -> tuple[Header, pa.Buffer]:
 
 
 def _batches(root: Path, stored: Stored, number: int, bounds: tuple[int, int]) -> Iterator[pa.RecordBatch]:
-    source = RecordReader(root, lambda: stored, number, bounds[0], meta=True)
-    try:
-        while (batch := source.next(bounds[1])) is not None:
-            yield batch
-    finally:
-        source.close()
+    return RecordReader(root, lambda: stored, number, bounds[0], meta=True).until(bounds[1])
 
 
 def _unlink(old: Segment) -> None:

@@ -218,9 +218,7 @@ class EmbeddedLog(Log):
         self, stored: Stored, first: Mapping[int, int], last: Mapping[int, int], meta: bool
     ) -> Iterator[pa.RecordBatch]:
         for number, offset in first.items():
-            with closing(self._storage.reader(stored, number, offset, meta)) as reader:
-                while (batch := reader.next(last[number])) is not None:
-                    yield batch
+            yield from self._storage.reader(stored, number, offset, meta).until(last[number])
 
     def _arriving(
         self, stored: Stored, first: Mapping[int, int], meta: bool, every: bool

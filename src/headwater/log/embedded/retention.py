@@ -10,8 +10,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
-
 from headwater import clock
 from headwater.log import record
 from headwater.log.embedded import archive, segment, times
@@ -72,13 +70,5 @@ def _move(root: Path, stored: Stored, number: int, bounds: tuple[int, int]) -> N
     place = archive.directory(root, stored, number)
     assert place is not None
     schema = record.read_schema(stored.topic.schema, stored.topic.compacted, meta=True)
-    archive.store(place, *bounds, _records(root, stored, number, bounds), schema)
-
-
-def _records(root: Path, stored: Stored, number: int, bounds: tuple[int, int]) -> Iterator[pa.RecordBatch]:
-    source = RecordReader(root, lambda: stored, number, bounds[0], meta=True)
-    try:
-        while (batch := source.next(bounds[1])) is not None:
-            yield batch
-    finally:
-        source.close()
+    records = RecordReader(root, lambda: stored, number, bounds[0], meta=True).until(bounds[1])
+    archive.store(place, *bounds, records, schema)

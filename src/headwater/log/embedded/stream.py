@@ -41,6 +41,14 @@ class RecordReader:
                 return batch
         return None
 
+    def until(self, end: int) -> Iterator[pa.RecordBatch]:
+        """Yield what is there before ``end``, and close."""
+        try:
+            while (batch := self.next(end)) is not None:
+                yield batch
+        finally:
+            self.close()
+
     def close(self) -> None:
         """Release the files."""
         self._archived = None
