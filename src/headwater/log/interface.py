@@ -23,6 +23,7 @@ from headwater.log.outgoing import Appender
 from headwater.log.position import Position, Start, check_partition, moved
 from headwater.log.producer import OnFull, Producer
 from headwater.log.report import Lag, TopicInfo, Verification
+from headwater.log.stretch import Stretch
 from headwater.log.topic import Cleanup, Topic
 
 
@@ -175,6 +176,14 @@ class Log(ABC):
         """Return the offsets that a start stands for now, in every partition.
 
         A position stands for itself, and for the earliest offset where it names no partition.
+        """
+
+    @abstractmethod
+    def stretches(self, topic: str, partition: int, start: int) -> Iterator[Stretch]:
+        """Tell what lies in a partition from an offset on, without reading the records.
+
+        The embedded log knows each append with its producer, newest event time, and the producers'
+        marks. Kafka knows where the partition ends and the newest event time before that.
         """
 
     # Groups

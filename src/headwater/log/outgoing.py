@@ -83,6 +83,9 @@ class Appender(Protocol):
         partition has already from this producer are left out.
         """
 
+    def mark(self, before: int) -> None:
+        """Make it durable, in every partition, that this producer sends nothing older any more."""
+
     def close(self) -> None:
         """Release what the appender holds."""
 

@@ -20,6 +20,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
+from headwater.clock import micros
 from headwater.errors import (
     BufferFull,
     Fenced,
@@ -158,6 +159,29 @@ class Producer:
                     self._make_way()
                     self._put(self._builder.from_batch(batch, sequence))
                     sequence = None if sequence is None else sequence + len(batch)
+
+    def mark(self, before: datetime | int) -> None:
+        """Promise that this producer sends no event from before a time any more.
+
+        What was sent so far is flushed first. Those who keep time by this topic may go on to that
+        time though nothing else comes. The promise is durable when the call returns; an event that
+        breaks it is treated as late. An integer is microseconds since 1970.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT, at TIMESTAMP", event_time="at")
+        >>> with log.producer("orders") as producer:
+        ...     producer.mark(datetime.fromisoformat("2026-01-02T03:04:05Z"))
+        """
+        if self._appender.topic().event_time is None:
+            raise UsageError(
+                f'topic "{self._appender.topic().name}" has no event time, so it takes no marks',
+                hint="create it with event_time=",
+            )
+        time = before if isinstance(before, int) else micros(before)
+        self.flush()
+        with self._appending:
+            self._appender.mark(time)
 
     def flush(self) -> Position:
         """Make everything sent so far durable and return the position after it."""

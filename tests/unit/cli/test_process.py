@@ -31,7 +31,12 @@ def start(url: str, tmp_path: Path) -> Callable[..., Popen]:
     def started(*args: object) -> Popen:
         command = [sys.executable, "-c", "from headwater.cli import main; main()", *map(str, args)]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(command, env=environment, cwd=tmp_path, **pipes)  # type: ignore[call-overload,no-any-return]
+        # A shell lets jobs in its background ignore Ctrl-C, and children inherit that.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return subprocess.Popen(command, env=environment, cwd=tmp_path, **pipes)  # type: ignore[call-overload,no-any-return]
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     return started
 

@@ -107,6 +107,19 @@ class EmbeddedAppender:
                 written = self._write(parts)
             return dict(zip(parts, self._commit(involved, written), strict=True))
 
+    def mark(self, before: int) -> None:
+        """Write into every partition that this producer sends nothing older any more."""
+        every = range(self.topic().partitions)
+        with _storage_errors():
+            involved = [self._partition(number) for number in every]
+            with ExitStack() as locks:
+                for partition in involved:
+                    locks.enter_context(partition.locked())
+                    partition.refresh()
+                    self._fence(partition)
+                written = {each: each.mark(self.id, self._epoch, before) for each in involved}
+            self._commit(involved, written)
+
     def close(self) -> None:
         """Release the files."""
         for partition in self._partitions.values():

@@ -41,6 +41,7 @@ class Kind(IntEnum):
 
     DATA = 0
     EPOCH = 1  # a named producer has started: no records, older epochs are fenced
+    MARK = 3  # its producer sends nothing older than ``newest`` any more: no records
     COMPACTED = 2  # what compaction has left of many frames; offsets have gaps
 
 

@@ -25,11 +25,13 @@ from headwater.log.embedded.groups import Member, SharedEpochs
 from headwater.log.embedded.partition import SEGMENT_BYTES
 from headwater.log.embedded.storage import Storage
 from headwater.log.embedded.stream import RecordReader
+from headwater.log.embedded.stretches import stretches
 from headwater.log.embedded.survey import Survey
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.interface import Log
-from headwater.log.position import Position, Start, check_start
+from headwater.log.position import Position, Start, check_partition, check_start
 from headwater.log.report import Lag, TopicInfo, Verification
+from headwater.log.stretch import Stretch
 from headwater.log.topic import Topic
 
 Durability = Literal["fsync", "os"]
@@ -94,6 +96,12 @@ class EmbeddedLog(Log):
         stored = self._storage.catalog.get(topic)
         check_start(to, topic, stored.topic.partitions)
         return Position(topic, dict(enumerate(self._surveyed(stored, lambda survey: survey.resolve(to)))))
+
+    def stretches(self, topic: str, partition: int, start: int) -> Iterator[Stretch]:
+        """Tell what lies in a partition from an offset on, by the headers of its frames."""
+        stored = self._storage.catalog.get(topic)
+        check_partition(topic, partition, stored.topic.partitions)
+        return self._stretches(stored, partition, start)
 
     # Groups
 
@@ -207,6 +215,19 @@ class EmbeddedLog(Log):
         directory = self._storage.directory(stored, number)
         archived = archives.listing(archives.directory(self.root, stored, number))
         return verify.verify_partition(stored.topic.name, number, directory, archived)
+
+    def _stretches(self, stored: Stored, number: int, start: int) -> Iterator[Stretch]:
+        """Yield stretches, asked for one by one; where a file vanishes, go on with what replaced it."""
+        directory, published = self._storage.directory(stored, number), self._storage.head(stored, number)
+        while True:
+            archived = archives.listing(archives.directory(self.root, stored, number))
+            try:
+                for each in stretches(directory, number, published, archived, start):
+                    yield each
+                    start = each.end
+                return
+            except FileNotFoundError:
+                self._storage.same(stored)
 
     def _has_members(self, group: str, stored: Stored) -> bool:
         query = "SELECT 1 FROM members WHERE grp = ? AND topic = ? LIMIT 1"

@@ -107,11 +107,13 @@ class Partition:
 
     def fence(self, producer: str, epoch: int) -> None:
         """Write the mark after which older epochs of a producer are refused."""
-        empty = Draft(0, 0, 0, 0, 0, clock.now(), frame.NO_TIME, b"", 0)
-        place = (producer, epoch, self.check(producer, epoch), max(clock.now(), self.tail.received))
-        header = _placed(empty, Kind.EPOCH, 0, self.tail.end, place)
-        self._write([frame.pack(header)])
-        self._take([header])
+        self._note(Kind.EPOCH, producer, epoch, frame.NO_TIME)
+
+    def mark(self, producer: str, epoch: int, before: int) -> int:
+        """Write that a producer sends nothing older any more; return where the file ended before."""
+        start = self.tail.at
+        self._note(Kind.MARK, producer, epoch, before)
+        return start
 
     def epoch(self, producer: str) -> int:
         """Return the newest epoch that the partition knows of a producer."""
@@ -200,6 +202,14 @@ class Partition:
         if self._fsync:  # also for a segment that another has made and not synced
             sync_directory(self.directory)
         return descriptor
+
+    def _note(self, kind: Kind, producer: str, epoch: int, time: int) -> None:
+        """Write a frame without records."""
+        empty = Draft(0, 0, 0, 0, 0, clock.now(), time, b"", 0)
+        place = (producer, epoch, self.check(producer, epoch), max(clock.now(), self.tail.received))
+        header = _placed(empty, kind, 0, self.tail.end, place)
+        self._write([frame.pack(header)])
+        self._take([header])
 
     def _write(self, buffers: list[bytes]) -> None:
         """Write at the tail, whole or not at all."""

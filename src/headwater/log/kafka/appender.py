@@ -62,10 +62,17 @@ class KafkaAppender:
         reached = self._untouched(records, fresh)
         if len(fresh.batch):
             made = outgoing.messages(fresh, topic, self.id)
-            reached |= self._guarded(lambda: self._send(fresh, made))
+            reached |= self._guarded(lambda: self._send(made, outgoing.newest(fresh)))
             self._last |= outgoing.newest(fresh)
             self._reached |= reached
         return reached
+
+    def mark(self, before: int) -> None:
+        """Append to every partition that this producer sends nothing older any more."""
+        if self._client is None:
+            self._reopen()
+        made = outgoing.marks(self.id, before, self.topic().partitions)
+        self._guarded(lambda: self._send(made, {}))
 
     def close(self) -> None:
         """Release the client; everything appended is durable already."""
@@ -108,7 +115,8 @@ class KafkaAppender:
             hint="let only one producer of an id run at a time",
         )
 
-    def _send(self, fresh: Outgoing, made: Sequence[Message]) -> dict[int, int]:
+    def _send(self, made: Sequence[Message], newest: Mapping[int, int]) -> dict[int, int]:
+        """Send and wait; ``newest`` are the sequence numbers that the partitions then have."""
         reached = self._produce(made)
         assert self._client is not None
         left = self._client.flush(FLUSH_SECONDS)
@@ -183,14 +191,15 @@ class NamedAppender(KafkaAppender):
         finally:
             group.close()
 
-    def _send(self, fresh: Outgoing, made: Sequence[Message]) -> dict[int, int]:
+    def _send(self, made: Sequence[Message], newest: Mapping[int, int]) -> dict[int, int]:
         assert self._client is not None
         client = self._client
         try:
             client.begin_transaction()
             reached = self._produce(made)
-            offsets = [TopicPartition(self._name, p, last + 1) for p, last in outgoing.newest(fresh).items()]
-            client.send_offsets_to_transaction(offsets, self._metadata, FLUSH_SECONDS)
+            offsets = [TopicPartition(self._name, p, last + 1) for p, last in newest.items()]
+            if offsets:
+                client.send_offsets_to_transaction(offsets, self._metadata, FLUSH_SECONDS)
             self._commit(client)
         except KafkaException as error:
             if error.args[0].txn_requires_abort():

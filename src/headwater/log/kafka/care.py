@@ -54,14 +54,8 @@ def verify(cluster: Cluster, known: Known) -> Verification:
     """Read a topic whole: checksums, values that fit, and rising sequences of every producer."""
     name, partitions = known.topic.name, range(known.topic.partitions)
     starts, ends = cluster.starts(name, partitions), cluster.ends(name, partitions)
-    total = Verification()
-    for number in partitions:
-        one = _verify_partition(cluster, known, number, (starts[number], ends[number]))
-        total = Verification(
-            total.batches + one.batches, total.records + one.records,
-            total.bytes + one.bytes, total.findings + one.findings,
-        )  # fmt: skip
-    return total
+    parts = (_verify_partition(cluster, known, each, (starts[each], ends[each])) for each in partitions)
+    return sum(parts, Verification())
 
 
 def _verify_partition(cluster: Cluster, known: Known, number: int, span: tuple[int, int]) -> Verification:
@@ -75,7 +69,7 @@ def _verify_partition(cluster: Cluster, known: Known, number: int, span: tuple[i
         for messages in scan.span(consumer, cluster.config, where, end):
             batches, records = batches + 1, records + len(messages)
             size += sum(len(m.value() or b"") + len(m.key() or b"") for m in messages)
-            problems = [*_sequences(messages, last), *_values(messages, known)]
+            problems = [*_sequences(messages, last), *_values(incoming.records(messages), known)]
             findings += [Finding(known.topic.name, number, problem) for problem in problems]
     except DamagedLog as error:
         findings.append(Finding(known.topic.name, number, f"{error.message}; {error.detail}"))

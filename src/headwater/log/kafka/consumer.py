@@ -253,7 +253,7 @@ class KafkaConsumer(Consumer):
     def _decoded(self, partition: int) -> pa.RecordBatch | None:
         """Turn what waits of a partition into a batch; a message that does not fit is met again."""
         messages = self._pending[partition]
-        records = [message for message in messages if message.error() is None]
+        records = incoming.records([message for message in messages if message.error() is None])
         known = self._catalog.recent(self._name, self._first.id)
         batch, error = incoming.decode(records, known, self._meta)
         if error is not None and not len(batch):

@@ -17,7 +17,7 @@ from headwater.errors import HeadwaterError, RowError
 from headwater.log import jsonl, jsonl_columns, keys, record
 from headwater.log import topic as topics
 from headwater.log.kafka.catalog import Known
-from headwater.log.kafka.outgoing import OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
+from headwater.log.kafka.outgoing import MARK, OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
 from headwater.log.topic import Topic
 
 _FREE = topics.create("free", "JSON")
@@ -28,6 +28,16 @@ class Decoded(NamedTuple):
 
     batch: pa.RecordBatch
     error: RowError | None
+
+
+def records(messages: Sequence[Any]) -> list[Any]:
+    """Return the messages that are records: all but the marks."""
+    return [each for each in messages if each.value() is not None or mark(each) is None]
+
+
+def mark(message: Any) -> int | None:
+    """Return the time that a mark tells, or None if the message is a record."""
+    return next((_number(v) for name, v in message.headers() or () if name == MARK and v), None)
 
 
 def decode(messages: Sequence[Any], known: Known, meta: bool) -> Decoded:

@@ -15,15 +15,16 @@ from headwater import clock
 from headwater.errors import UsageError
 from headwater.log import topic as topics
 from headwater.log.interface import Log
-from headwater.log.kafka import care, groups
+from headwater.log.kafka import care, groups, stretches
 from headwater.log.kafka.appender import KafkaAppender, NamedAppender
 from headwater.log.kafka.catalog import Catalog, Known
 from headwater.log.kafka.cluster import Cluster, since
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
 from headwater.log.kafka.reader import Reader
-from headwater.log.position import Position, Start, check_start
+from headwater.log.position import Position, Start, check_partition, check_start
 from headwater.log.report import Lag, TopicInfo, Verification
+from headwater.log.stretch import Stretch
 from headwater.log.topic import Topic
 
 
@@ -67,6 +68,12 @@ class KafkaLog(Log):
         """Return the offsets that a start stands for now, in every partition."""
         known = self._catalog.get(topic)
         return Position(topic, self._resolve(known, to, range(known.topic.partitions)))
+
+    def stretches(self, topic: str, partition: int, start: int) -> Iterator[Stretch]:
+        """Tell what lies in a partition from an offset on; producers are not told apart."""
+        known = self._catalog.get(topic)
+        check_partition(topic, partition, known.topic.partitions)
+        return stretches.stretches(self._cluster, known, partition, start)
 
     # Groups
 

@@ -23,7 +23,9 @@ from headwater.log.topic import Topic
 from headwater.schema import evolve
 
 PRODUCER, SEQUENCE, SENT, OCCURRED = "hw.producer", "hw.sequence", "hw.sent", "hw.occurred"
-OURS = frozenset((PRODUCER, SEQUENCE, SENT, OCCURRED))
+MARK = "hw.mark"
+"""On a message without a value that is no record, but a producer's promise to send nothing older."""
+OURS = frozenset((PRODUCER, SEQUENCE, SENT, OCCURRED, MARK))
 USER = "hw.user."
 """Put before a user's header that begins as ours do."""
 _OVERHEAD = 1024
@@ -72,6 +74,13 @@ def messages(records: Outgoing, topic: Topic, producer: str) -> list[Message]:
     made = [Message(*each) for each in zip(*columns, strict=True)]
     _check_sizes(made, topic)
     return made
+
+
+def marks(producer: str, before: int, partitions: int) -> list[Message]:
+    """Return a producer's mark for each partition; its key lets compaction keep the newest."""
+    headers: Headers = [(PRODUCER, producer.encode()), (MARK, b"%d" % before)]
+    key = b"hw.mark." + producer.encode()
+    return [Message(number, key, None, headers) for number in range(partitions)]
 
 
 def _rising(sequence: npt.NDArray[np.int64], partition: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:

@@ -96,7 +96,7 @@ class Reader:
         return scan.trouble(message, self._config, message.offset())
 
     def _decoded(self, messages: list[Any]) -> Iterator[pa.RecordBatch]:
-        batch, error = incoming.decode(messages, self._known(), self._meta)
+        batch, error = incoming.decode(incoming.records(messages), self._known(), self._meta)
         if len(batch):
             yield batch
         if error is not None:

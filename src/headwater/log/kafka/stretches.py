@@ -1,0 +1,59 @@
+"""Stretches of a Kafka partition: the broker tells where it ends, a few records tell the time.
+
+Producers are not told apart, for that would mean to read everything: time is that of the newest
+records before the end of each stretch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from confluent_kafka import Consumer, TopicPartition
+
+from headwater.log.kafka import incoming, scan
+from headwater.log.kafka.catalog import Known
+from headwater.log.kafka.cluster import Cluster
+from headwater.log.kafka.registry import READER_GROUP
+from headwater.log.stretch import Stretch
+
+SIZE = 50_000
+LOOK_BACK = 16
+"""How many offsets before an end are looked at: transactions leave markers there, which have no time."""
+
+
+def stretches(cluster: Cluster, known: Known, partition: int, start: int) -> Iterator[Stretch]:
+    """Yield stretches of at most ``SIZE`` offsets, and the marks found at their ends."""
+    last = cluster.ends(known.topic.name, [partition])[partition]
+    if start >= last:
+        return
+    consumer = Consumer(cluster.config.consumer(READER_GROUP))
+    try:
+        for base in range(start, last, SIZE):
+            end = min(base + SIZE, last)
+            where = TopicPartition(known.topic.name, partition, max(base, end - LOOK_BACK))
+            found = [m for group in scan.span(consumer, cluster.config, where, end) for m in group]
+            yield _stretch(known, found, (partition, base, end))
+            yield from _marks(found, partition)
+    finally:
+        consumer.close()
+
+
+def _stretch(known: Known, found: list[Any], place: tuple[int, int, int]) -> Stretch:
+    # A record that does not fit is met again, and told, when it is read.
+    batch, _ = incoming.decode(incoming.records(found), known, True)
+    occurred = batch.column("_occurred").cast(pa.int64()) if known.topic.event_time else None
+    newest = pc.max(occurred).as_py() if occurred is not None else None
+    received = max((m.timestamp()[1] * 1000 for m in found), default=0)
+    return Stretch(*place, "", received, newest)
+
+
+def _marks(found: list[Any], partition: int) -> Iterator[Stretch]:
+    for message in found:
+        time = incoming.mark(message) if message.value() is None else None
+        if time is not None:
+            producer = dict(message.headers())["hw.producer"].decode()
+            at = message.offset() + 1
+            yield Stretch(partition, at, at, producer, message.timestamp()[1] * 1000, time, True)

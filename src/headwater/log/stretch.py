@@ -1,0 +1,24 @@
+"""What lies between two offsets, told without reading it: for those who plan reads and keep time.
+
+Invariant: the stretches of a partition, from an offset on, cover every offset up to its end once;
+marks lie between them and cover none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Records of one producer that were appended together, or a producer's mark."""
+
+    partition: int
+    base: int
+    end: int
+    """The offset after its last record; ``base`` for a mark."""
+    producer: str
+    received: int
+    newest: int | None
+    """The newest event time in it; for a mark, the time before which the producer sends no more."""
+    mark: bool = False
