@@ -3,5 +3,19 @@
 from headwater.errors import HeadwaterError
 from headwater.log import Consumer, Log, Position, Producer, Topic
 from headwater.log.open import open
+from headwater.operators.doors import dedup, latest, scan
+from headwater.pipeline import Pipeline
 
-__all__ = ["Consumer", "HeadwaterError", "Log", "Position", "Producer", "Topic", "open"]
+__all__ = [
+    "Consumer",
+    "HeadwaterError",
+    "Log",
+    "Pipeline",
+    "Position",
+    "Producer",
+    "Topic",
+    "dedup",
+    "latest",
+    "open",
+    "scan",
+]

@@ -13,7 +13,8 @@
     │   └── RecordTooLarge
     ├── BufferFull            a producer with ``on_full="error"`` has no room
     ├── Fenced                a newer producer or group member has taken over
-    └── OffsetLost            the records asked for are no longer retained
+    ├── OffsetLost            the records asked for are no longer retained
+    └── PipelineError         a pipeline is declared wrongly, or its code has failed
 
 Invariant: an error never carries a secret, and raising one leaves what is stored untouched.
 """
@@ -109,6 +110,17 @@ class OffsetLost(HeadwaterError):
         super().__init__(message, detail=detail, hint=hint)
         self.missed = missed
         self.earliest = earliest
+
+
+class PipelineError(HeadwaterError):
+    """A pipeline is declared wrongly, or its code failed; ``place`` is the user's own file and line."""
+
+    def __init__(
+        self, message: str, *, detail: str | None = None, hint: str | None = None, place: str | None = None
+    ):
+        told = ": ".join(part for part in (place, detail) if part)
+        super().__init__(message, detail=told or None, hint=hint)
+        self.place = place
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

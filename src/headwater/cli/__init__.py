@@ -12,6 +12,7 @@ from headwater.cli.consume import consume
 from headwater.cli.demo import demo
 from headwater.cli.export import export
 from headwater.cli.failure import ReportingGroup
+from headwater.cli.graph import graph
 from headwater.cli.group import group
 from headwater.cli.import_ import import_
 from headwater.cli.lag import lag
@@ -48,5 +49,18 @@ def main(url: str) -> None:
     """
 
 
-for command in (topic, produce, consume, lag, seek, group, compact, log, export, import_, demo):
+for command in (
+    graph,
+    topic,
+    produce,
+    consume,
+    lag,
+    seek,
+    group,
+    compact,
+    log,
+    export,
+    import_,
+    demo,
+):
     main.add_command(command)

@@ -1,0 +1,1 @@
+"""Runs pipelines on Spark: the data source, the bucket runtime, the runner, and the batch oracle."""

@@ -1,0 +1,120 @@
+"""What happens when a DataFrame goes through an operator's door: it depends on who is calling.
+
+A node's function is called more than once. Over streams, to learn what comes before its operator;
+over one micro-batch's results, for what comes after it; and over everything, to recompute. A node
+has one stateful operator at the most, so these three are all that is needed.
+
+Invariant: user code is called with DataFrames and returns one, and never learns which call it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from headwater.engine import blobs, clocked, runtime
+from headwater.engine.blobs import BLOB, TAG
+from headwater.errors import UsageError
+from headwater.operators.door import Door
+from headwater.operators.operator import FOREVER, Operator
+
+BUCKETS = 8
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is stateful in a node: the rows that go in, and the operator."""
+
+    name: str
+    rows: DataFrame
+    operator: Operator[Any]
+    schema: pa.Schema
+    """Of the rows that go in."""
+    output: pa.Schema
+
+
+Phase = Callable[[Stage], DataFrame]
+_phase: ContextVar[Phase | None] = ContextVar("phase", default=None)
+
+
+def apply(rows: DataFrame, door: Door) -> DataFrame:
+    """Return what comes out of an operator for a DataFrame."""
+    schema = arrow_schema(rows)
+    event_time = clocked.event_time_of(rows)
+    operator = door.build(schema, event_time)
+    stage = Stage(door.name, rows, operator, schema, operator.output(schema))
+    phase = _phase.get()
+    if phase is None and rows.isStreaming:
+        raise UsageError(
+            f"{door.name} over a stream runs only inside a pipeline",
+            hint="use it in a function that @pipeline.view or @pipeline.stream decorates",
+        )
+    result = (phase or whole())(stage)
+    kept = event_time if event_time in stage.output.names else None
+    return clocked.marked(result, kept)
+
+
+@contextmanager
+def during(phase: Phase) -> Iterator[None]:
+    """Decide what the doors do within the block."""
+    before = _phase.set(phase)
+    try:
+        yield
+    finally:
+        _phase.reset(before)
+
+
+class Capturing:
+    """Notes the stage, and lets user code go on with no rows."""
+
+    def __init__(self) -> None:
+        self.stage: Stage | None = None
+
+    def __call__(self, stage: Stage) -> DataFrame:
+        """Take note of the one stateful operator of a node."""
+        if self.stage is not None:
+            raise UsageError(
+                f"a node has one stateful operator at the most: {self.stage.name} and {stage.name}",
+                hint="make a stream of the first, and use the second in a node that reads it",
+            )
+        self.stage = stage
+        return stage.rows.sparkSession.createDataFrame([], from_arrow_schema(stage.output))
+
+
+def finishing(results: DataFrame) -> Phase:
+    """Let user code go on with what has come out of the operator."""
+    return lambda stage: results
+
+
+def whole(clock: int = FOREVER, late: DataFrame | None = None, buckets: int = BUCKETS) -> Phase:
+    """Run the operator over all rows at once, but for those that were judged to be late."""
+
+    def run(stage: Stage) -> DataFrame:
+        rows = stage.rows if late is None else stage.rows.exceptAll(late)
+        tagged = runtime.batched(rows, stage.operator, stage.schema, clock, buckets)
+        main = tagged.filter(tagged[TAG] == runtime.MAIN).select(BLOB)
+        return main.mapInArrow(_unpacking(), from_arrow_schema(stage.output))
+
+    return run
+
+
+def _unpacking() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for blob in batch.column(0).to_pylist():
+                yield from blobs.decode(blob).to_batches()
+
+    return unpack
+
+
+def arrow_schema(rows: DataFrame) -> pa.Schema:
+    """Return the schema that a DataFrame's rows have as Arrow, every column nullable."""
+    schema = to_arrow_schema(rows.schema, timezone="UTC")
+    return pa.schema([field.with_nullable(True).remove_metadata() for field in schema])

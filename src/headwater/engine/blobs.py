@@ -1,0 +1,64 @@
+"""Rows as blobs: many rows of a bucket cross Spark as one value.
+
+Spark's Python worker would otherwise walk every row. Invariant: the rows of a bucket keep their
+order, from the batches that go in to the blob that comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+BUCKET, TAG, BLOB = "bucket", "tag", "blob"
+PACKED = "bucket INT, blob BINARY"
+RESULT = "bucket INT, tag STRING, blob BINARY"
+
+
+def encode(table: pa.Table) -> bytes:
+    """Return a table as bytes; each of its batches stays one."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def decode(blob: bytes) -> pa.Table:
+    """Return the table that ``encode`` was given."""
+    return pa.ipc.open_stream(pa.py_buffer(blob)).read_all()
+
+
+def decode_all(blobs: Iterable[bytes], schema: pa.Schema) -> pa.Table:
+    """Return the rows of several blobs, in order, in a schema."""
+    tables = [decode(blob).cast(schema) for blob in blobs]
+    return pa.concat_tables(tables) if tables else schema.empty_table()
+
+
+def packing(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what packs a task's rows, whose last column is the bucket, into a blob per bucket."""
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        taken = list(batches)
+        if not taken:
+            return
+        table = pa.Table.from_batches(taken).combine_chunks()
+        buckets = table.column(table.num_columns - 1).to_numpy()
+        rows = pa.Table.from_arrays(table.columns[:-1], names=table.column_names[:-1])
+        found = dict(split(rows, buckets))
+        yield pa.RecordBatch.from_arrays(
+            [pa.array(found, pa.int32()), pa.array([encode(part) for part in found.values()], pa.binary())],
+            names=[BUCKET, BLOB],
+        )
+
+    return pack
+
+
+def split(rows: pa.Table, buckets: npt.NDArray[np.int32]) -> Iterator[tuple[int, pa.Table]]:
+    """Yield each bucket with its rows, in their order."""
+    order = np.argsort(buckets, kind="stable")
+    rows, buckets = rows.take(pa.array(order)), buckets[order]
+    starts = np.flatnonzero(np.diff(buckets, prepend=-1))
+    for start, stop in zip(starts, [*starts[1:], len(buckets)], strict=True):
+        yield int(buckets[start]), rows.slice(start, stop - start).combine_chunks()

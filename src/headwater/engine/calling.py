@@ -1,0 +1,59 @@
+"""Calls node functions, and says whose code it was when one fails."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+
+from headwater.errors import HeadwaterError, PipelineError
+from headwater.node import Node
+
+
+def call(node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """Return the DataFrame that a node's function, or its SQL, makes of its upstreams."""
+    try:
+        result = _sql(node, frames) if node.function is None else node.function(**frames)
+    except HeadwaterError as error:
+        raise _at(node, error) from error
+    except Exception as error:
+        raise PipelineError(
+            f"{node.title} failed when it was called: {type(error).__name__}",
+            detail=_first_line(error),
+            place=_place(node, error),
+        ) from error
+    if not isinstance(result, DataFrame):
+        raise PipelineError(
+            f"{node.title} returned {type(result).__name__}, not a DataFrame",
+            hint="does it end with `return …`?",
+            place=node.place,
+        )
+    return result
+
+
+def _sql(node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
+    assert node.statement is not None
+    for name, frame in frames.items():
+        frame.createOrReplaceTempView(name)
+    return next(iter(frames.values())).sparkSession.sql(node.statement)
+
+
+def _at(node: Node, error: HeadwaterError) -> HeadwaterError:
+    if isinstance(error, PipelineError):
+        return error
+    return PipelineError(
+        f"{node.title}: {error.message}", detail=error.detail, hint=error.hint, place=_place(node, error)
+    )
+
+
+def _place(node: Node, error: BaseException) -> str:
+    """Return the line of the user's own file where it went wrong."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename == node.file]
+    return f"{node.place.rpartition(':')[0]}:{own[-1].lineno}" if own else node.place
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return text[0] if text else type(error).__name__

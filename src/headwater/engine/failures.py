@@ -1,0 +1,32 @@
+"""What a failed query means to a user: whose code, which line, what it said.
+
+Spark's own message is pages long; the part that matters is the end of the Python traceback in it.
+Invariant: no stack trace of Spark reaches a user as the message.
+"""
+
+from __future__ import annotations
+
+import re
+
+from headwater.errors import HeadwaterError, PipelineError
+from headwater.node import Node
+
+_RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt|Warning|Exit)): ?(.*)$", re.MULTILINE)
+_LINE = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def told(node: Node, text: str) -> HeadwaterError:
+    """Return the error of a query that failed with Spark's message."""
+    python = text.rpartition("Traceback (most recent call last)")[2] or text
+    raised = _RAISED.findall(python)
+    own = [int(line) for file, line in _LINE.findall(python) if file == node.file]
+    place = f"{node.place.rpartition(':')[0]}:{own[-1]}" if own else node.place
+    if not raised:
+        return PipelineError(f"{node.title} failed", detail=_first(text), place=node.place)
+    kind, words = raised[-1]
+    return PipelineError(f"{node.title} failed: {kind}", detail=words.strip() or None, place=place)
+
+
+def _first(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0][:300] if lines else "Spark gave no reason"

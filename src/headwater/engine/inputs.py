@@ -1,0 +1,98 @@
+"""A node's upstreams as DataFrames: as streams, as batches up to a position, or without rows.
+
+Invariant: all three have the same columns and the same event time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from headwater import clock
+from headwater.engine.clocked import clocked, marked
+from headwater.errors import TopicError
+from headwater.log import Log, Position, Topic, record
+from headwater.log.topic import Cleanup
+from headwater.node import Declaration, Source, Table
+from headwater.pipeline import Pipeline
+
+LIMIT = 500_000
+"""Rows that a micro-batch takes from one topic at the most."""
+IDLE = 10_000_000
+
+
+class Inputs:
+    """The topics that a pipeline's nodes read."""
+
+    def __init__(self, spark: SparkSession, pipeline: Pipeline, log: Log, *, limit: int = LIMIT):
+        self._spark, self._pipeline, self._log, self._limit = spark, pipeline, log, limit
+
+    def declare(self, each: Declaration) -> Topic:
+        """Make the topic of a source or table if it is not there, and check it if it is."""
+        assert isinstance(each, Source | Table)
+        if each.topic not in {topic.name for topic in self._log.topics()}:
+            settings: dict[str, Any] = {"key": each.key, "event_time": each.event_time}
+            cleanup: Cleanup = "compact" if isinstance(each, Table) else "delete"
+            return self._log.create_topic(each.topic, each.schema, cleanup=cleanup, **settings)
+        topic = self._log.topic(each.topic)
+        _check(each, topic)
+        return topic
+
+    def stream(self, each: Declaration) -> DataFrame:
+        """Return an upstream's rows as they come."""
+        topic = self._topic(each)
+        options = {**self._options(each, topic), "limit": str(self._limit)}
+        if topic.event_time is not None:
+            options |= _timing(each)
+        rows = self._spark.readStream.format("headwater").options(**options).load()
+        return clocked(rows, topic.event_time)
+
+    def batch(self, each: Declaration, end: Position) -> DataFrame:
+        """Return an upstream's rows up to a position."""
+        topic = self._topic(each)
+        options = {**self._options(each, topic), "end": str(end)}
+        rows = self._spark.read.format("headwater").options(**options).load()
+        return marked(rows, topic.event_time)
+
+    def empty(self, each: Declaration) -> DataFrame:
+        """Return a DataFrame with an upstream's columns and no rows."""
+        topic = self._topic(each)
+        schema = from_arrow_schema(record.read_schema(topic.schema, topic.compacted))
+        return marked(self._spark.createDataFrame([], schema), topic.event_time)
+
+    def _topic(self, each: Declaration) -> Topic:
+        name = getattr(each, "topic", None)
+        assert name is not None
+        return self._log.topic(name)
+
+    def _options(self, each: Declaration, topic: Topic) -> dict[str, str]:
+        return {"url": self._pipeline.log, "topic": topic.name}
+
+
+def _timing(each: Declaration) -> dict[str, str]:
+    if isinstance(each, Source):
+        lateness, idle = each.lateness // clock.MICROSECOND, each.idle // clock.MICROSECOND
+        return {"lateness": str(lateness), "idle": str(idle)}
+    if isinstance(each, Table):
+        return {"lateness": "0", "idle": str(IDLE)}
+    return {"lateness": "marks", "idle": str(clock.LONGEST // clock.MICROSECOND)}
+
+
+def _check(each: Source | Table, topic: Topic) -> None:
+    """Refuse a declaration that does not describe the topic that is there."""
+    for field in each.schema:
+        there = topic.schema.field(field.name) if field.name in topic.schema.names else None
+        if there is None or there.type != field.type:
+            raise TopicError(
+                f'topic "{topic.name}" is not as {each.title} declares it: column "{field.name}"',
+                detail=f"{each.place}; the topic has {topic.settings()['schema']}",
+            )
+    if isinstance(each, Table) and not topic.compacted:
+        raise TopicError(f'topic "{topic.name}" is not compacted, so it is no table', detail=each.place)
+    if each.event_time != topic.event_time:
+        raise TopicError(
+            f'topic "{topic.name}" has the event time {topic.event_time}, not {each.event_time}',
+            detail=each.place,
+        )

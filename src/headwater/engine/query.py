@@ -1,0 +1,183 @@
+"""One node as one Spark query: from the log, through user code and an operator, into its sink.
+
+A micro-batch's results are collected, and committed by the sink in one transaction with the batch's
+number and positions. Late rows go to a topic of their own first; it leaves out what it has, so a
+batch that is repeated after a crash changes nothing there either.
+
+Invariant: Spark counts a batch as done only after the sink has committed it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headwater.engine import applying, blobs, checkpoint, clocked, runtime
+from headwater.engine.applying import Capturing, Stage, arrow_schema
+from headwater.engine.calling import call
+from headwater.engine.checkpoint import Reached
+from headwater.engine.inputs import Inputs
+from headwater.errors import HeadwaterError
+from headwater.node import Declaration, Node
+from headwater.sinks.sink import Batch, Sink
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a node turns out to be when its function is called over streams."""
+
+    node: Node
+    rows: DataFrame
+    """What the function returns; behind an operator, no rows."""
+    schema: pa.Schema
+    event_time: str | None
+    stage: Stage | None
+    timed: bool
+    """Whether an input tells the time."""
+
+
+@dataclass
+class Counts:
+    """What a node has done so far, in this run."""
+
+    batches: int = 0
+    rows: int = 0
+    out: int = 0
+    late: int = 0
+    duplicates: int = 0
+    states: dict[int, int] = field(default_factory=dict)
+    """Bytes of each bucket's state."""
+    hits: int = 0
+    loads: int = 0
+    read: int = 0
+    seconds: float = 0.0
+    reached: Reached | None = None
+    at: float = field(default_factory=time.time)
+
+
+def shape(node: Node, upstreams: dict[str, Declaration], inputs: Inputs) -> Shape:
+    """Call a node's function over streams, and see what it is."""
+    capturing = Capturing()
+    with applying.during(capturing):
+        frames = {name: inputs.stream(each) for name, each in upstreams.items()}
+        timed = any(clocked.event_time_of(frame) for frame in frames.values())
+        rows = call(node, frames)
+    event_time = node.event_time or clocked.event_time_of(rows)
+    return Shape(node, rows, arrow_schema(rows), event_time, capturing.stage, timed)
+
+
+class Query:
+    """Runs a node."""
+
+    def __init__(self, shape: Shape, upstreams: dict[str, Declaration], inputs: Inputs, home: Path):
+        self.node, self._shape = shape.node, shape
+        self._upstreams, self._inputs = upstreams, inputs
+        self._home = home
+        self.checkpoint = home / "checkpoint"
+        self.counts = Counts()
+        self.error: HeadwaterError | None = None
+        """What went wrong last while results were committed."""
+        self._late_sink: Sink | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the results."""
+        return self._shape.schema
+
+    @property
+    def stage(self) -> Stage | None:
+        """What is stateful in the node."""
+        return self._shape.stage
+
+    def start(self, sink: Sink, late: Callable[[pa.Schema], Sink], *, once: bool = False) -> StreamingQuery:
+        """Begin, taking over from any other runner; with ``once``, up to what is there now."""
+        self._sink, self._late, self.error = sink, late, None
+        sink.begin()
+        writer = self._stream().writeStream.foreachBatch(self._commit).queryName(self.node.name)
+        writer = writer.option("checkpointLocation", str(self.checkpoint.absolute()))
+        return (writer.trigger(availableNow=True) if once else writer).start()
+
+    def _stream(self) -> DataFrame:
+        stage = self._shape.stage
+        if stage is None:
+            return self._shape.rows
+        of = (stage.rows, stage.operator, stage.schema)
+        return runtime.streamed(*of, str(self._home), self._shape.timed, applying.BUCKETS)
+
+    def _commit(self, results: DataFrame, number: int) -> None:
+        try:
+            self._committed(results, number)
+        except HeadwaterError as error:
+            self.error = error  # Spark would tell of it in its own words only
+            raise
+
+    def _committed(self, results: DataFrame, number: int) -> None:
+        started = time.perf_counter()
+        reached = checkpoint.reached(self.checkpoint, number)
+        rows = self._plain(results) if self._shape.stage is None else self._stateful(results, number)
+        self._sink.commit(Batch(number, rows, reached.positions, self._promise(reached)))
+        self.counts.batches += 1
+        self.counts.out += rows.num_rows
+        self.counts.reached = reached
+        self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
+
+    def _plain(self, results: DataFrame) -> pa.Table:
+        rows = results.toArrow().cast(self._shape.schema)
+        self.counts.rows += rows.num_rows
+        return rows
+
+    def _stateful(self, results: DataFrame, number: int) -> pa.Table:
+        """Take the tagged blobs apart: late rows to their topic, the others through the rest of user code."""
+        stage = self._shape.stage
+        assert stage is not None
+        tagged: dict[str, list[bytes]] = {runtime.MAIN: [], runtime.LATE: [], runtime.NOTE: []}
+        for row in results.collect():
+            tagged[row[blobs.TAG]].append(bytes(row[blobs.BLOB]))
+        self._note(map(json.loads, tagged[runtime.NOTE]))
+        if tagged[runtime.LATE]:
+            rows = blobs.decode_all(tagged[runtime.LATE], stage.schema)
+            self._late_rows(stage.schema).commit(Batch(number, rows))
+        return self._rest(blobs.decode_all(tagged[runtime.MAIN], stage.output))
+
+    def _late_rows(self, schema: pa.Schema) -> Sink:
+        if self._late_sink is None:
+            self._late_sink = self._late(schema)
+            self._late_sink.begin()
+        return self._late_sink
+
+    def _rest(self, rows: pa.Table) -> pa.Table:
+        """Return what user code makes of an operator's results."""
+        if not rows.num_rows:
+            return self._shape.schema.empty_table()
+        stage = self._shape.stage
+        assert stage is not None
+        results = stage.rows.sparkSession.createDataFrame(rows)
+        with applying.during(applying.finishing(results)):
+            made = call(self.node, {name: self._inputs.empty(each) for name, each in self._upstreams.items()})
+        return made.toArrow().cast(self._shape.schema)
+
+    def _promise(self, reached: Reached) -> int | None:
+        """Return the time before which this node emits nothing any more."""
+        if reached.clock is None:
+            return None
+        stage = self._shape.stage
+        return reached.clock if stage is None else stage.operator.promise(reached.watermark)
+
+    def _note(self, notes: Any) -> None:
+        counts = self.counts
+        for note in notes:
+            counts.rows += note["rows"]
+            counts.late += note["late"]
+            counts.duplicates += note["duplicates"]
+            counts.hits += note["hits"]
+            counts.loads += note["loads"]
+            counts.read += note["read"]
+            counts.states[note["bucket"]] = note["state"]

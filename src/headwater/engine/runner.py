@@ -1,0 +1,203 @@
+"""Runs a pipeline: one query per node, each on its own feet.
+
+Invariant: one node's failure stops no other; what a node has committed it never commits again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headwater.engine import definition, failures
+from headwater.engine.inputs import LIMIT, Inputs
+from headwater.engine.query import Query, Shape, shape
+from headwater.engine.session import session
+from headwater.errors import Fenced, HeadwaterError, PipelineError, UsageError
+from headwater.log import Log
+from headwater.log.open import open as open_log
+from headwater.node import Node
+from headwater.pipeline import Pipeline
+from headwater.sinks.sink import Sink
+from headwater.sinks.topic import TopicSink
+from headwater.sinks.views.store import ViewStore
+
+BACKOFF_SECONDS = 1.0
+BACKOFF_MOST = 60.0
+ATTEMPTS = 6
+"""Failures in a row, without a batch in between, after which a node counts as broken."""
+STAGGER_SECONDS = 0.3
+
+
+@dataclass
+class Running:
+    """A node with its query, as it runs."""
+
+    query: Query
+    spark: StreamingQuery | None = None
+    failed: int = 0
+    batches: int = 0
+    """Batches that were done when it failed last."""
+    again: float = 0.0
+    error: HeadwaterError | None = None
+    """Why it stopped last."""
+
+    @property
+    def broken(self) -> bool:
+        """Whether it is not tried again."""
+        return self.error is not None and (self.failed >= ATTEMPTS or isinstance(self.error, Fenced))
+
+
+class Runner:
+    """The nodes of a pipeline, ready to run."""
+
+    def __init__(self, pipeline: Pipeline, *, spark: SparkSession | None = None, limit: int = LIMIT):
+        pipeline.check()
+        if pipeline.log == "memory:":
+            raise UsageError(
+                "a pipeline cannot run on a log in memory",
+                hint="Spark's workers are other processes: use file:",
+            )
+        self.pipeline = pipeline
+        self.log: Log = open_log(pipeline.log)
+        self.spark = spark or session(output=pipeline.home / "spark.log")
+        self.inputs = Inputs(self.spark, pipeline, self.log, limit=limit)
+        self.store = ViewStore(_made(pipeline.home) / "views.db")
+        self.nodes: dict[str, Running] = {}
+        self._stop = threading.Event()
+        for each in (*pipeline.sources, *pipeline.tables):
+            self.inputs.declare(each)
+        for node in pipeline.order():
+            self._prepare(node)
+
+    # Running
+
+    def catch_up(self) -> None:
+        """Let every node process all of its input, one after the other, and return."""
+        for running in self.nodes.values():
+            self._start(running, once=True)
+            assert running.spark is not None
+            self._await(running)
+
+    def run(self, watch: Callable[[], None], every: float = 0.5) -> None:
+        """Run until stopped, or until every node is broken; ``watch`` is called now and then."""
+        for running in self.nodes.values():
+            self._start(running)
+            self._stop.wait(STAGGER_SECONDS)  # Python workers that all start at once time out
+        while not self._stop.wait(every):
+            for running in self.nodes.values():
+                self._mind(running)
+            watch()
+            if all(running.broken for running in self.nodes.values()):
+                return
+
+    def stop(self) -> None:
+        """Let ``run`` return; may be called from a signal handler."""
+        self._stop.set()
+
+    def close(self) -> None:
+        """End all queries and release everything but Spark."""
+        for running in self.nodes.values():
+            if running.spark is not None and running.spark.isActive:
+                running.spark.stop()
+        self.store.close()
+        self.log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Inside
+
+    def _prepare(self, node: Node) -> None:
+        upstreams = {name: self.pipeline[name] for name in node.upstreams}
+        made = shape(node, upstreams, self.inputs)
+        _check_key(made)
+        home = self.pipeline.home / "nodes" / node.name
+        definition.check(home, made, list(self.pipeline.inputs(node)))
+        if node.topic is not None:
+            self._declare(node.topic, made)
+        self.nodes[node.name] = Running(Query(made, upstreams, self.inputs, home))
+
+    def _declare(self, topic: str, made: Shape) -> None:
+        """Make the derived topic of a stream."""
+        self.log.create_topic(
+            topic,
+            made.schema,
+            key=made.node.key,
+            event_time=made.event_time,
+            partitions=made.node.partitions or 1,
+        )
+
+    def _start(self, running: Running, once: bool = False) -> None:
+        query = running.query
+        try:
+            running.spark = query.start(self._sink(query), partial(self._late, query.node), once=once)
+        except HeadwaterError as error:
+            self._failed(running, error)
+
+    def _sink(self, query: Query) -> Sink:
+        node = query.node
+        if node.kind == "view":
+            return self.store.sink(node.name, query.schema, node.key)
+        if node.topic is not None:
+            return TopicSink(self.log, node.topic, f"{self.pipeline.name}.{node.name}")
+        assert isinstance(node.target, Sink)
+        return node.target
+
+    def _late(self, node: Node, schema: pa.Schema) -> Sink:
+        topic = f"{self.pipeline.name}.{node.name}.late"
+        self.log.create_topic(topic, schema)
+        return TopicSink(self.log, topic, topic)
+
+    def _await(self, running: Running) -> None:
+        assert running.spark is not None
+        try:
+            running.spark.awaitTermination()
+        except Exception as error:
+            raise running.query.error or failures.told(running.query.node, str(error)) from error
+
+    def _mind(self, running: Running) -> None:
+        """Notice a query that has ended, and start it again when its time has come."""
+        if running.spark is not None and not running.spark.isActive:
+            error = running.spark.exception()
+            running.spark = None
+            self._failed(running, running.query.error or failures.told(running.query.node, str(error)))
+        elif running.spark is None and not running.broken and time.monotonic() >= running.again:
+            self._start(running)
+
+    def _failed(self, running: Running, error: HeadwaterError) -> None:
+        done = running.query.counts.batches
+        running.failed = 1 if done > running.batches else running.failed + 1
+        running.batches, running.error = done, error
+        wait = min(BACKOFF_SECONDS * 2 ** (running.failed - 1), BACKOFF_MOST)
+        running.again = time.monotonic() + wait
+
+
+def _check_key(made: Shape) -> None:
+    for column in made.node.key:
+        if column not in made.schema.names:
+            raise PipelineError(
+                f'{made.node.title} has no column "{column}", which its key names',
+                detail="its result has " + ", ".join(made.schema.names),
+                hint="add the column to the result, or change the key",
+                place=made.node.place,
+            )
+
+
+def _made(home: Path) -> Path:
+    home.mkdir(parents=True, exist_ok=True)
+    return home

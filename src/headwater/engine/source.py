@@ -1,0 +1,225 @@
+"""The log as a Spark data source, in streams and in batches, embedded or Kafka alike.
+
+``spark.readStream.format("headwater").option("url", …).option("topic", …)``. A stream's rows have
+one column more, ``_clock``: null in every row but one of a micro-batch, which has nothing else and
+tells how far time has come (``headwater.engine.time`` takes it out again).
+
+Invariant: what a micro-batch reads depends on its offsets alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType, TimestampType
+
+from headwater import clock
+from headwater.engine import reading
+from headwater.engine.reading import NEVER, Offsets, Timing
+from headwater.log import Log, Position, Start
+from headwater.log.open import open as open_log
+from headwater.log.position import parse_start
+from headwater.schema import TIMESTAMP
+
+CLOCK = "_clock"
+ROWS = 1 << 16
+
+
+class HeadwaterSource(DataSource):
+    """A topic of a log.
+
+    Options: ``url`` and ``topic``; ``columns`` (names, separated by commas), ``meta``; ``start`` and,
+    in a batch, ``end``; in a stream ``lateness`` and ``idle`` (microseconds), ``limit`` (rows of a
+    micro-batch); ``log`` (the log's own options, as JSON).
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name of the format."""
+        return "headwater"
+
+    def schema(self) -> StructType:
+        """Return the topic's columns; the clock is added to a stream that asks for it."""
+        with _open(self.options) as log:
+            schema = from_arrow_schema(_schema(log, self.options))
+        return schema.add(CLOCK, TimestampType()) if "lateness" in self.options else schema
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return what reads the topic once."""
+        return BatchReader(dict(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return what reads the topic as it grows."""
+        return StreamReader(dict(self.options))
+
+
+class Span(InputPartition):
+    """The records of one partition that a task reads, and the clock if it is the one to tell it."""
+
+    def __init__(self, partition: int, start: int, end: int, clock: int | None = None):
+        self.partition, self.start, self.end, self.clock = partition, start, end, clock
+
+
+class BatchReader(DataSourceReader):
+    """Reads a topic from one place to another."""
+
+    def __init__(self, options: Mapping[str, str]):
+        self._options = options
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return a task for each partition of the topic."""
+        with _open(self._options) as log:
+            topic = self._options["topic"]
+            first = log.resolve(topic, parse_start(self._options.get("start", "earliest"))).offsets
+            last = log.resolve(topic, parse_start(self._options.get("end", "latest"))).offsets
+        return [Span(number, first[number], last[number]) for number in first]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a task."""
+        return _read(self._options, partition, clocked=False)
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads a topic as it grows, and tells the time."""
+
+    def __init__(self, options: Mapping[str, str]):
+        self._options = options
+        self._topic = options["topic"]
+        self._log: Log | None = None
+        self._target: Mapping[int, int] | None = None
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Return where a new query begins."""
+        start = parse_start(self._options.get("start", "earliest"))
+        return self._told(Offsets(self._opened().resolve(self._topic, start).offsets))
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Return how much a micro-batch may read."""
+        limit = int(self._options.get("limit", "0"))
+        return ReadMaxRows(limit) if limit else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Remember where the topic ends now: nothing behind that is read."""
+        self._target = self._opened().resolve(self._topic, "latest").offsets
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Plan the next micro-batch."""
+        log, begun = self._opened(), Offsets.from_json(start)
+        ends = self._target or log.resolve(self._topic, "latest").offsets
+        # A query that runs to a target does not wait for producers to go idle.
+        now = NEVER if self._target is not None else clock.now()
+        reached = reading.advance(
+            begun,
+            lambda partition, at: log.stretches(self._topic, partition, at),
+            ends,
+            limit.max_rows if isinstance(limit, ReadMaxRows) else None,
+            now,
+            self._timing(),
+        )
+        return self._told(reached)
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        """Return where the topic ends now."""
+        return self._told(Offsets(self._opened().resolve(self._topic, "latest").offsets))
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return a task for each partition that has something new; the first tells the time."""
+        first, last = Offsets.from_json(start), Offsets.from_json(end)
+        spans = [
+            Span(number, first.offsets.get(number, 0), reached)
+            for number, reached in last.offsets.items()
+            if first.offsets.get(number, 0) < reached
+        ]
+        if last.clock > first.clock:
+            spans = spans or [Span(0, 0, 0)]
+            spans[0].clock = last.clock
+        return spans
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a task, and the clock."""
+        return _read(self._options, partition, clocked="lateness" in self._options)
+
+    def stop(self) -> None:
+        """Release the log."""
+        if self._log is not None:
+            self._log.close()
+            self._log = None
+
+    def _opened(self) -> Log:
+        if self._log is None:
+            self._log = _open(self._options)
+        return self._log
+
+    def _told(self, offsets: Offsets) -> dict[str, Any]:
+        timed = "lateness" in self._options
+        return {"topic": self._topic, "timed": timed, **offsets.to_json()}
+
+    def _timing(self) -> Timing | None:
+        if "lateness" not in self._options:
+            return None
+        lateness = self._options["lateness"]
+        return Timing(None if lateness == "marks" else int(lateness), int(self._options["idle"]))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_log": None}
+
+
+def _open(options: Mapping[str, str]) -> Log:
+    return open_log(options["url"], **json.loads(options.get("log", "{}")))
+
+
+def _schema(log: Log, options: Mapping[str, str]) -> pa.Schema:
+    from headwater.log import record
+
+    topic = log.topic(options["topic"])
+    whole = record.read_schema(topic.schema, topic.compacted, options.get("meta") == "true")
+    if "columns" not in options:
+        return whole
+    return pa.schema([whole.field(name) for name in options["columns"].split(",")])
+
+
+def _read(options: Mapping[str, str], span: Any, *, clocked: bool) -> Iterator[pa.RecordBatch]:
+    with _open(options) as log:
+        schema = _schema(log, options)
+        if span.clock is not None:
+            yield _tick(schema, span.clock)
+        if span.start < span.end:
+            meta = options.get("meta") == "true"
+            first, last = (
+                _place(options, span.partition, span.start),
+                _place(options, span.partition, span.end),
+            )
+            for batch in log.read(options["topic"], span.partition, first, last, meta=meta):
+                yield _selected(batch, schema, clocked)
+
+
+def _place(options: Mapping[str, str], partition: int, offset: int) -> Start:
+    return Position(options["topic"], {partition: offset})
+
+
+def _selected(batch: pa.RecordBatch, schema: pa.Schema, clocked: bool) -> pa.RecordBatch:
+    chosen = batch.select(schema.names)
+    chosen = pa.RecordBatch.from_arrays(chosen.columns, schema=_plain(schema))
+    return chosen.append_column(CLOCK, pa.nulls(len(batch), TIMESTAMP)) if clocked else chosen
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Return a schema without notes of ours, which Spark does not know."""
+    return pa.schema([pa.field(f.name, f.type, f.nullable) for f in schema])
+
+
+def _tick(schema: pa.Schema, time: int) -> pa.RecordBatch:
+    columns = [pa.nulls(1, field.type) for field in schema]
+    now = pa.array([time // 1000 * 1000], TIMESTAMP)  # Spark's watermark has milliseconds
+    return pa.RecordBatch.from_arrays([*columns, now], names=[*schema.names, CLOCK])

@@ -1,0 +1,38 @@
+"""What an operator asks of the columns of its rows, told before any row comes.
+
+Invariant: an operator whose ``output`` has passed these checks finds every column that it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from headwater import schema as ddl
+from headwater.errors import UsageError, nearest
+
+
+def check_columns(operator: str, names: Sequence[str], schema: pa.Schema) -> None:
+    """Refuse a name that the rows do not have, and a key of no columns."""
+    if not names:
+        raise UsageError(f"{operator} has no columns to go by", hint="name at least one column")
+    for name in names:
+        if name not in schema.names:
+            raise UsageError(
+                f'{operator} finds no column "{name}" in its rows',
+                detail=f"the columns are {', '.join(schema.names)}",
+                hint=nearest(name, schema.names),
+            )
+
+
+def check_time(operator: str, name: str, schema: pa.Schema) -> None:
+    """Refuse an event time that the rows do not have, or that is no timestamp in microseconds."""
+    check_columns(operator, [name], schema)
+    kind = schema.field(name).type
+    if not pa.types.is_timestamp(kind) or kind.unit != "us":
+        raise UsageError(
+            f'{operator} cannot take column "{name}" as the event time',
+            detail=f"it is {ddl.type_name(schema.field(name))}",
+            hint="an event time is a TIMESTAMP",
+        )

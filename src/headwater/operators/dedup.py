@@ -1,0 +1,159 @@
+"""Rows that have come before are left out: the first of a key to arrive is passed on, at once.
+
+A row that is not late is at least ``clock - within``, and so ``within`` or more away from a time that
+is not after ``clock - 2 * within``: such a time decides nothing more.
+
+Invariant: rows of a key that were passed on are at least ``within`` apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater.clock import MICROSECOND
+from headwater.operators.columns import check_columns, check_time
+from headwater.operators.event_time import Times, split, times
+from headwater.operators.groups import Groups, Keys, Numbers, firsts, group, number, pairs
+from headwater.operators.operator import Operator, Step
+from headwater.operators.spans import Spans
+from headwater.operators.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The rows that were passed on: to be looked up, and as they are stored."""
+
+    spans: Spans
+    rows: Timeline
+
+    def add(self, keys: Keys, at: Times, rows: pa.Table) -> None:
+        """Remember rows that were passed on, with their keys and times."""
+        self.spans.add(keys, at)
+        self.rows.add(rows, at)
+
+    def drop(self, before: int) -> None:
+        """Forget the rows from before a time."""
+        self.spans.drop(before)
+        self.rows.drop(before)
+
+
+@dataclass(frozen=True)
+class Dedup(Operator[Memory]):
+    """Leave out a row whose event time is less than ``within`` away from one of its key that was passed on.
+
+    Rows are taken, and emitted, in the order in which they come. A row from before the clock less
+    ``within`` is late, and so is one without an event time. The state is the key and the time of each
+    row that was passed on, until the clock is twice ``within`` ahead of it; a restart finds it as it
+    was.
+
+    >>> from headwater.operators.operator import NEVER
+    >>> rows = pa.table({"id": ["a", "b", "a"], "at": pa.array([1, 2, 3], pa.timestamp("us", "UTC"))})
+    >>> dedup = Dedup(on=("id",), within=timedelta(hours=1), event_time="at")
+    >>> step = dedup.step(dedup.begin(rows.schema), rows, clock=NEVER)
+    >>> step.out["id"].to_pylist(), step.duplicates
+    (['a', 'b'], 1)
+    """
+
+    on: tuple[str, ...]
+    within: timedelta
+    event_time: str
+    key: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.on)
+
+    def output(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of the rows as they came."""
+        check_columns("dedup", self.on, schema)
+        check_time("dedup", self.event_time, schema)
+        return schema
+
+    def begin(self, schema: pa.Schema) -> Memory:
+        """Return an empty memory."""
+        kept = pa.schema([schema.field(name) for name in self._kept()])
+        return Memory(Spans(self._width()), Timeline(kept))
+
+    def absorb(self, state: Memory, chunk: pa.Table) -> None:
+        """Remember the rows of a chunk."""
+        groups = group(chunk, self.on)
+        state.add(groups.keys[groups.of], times(chunk, self.event_time), chunk)
+
+    def step(self, state: Memory, rows: pa.Table, clock: int) -> Step:
+        """Pass on what is new, and forget what can decide nothing more."""
+        rows, at, late = split(rows.combine_chunks(), self.event_time, clock - self._width())
+        groups = group(rows, self.on)
+        new = _new(state.spans, groups, at)
+        out = rows if len(new) == len(rows) else rows.take(pa.array(new))
+        chunk = out.select(self._kept())
+        state.add(groups.keys[groups.of[new]], at[new], chunk)
+        state.drop(clock - 2 * self._width() + 1)
+        return Step(out, late, len(rows) - len(out), chunk if len(chunk) else None)
+
+    def wake(self, state: Memory) -> int | None:
+        """Return the clock from which on the oldest span of time is forgotten."""
+        end = state.spans.end()
+        return None if end is None else end - 1 + 2 * self._width()
+
+    def snapshot(self, state: Memory) -> pa.Table:
+        """Return the keys and times that are remembered."""
+        return state.rows.rows()
+
+    def _kept(self) -> list[str]:
+        return list(dict.fromkeys((*self.on, self.event_time)))
+
+    def _width(self) -> int:
+        return self.within // MICROSECOND
+
+
+def _new(spans: Spans, groups: Groups, at: Times) -> Numbers:
+    """Return the places of the rows to pass on.
+
+    Rows of a key in one span are near each other, so of each such cell the first that is not near a
+    remembered time is passed on. Only where a key has such rows in two spans side by side do they
+    have to be walked in their order.
+    """
+    span = at // spans.width
+    cell = pairs(groups.of, number(pa.array(span)))
+    first = firsts(cell)
+    least, most = spans.free(groups.keys[groups.of[first]], span[first])
+    free = np.flatnonzero((at >= least[cell]) & (at <= most[cell]))
+    opening = np.full(len(first), len(at))
+    opening[cell[free][::-1]] = free[::-1]  # of several, the last is assigned: the first free row
+    opened = opening < len(at)
+    tangled = opened & _beside(groups.of[first], span[first], opened)
+    walked = free[tangled[cell[free]]]
+    apart = _walk(walked, groups.of[walked], at[walked], spans.width)
+    return np.sort(np.concatenate([opening[opened & ~tangled], apart]))
+
+
+def _beside(of: Numbers, span: Numbers, opened: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """Tell which of the opened cells have another one of their group before or after them."""
+    beside = np.zeros(len(of), np.bool_)
+    some = np.flatnonzero(opened)
+    if not len(some) or span[some].min() == span[some].max():
+        return beside
+    some = some[np.lexsort((span[some], of[some]))]
+    near = (np.diff(of[some]) == 0) & (np.diff(span[some]) == 1)
+    beside[some[1:][near]] = True
+    beside[some[:-1][near]] = True
+    return beside
+
+
+def _walk(places: Numbers, of: Numbers, at: Times, width: int) -> Numbers:
+    """Return those of some rows that are to be passed on, taking one after the other."""
+    passed: dict[tuple[int, int], int] = {}
+    new = []
+    for place, key, time in zip(places.tolist(), of.tolist(), at.tolist(), strict=True):
+        span = time // width
+        before, after = passed.get((key, span - 1)), passed.get((key, span + 1))
+        if (key, span) in passed or (before is not None and time - before < width):
+            continue
+        if after is None or after - time >= width:
+            passed[key, span] = time
+            new.append(place)
+    return np.array(new, np.int64)

@@ -1,0 +1,30 @@
+"""How an operator is used: ``orders.transform(dedup(on="id", within="1 hour"))``.
+
+A door is what a user's call makes. It knows no Spark and no schema: when a DataFrame goes through
+it, the engine asks it for the operator over that DataFrame's columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.operators.operator import Operator
+
+
+@dataclass(frozen=True)
+class Door:
+    """An operator that waits for its rows."""
+
+    name: str
+    build: Callable[[pa.Schema, str | None], Operator[Any]]
+    """Makes the operator over a schema, given its event-time column, if it has one."""
+
+    def __call__(self, rows: Any) -> Any:
+        """Return what comes out of the operator for a DataFrame."""
+        from headwater.engine.applying import apply
+
+        return apply(rows, self)

@@ -1,0 +1,73 @@
+"""The doors that users call: each makes its operator when it meets a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from headwater import clock
+from headwater import schema as schemas
+from headwater.errors import UsageError
+from headwater.operators.dedup import Dedup
+from headwater.operators.door import Door
+from headwater.operators.latest import Latest
+from headwater.operators.scan import Scan
+
+Names = str | Sequence[str]
+
+
+def dedup(on: Names, within: str | timedelta) -> Door:
+    """Pass on the first of each event's copies: rows that agree in ``on``, less than ``within`` apart.
+
+    See ``docs/operators/dedup.md``.
+    """
+    names, length = _names(on), clock.interval(within)
+
+    def build(schema: pa.Schema, event_time: str | None) -> Dedup:
+        return Dedup(names, length, _required("dedup", event_time))
+
+    return Door("dedup", build)
+
+
+def latest(by: Names) -> Door:
+    """Keep the newest row of each key, by event time.
+
+    See ``docs/operators/latest.md``.
+    """
+    names = _names(by)
+
+    def build(schema: pa.Schema, event_time: str | None) -> Latest:
+        return Latest(names, _required("latest", event_time))
+
+    return Door("latest", build)
+
+
+def scan(fold: Callable[..., Any], by: Names, schema: str | pa.Schema, vectorised: bool = False) -> Door:
+    """Fold each key's events in the order of their time, and tell the state after each.
+
+    See ``docs/operators/scan.md``.
+    """
+    names, state = _names(by), schemas.read(schema)
+
+    def build(rows: pa.Schema, event_time: str | None) -> Scan:
+        return Scan(fold, names, _required("scan", event_time), state, vectorised)
+
+    return Door("scan", build)
+
+
+def _names(given: Names) -> tuple[str, ...]:
+    if isinstance(given, str):
+        return tuple(part.strip() for part in given.split(",") if part.strip())
+    return tuple(given)
+
+
+def _required(what: str, event_time: str | None) -> str:
+    if event_time is None:
+        raise UsageError(
+            f"{what} needs to know when events happened, and these rows have no event time",
+            hint="declare event_time= at the source, and keep that column",
+        )
+    return event_time

@@ -1,0 +1,90 @@
+"""What an operator is: rows in, rows out, and a state that is the sum of small chunks.
+
+Rows with equal keys meet in one bucket, and an operator sees one bucket at a time. Its state is a
+log of its own: each step returns a chunk of what it has learnt, and ``absorb``-ing all chunks in
+their order gives the state again, after a restart or in another process.
+
+Invariant: an operator's only memory is its state, and the same rows, clock and state give the same
+step to the byte. What it does to the state in ``step`` is what ``absorb`` does with the chunk.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import pyarrow as pa
+
+NEVER = -(1 << 63)
+"""The clock before anything is known of time: no row is late, nothing is complete."""
+FOREVER = (1 << 63) - 1
+"""A clock behind which everything is complete."""
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What came of one call: every row that went in is in ``late``, a duplicate, or used."""
+
+    out: pa.Table
+    """Rows for those downstream, of the schema that ``output`` tells."""
+    late: pa.Table | None = None
+    """Rows of the input that came too late to be used, as they came."""
+    duplicates: int = 0
+    """How many rows of the input were left out because they were known."""
+    chunk: pa.Table | None = None
+    """What the state has learnt, already applied to it; None where nothing has changed."""
+
+
+class Operator(ABC, Generic[S]):
+    """A stateful operator over one bucket of keys; made on the driver, pickled to the workers.
+
+    Times are microseconds since 1970. The clock says that rows from before it are late; it never
+    goes back, and it is the one before this call's rows were known.
+    """
+
+    key: tuple[str, ...]
+    """The columns by which rows meet."""
+
+    @abstractmethod
+    def output(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of the rows out for rows of a schema in, or refuse it with an error."""
+
+    @abstractmethod
+    def begin(self, schema: pa.Schema) -> S:
+        """Return an empty state for rows of a schema."""
+
+    @abstractmethod
+    def absorb(self, state: S, chunk: pa.Table) -> None:
+        """Change the state as the step did that returned this chunk, or as a snapshot says."""
+
+    @abstractmethod
+    def step(self, state: S, rows: pa.Table, clock: int) -> Step:
+        """Take new rows, perhaps none, and change the state."""
+
+    @abstractmethod
+    def wake(self, state: S) -> int | None:
+        """Return the clock from which on ``step`` has something to do though no rows come."""
+
+    def promise(self, clock: int) -> int:
+        """Return the time from before which no row comes out any more, once the clock has come so far."""
+        return clock
+
+    @abstractmethod
+    def snapshot(self, state: S) -> pa.Table:
+        """Return the whole state as one chunk, which an empty state can absorb.
+
+        Chunks and snapshots of an operator have one schema for rows of one schema.
+        """
+
+
+def run(operator: Operator[S], rows: pa.Table, clock: int) -> list[Step]:
+    """Run over all rows of a bucket at once: a batch. Nothing is late in it."""
+    state = operator.begin(rows.schema)
+    first = operator.step(state, rows, NEVER)
+    wake = operator.wake(state)
+    if wake is None or wake > clock:
+        return [first]
+    return [first, operator.step(state, rows.slice(0, 0), clock)]

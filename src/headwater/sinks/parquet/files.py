@@ -1,0 +1,49 @@
+"""Parquet files that appear whole.
+
+Invariant: a file under its own name is complete and durable; what a crash has left half written has
+the name of a draft.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headwater.sinks import crash
+from headwater.sinks.parquet.manifest import File, Manifest, sync
+
+DRAFT = ".draft-"
+
+
+def write(
+    directory: Path, label: str, batches: Iterable[pa.RecordBatch], schema: pa.Schema, tier: int
+) -> File:
+    """Write rows to a new file and return it."""
+    name = f"{label}-{uuid.uuid4().hex[:12]}.parquet"
+    draft, rows = directory / f"{DRAFT}{name}", 0
+    with open(draft, "wb") as file:
+        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+                rows += len(batch)
+        file.flush()
+        os.fsync(file.fileno())
+    crash.point("parquet: file drafted")
+    os.rename(draft, directory / name)
+    sync(directory)
+    crash.point("parquet: file there")
+    return File(name, rows, os.path.getsize(directory / name), tier)
+
+
+def tidy(directory: Path, manifest: Manifest) -> None:
+    """Remove what a runner before has left behind: drafts, and files that no manifest has named."""
+    known = {file.name for file in manifest.files} | {name for name, _ in manifest.gone}
+    for path in directory.iterdir():
+        left = path.suffix == ".parquet" and path.name not in known
+        if left or path.name.startswith((DRAFT, ".headwater.json-")):
+            path.unlink(missing_ok=True)

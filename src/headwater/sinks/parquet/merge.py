@@ -1,0 +1,87 @@
+"""Merging small files into larger ones, so that a reader opens tens of them and not thousands.
+
+Sixteen files of one tier become one of the next, so a row is rewritten only as often as there are
+tiers. Invariant: merging changes neither the rows nor their order, and a file that was replaced
+stays until its readers have had time to finish.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from headwater import schema as schemas
+from headwater.sinks import crash
+from headwater.sinks.parquet import files, manifest
+from headwater.sinks.parquet.manifest import File, Manifest
+
+FILES = 16
+MOST_BYTES = 256 << 20
+"""A file that would become larger than this is not made."""
+
+
+def due(listed: Manifest) -> tuple[File, ...]:
+    """Return the newest files that are to become one, if any."""
+    tail: list[File] = []
+    for file in reversed(listed.files):
+        if file.tier != listed.files[-1].tier:
+            break
+        tail.append(file)
+    if len(tail) < FILES or sum(file.bytes for file in tail) > MOST_BYTES:
+        return ()
+    return tuple(reversed(tail))
+
+
+def merge(directory: Path, epoch: int, keep: float) -> None:
+    """Merge until nothing is due, and remove what was replaced long enough ago."""
+    listed = manifest.current(directory, epoch)
+    while chosen := due(listed):
+        made = _merged(directory, chosen, listed)
+        crash.point("parquet: merged file there")
+        with manifest.locked(directory):
+            listed = _replaced(manifest.current(directory, epoch), chosen, made)
+            manifest.store(directory, listed)
+        crash.point("parquet: merged")
+    if listed.gone and listed.gone[0][1] < time.time() - keep:
+        _remove_old(directory, epoch, keep)
+
+
+def _merged(directory: Path, chosen: tuple[File, ...], listed: Manifest) -> File:
+    label = f"{chosen[0].name.split('-')[0]}-{chosen[-1].name.split('-')[0]}"
+    return files.write(
+        directory, label, _rows(directory, chosen, listed), _schema(listed), chosen[0].tier + 1
+    )
+
+
+def _schema(listed: Manifest) -> pa.Schema:
+    return pa.schema([field.with_nullable(True) for field in listed.schema])
+
+
+def _rows(directory: Path, chosen: tuple[File, ...], listed: Manifest) -> Iterator[pa.RecordBatch]:
+    for file in chosen:
+        with pq.ParquetFile(directory / file.name) as opened:
+            for batch in opened.iter_batches():
+                yield schemas.evolve(batch, _schema(listed))
+
+
+def _replaced(listed: Manifest, chosen: tuple[File, ...], made: File) -> Manifest:
+    at = listed.files.index(chosen[0])
+    rest = listed.files[at + len(chosen) :]
+    gone = tuple((file.name, time.time()) for file in chosen)
+    return replace(listed, files=(*listed.files[:at], made, *rest), gone=listed.gone + gone)
+
+
+def _remove_old(directory: Path, epoch: int, keep: float) -> None:
+    with manifest.locked(directory):
+        listed = manifest.current(directory, epoch)
+        old = {name for name, at in listed.gone if at < time.time() - keep}
+        # Names first: a file that is left over is found and removed at the next start.
+        left = tuple(each for each in listed.gone if each[0] not in old)
+        manifest.store(directory, replace(listed, gone=left))
+    for name in old:
+        (directory / name).unlink(missing_ok=True)

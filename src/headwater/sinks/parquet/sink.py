@@ -1,0 +1,122 @@
+"""The sink of a directory of Parquet files.
+
+A commit writes one file, whole and under a name nobody looks at, and then a manifest that lists it.
+Invariant: the manifest changes only under the directory's lock, by the runner that began last.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+
+from headwater import clock
+from headwater import schema as schemas
+from headwater.errors import UsageError
+from headwater.sinks import crash
+from headwater.sinks.fitting import DELETED, Fitted, fit, shaped
+from headwater.sinks.parquet import files, manifest, merge
+from headwater.sinks.parquet.manifest import File, Manifest
+from headwater.sinks.sink import Batch, Sink
+from headwater.sinks.unavailable import SinkUnavailable
+
+
+class ParquetSink(Sink):
+    """Writes each batch's rows to a directory, in files that the manifest lists.
+
+    Every row is kept, in the order of the batches; a column ``_deleted`` is written as it is. Read
+    with ``headwater.sinks.parquet.read`` or ``dataset``: other files that lie there may be of a
+    batch that was never committed. Small files are merged now and then; those they replace stay for
+    ``keep``, for readers that have begun with them. A commit is durable when it returns.
+
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> rows = pa.table({"id": [1, 2]})
+    >>> for attempt in (1, 2):
+    ...     with ParquetSink(directory, "id BIGINT") as sink:
+    ...         print(sink.begin(), sink.commit(Batch(0, rows)))
+    -1 True
+    0 False
+    """
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        schema: str | pa.Schema,
+        *,
+        keep: str | timedelta = "10 minutes",
+    ):
+        self._directory = Path(directory)
+        self._shape = shaped(f'directory "{self._directory}"', schema)
+        self._keep = clock.interval(keep).total_seconds()
+        self._epoch: int | None = None
+
+    def begin(self) -> int:
+        """Take over from any other runner; return the number of the last batch committed, or -1."""
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            with manifest.locked(self._directory):
+                begun = manifest.begun(self._directory, schemas.ddl(self._shape.schema))
+                # With the lock held: what is not listed now is of a runner that is shut out.
+                files.tidy(self._directory, begun)
+            self._epoch = begun.epoch
+        except OSError as error:
+            raise self._unavailable(error) from error
+        crash.point("parquet: begun")
+        return begun.batch
+
+    def commit(self, batch: Batch) -> bool:
+        """Make a batch visible, whole; return False if it was there before."""
+        if self._epoch is None:
+            raise UsageError(f"sink of {self._shape.what} has not begun", hint="call begin() first")
+        rows = _written(fit(batch.rows, self._shape), batch)
+        try:
+            if batch.number <= manifest.current(self._directory, self._epoch).batch:
+                return False
+            made = self._file(rows, batch.number)
+            self._list(made, batch, self._epoch)
+            crash.point("parquet: listed")
+            merge.merge(self._directory, self._epoch, self._keep)
+        except OSError as error:
+            raise self._unavailable(error) from error
+        return True
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def _file(self, rows: pa.RecordBatch, number: int) -> tuple[File, ...]:
+        if not len(rows):
+            return ()
+        return (files.write(self._directory, f"{number:012d}", [rows], rows.schema, tier=0),)
+
+    def _list(self, made: tuple[File, ...], batch: Batch, epoch: int) -> None:
+        with manifest.locked(self._directory):
+            listed = manifest.current(self._directory, epoch)
+            manifest.store(self._directory, _with(listed, made, batch))
+
+    def _unavailable(self, error: OSError) -> SinkUnavailable:
+        return SinkUnavailable(
+            f"{self._shape.what} cannot be used",
+            detail=error.strerror or str(error),
+            hint="check the disk, and the directory's owner and permissions",
+        )
+
+
+def _with(listed: Manifest, made: tuple[File, ...], batch: Batch) -> Manifest:
+    return replace(
+        listed,
+        batch=batch.number,
+        positions=batch.positions,
+        clock=batch.clock,
+        deletions=listed.deletions or (bool(made) and DELETED in batch.rows.schema.names),
+        files=listed.files + made,
+    )
+
+
+def _written(fitted: Fitted, batch: Batch) -> pa.RecordBatch:
+    if DELETED not in batch.rows.schema.names or not len(fitted):
+        return fitted.rows
+    return fitted.rows.append_column(DELETED, pa.array(fitted.deleted))

@@ -1,0 +1,59 @@
+"""What a sink is: the place where a node's results become visible, effectively once.
+
+A runner begins, which shuts out any other, and commits one batch after the other. After a crash
+the last batch comes again, with the same number and the same rows.
+
+Invariant: a batch's rows and its number become visible together or not at all; a batch with a
+number that was committed before changes nothing; a runner that another has replaced commits nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+
+from headwater.log.position import Position
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a node made of one micro-batch, and how far that has brought it."""
+
+    number: int
+    rows: pa.Table
+    """In order: of two rows of one key the later wins. A column ``_deleted`` marks deletions."""
+    positions: tuple[Position, ...] = ()
+    """How far each input has been read when this batch is done."""
+    clock: int | None = None
+    """The node's clock when this batch is done, in microseconds; None where it has none."""
+
+
+class Sink(ABC):
+    """A store that takes a node's batches."""
+
+    @abstractmethod
+    def begin(self) -> int:
+        """Take over from any other runner; return the number of the last batch committed, or -1."""
+
+    @abstractmethod
+    def commit(self, batch: Batch) -> bool:
+        """Make a batch visible, whole; return False, and change nothing, if it was there before.
+
+        Raises ``Fenced`` if another runner has begun since.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release connections and files."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

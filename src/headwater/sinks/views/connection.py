@@ -1,0 +1,201 @@
+"""Connections to the SQLite file of a view store: one that writes, any number that read.
+
+Invariant: a connection is used by one thread at a time, in the process that opened it; what SQLite
+refuses reaches the caller as an error that names the store.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import urllib.parse
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+from headwater.errors import UsageError
+from headwater.sinks.unavailable import SinkUnavailable
+
+Durability = Literal["fsync", "os"]
+FORMAT = 1
+_MARK = 0x68777673
+"""The application id in the header of a view store, by which it is told from other databases."""
+_BUSY_SECONDS = 60.0
+_IDLE = 8
+"""How many reading connections are kept open for the next reader."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS views (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, version INTEGER NOT NULL,
+    columns TEXT NOT NULL, key TEXT NOT NULL, published INTEGER NOT NULL,
+    batch INTEGER NOT NULL DEFAULT -1, epoch INTEGER NOT NULL DEFAULT 0,
+    positions TEXT NOT NULL DEFAULT '', clock INTEGER, UNIQUE (name, version)
+);
+CREATE UNIQUE INDEX IF NOT EXISTS published ON views (name) WHERE published;
+"""
+
+
+class Writer:
+    """The connection that changes a store; all sinks of one store take turns with it."""
+
+    def __init__(self, path: Path, durability: Durability):
+        if durability not in ("fsync", "os"):
+            raise UsageError(f'durability is "fsync" or "os", not "{durability}"')
+        self._path, self._process = path, os.getpid()
+        self._lock = threading.RLock()
+        with told(path):
+            self._db = _create(path, durability)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Change the store, all or nothing."""
+        if os.getpid() != self._process:
+            raise UsageError(
+                "the view store was opened in another process", hint="open it again after a fork"
+            )
+        with self._lock, told(self._path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._db.close()
+
+
+class Readers:
+    """Connections for reading, lent to whoever reads and kept for the next."""
+
+    def __init__(self, path: Path):
+        if not path.exists():
+            raise UsageError(
+                f'no view store at "{path}"', hint="it is there when its pipeline has run for the first time"
+            )
+        self._path, self._process = path, os.getpid()
+        self._idle: list[sqlite3.Connection] = []
+
+    @contextmanager
+    def lend(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection on which nobody else is reading."""
+        with told(self._path):
+            db = self._take()
+            try:
+                yield db
+            finally:
+                self._give_back(db)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection that sees the store as it is at its first query, until the end."""
+        with self.lend() as db, still(db):
+            yield db
+
+    def close(self) -> None:
+        """Close what is not lent."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _take(self) -> sqlite3.Connection:
+        if os.getpid() != self._process:
+            # Closing a parent's connection here would drop locks that the parent holds.
+            self._process, self._idle = os.getpid(), []
+        with suppress(IndexError):
+            return self._idle.pop()
+        return _open_for_reading(self._path)
+
+    def _give_back(self, db: sqlite3.Connection) -> None:
+        if len(self._idle) < _IDLE:
+            self._idle.append(db)
+        else:
+            db.close()
+
+
+@contextmanager
+def still(db: sqlite3.Connection) -> Iterator[None]:
+    """Let a connection see the store as it is at its first query, until the end."""
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Say what an error of SQLite means."""
+    try:
+        yield
+    except sqlite3.ProgrammingError as error:
+        if "closed database" not in str(error):
+            raise
+        raise UsageError(f'view store "{path}" is closed') from None
+    except (sqlite3.DatabaseError, OSError) as error:
+        raise SinkUnavailable(
+            f'view store "{path}" cannot be used',
+            detail=str(error),
+            hint="check the disk, and the owner and permissions of the file and its directory",
+        ) from error
+
+
+def _connect(database: Path | str, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(
+        database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=uri
+    )
+
+
+def _create(path: Path, durability: Durability) -> sqlite3.Connection:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    db = _connect(path)
+    try:
+        _check_format(db, path)
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute(f"PRAGMA synchronous={'FULL' if durability == 'fsync' else 'NORMAL'}")
+        db.execute("PRAGMA temp_store=MEMORY")
+        db.execute("PRAGMA cache_size=-65536")
+        marks = f"PRAGMA user_version={FORMAT}; PRAGMA application_id={_MARK};"
+        db.executescript(f"BEGIN IMMEDIATE; {_TABLES} {marks} COMMIT;")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _open_for_reading(path: Path) -> sqlite3.Connection:
+    """Open a store that may lie in a place which cannot be written."""
+    name = f"file:{urllib.parse.quote(str(path))}"
+    modes = ["mode=rw"] if os.access(path, os.W_OK) else ["mode=ro", "immutable=1"]
+    for mode in modes:
+        db = _connect(f"{name}?{mode}", uri=True)
+        try:
+            db.execute("PRAGMA query_only=1")
+            _check_format(db, path)  # opens the file, which connecting does not
+            return db
+        except BaseException as error:
+            db.close()
+            # Without a writer's files, a place that is read-only can only be read as it lies there.
+            if mode == modes[-1] or not isinstance(error, sqlite3.OperationalError):
+                raise
+    raise AssertionError("unreachable: the last mode returns or raises")
+
+
+def _check_format(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database of something else, or of a newer format; an empty one is neither."""
+    if not db.execute("SELECT EXISTS (SELECT 1 FROM sqlite_master)").fetchone()[0]:
+        return
+    if db.execute("PRAGMA application_id").fetchone()[0] != _MARK:
+        raise SinkUnavailable(f'"{path}" is a database, but no view store', hint="choose another path")
+    found = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if found > FORMAT:
+        raise SinkUnavailable(
+            f'view store "{path}" was made by a newer Headwater',
+            detail=f"its format is {found}, this one knows up to {FORMAT}",
+            hint="upgrade Headwater",
+        )

@@ -1,0 +1,162 @@
+"""The log as a Spark data source: batches, streams, limits, and a clock that user code cannot lose."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import headwater
+from headwater.engine.checkpoint import Reached, last_batch, reached
+from headwater.engine.clocked import clocked, event_time_of
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MICROS = int(NOON.timestamp()) * 1_000_000
+SECOND = 1_000_000
+
+
+@pytest.fixture
+def log(url: str) -> headwater.Log:
+    log = headwater.open(url)
+    log.create_topic("events", "k STRING, n BIGINT, at TIMESTAMP", key="k", event_time="at", partitions=2)
+    return log
+
+
+def send(log: headwater.Log, numbers: range) -> None:
+    with log.producer("events") as producer:
+        producer.send_batch([{"k": f"k{n}", "n": n, "at": MICROS + n * SECOND} for n in numbers])
+
+
+def batch(spark: SparkSession, url: str, **options: str) -> DataFrame:
+    return spark.read.format("headwater").options(url=url, **{"topic": "events", **options}).load()
+
+
+def stream(spark: SparkSession, url: str, **options: str) -> DataFrame:
+    given = {"topic": "events", "lateness": "0", "idle": str(10 * SECOND), **options}
+    return clocked(spark.readStream.format("headwater").options(url=url, **given).load(), "at")
+
+
+def drain(rows: DataFrame, checkpoint: Path, seen: Callable[[DataFrame, int], None]) -> None:
+    """Run a query over all there is now."""
+    writer = rows.writeStream.foreachBatch(seen).option("checkpointLocation", str(checkpoint))
+    writer.trigger(availableNow=True).start().awaitTermination()
+
+
+def test_a_batch_has_every_record_with_its_types(spark: SparkSession, url: str) -> None:
+    schema = (
+        "b BOOLEAN, i INT, f FLOAT, d DECIMAL(10,2), s STRING, y BINARY, day DATE, at TIMESTAMP, "
+        "wall TIMESTAMP_NTZ, a ARRAY<INT>, m MAP<STRING, BIGINT>, st STRUCT<x: INT, y: STRING>, v VARIANT"
+    )
+    row: dict[str, Any] = {
+        "b": True,
+        "i": 1,
+        "f": 1.5,
+        "d": Decimal("1.50"),
+        "s": "é",
+        "y": b"\0",
+        "day": NOON.date(),
+        "at": NOON,
+        "wall": NOON.replace(tzinfo=None),
+        "a": [1, None],
+        "m": {"k": 2},
+        "st": {"x": 1, "y": None},
+        "v": {"a": 1},
+    }
+    with headwater.open(url) as log:
+        log.create_topic("types", schema)
+        with log.producer("types") as producer:
+            producer.send_batch([row, dict.fromkeys(row)])
+    first, second = batch(spark, url, topic="types").collect()
+    told = first.asDict(recursive=True)
+    # Spark hands times to Python as local ones, and bytes as a bytearray.
+    told |= {"y": bytes(told["y"]), "at": told["at"].astimezone(UTC), "v": json.loads(told["v"])}
+    assert told == row
+    assert all(value is None for value in second)
+
+
+def test_a_batch_reads_between_two_places(spark: SparkSession, url: str, log: headwater.Log) -> None:
+    send(log, range(10))
+    middle = log.resolve("events", "latest")
+    send(log, range(10, 20))
+    assert batch(spark, url, end=str(middle)).count() == 10
+    assert sorted(row.n for row in batch(spark, url, start=str(middle)).collect()) == list(range(10, 20))
+
+
+def test_only_the_columns_asked_for_are_read(spark: SparkSession, url: str, log: headwater.Log) -> None:
+    send(log, range(3))
+    assert batch(spark, url, columns="n").columns == ["n"]
+    assert sorted(row.n for row in batch(spark, url, columns="n").collect()) == [0, 1, 2]
+
+
+def test_metadata_comes_on_request(spark: SparkSession, url: str, log: headwater.Log) -> None:
+    send(log, range(3))
+    rows = batch(spark, url, meta="true").select("_partition", "_offset", "_producer").collect()
+    assert len({(row._partition, row._offset) for row in rows}) == 3
+    assert len({row._producer for row in rows}) == 1
+
+
+def test_a_stream_reads_everything_once_within_its_limit(
+    spark: SparkSession, url: str, log: headwater.Log, tmp_path: Path
+) -> None:
+    send(log, range(25))
+    sizes: list[int] = []
+    seen: list[int] = []
+
+    def take(rows: DataFrame, number: int) -> None:
+        found = [row.n for row in rows.collect()]
+        sizes.append(len(found))
+        seen.extend(found)
+
+    drain(stream(spark, url, limit="10"), tmp_path / "checkpoint", take)
+    assert sorted(seen) == list(range(25))
+    assert max(sizes) == 10
+    send(log, range(25, 30))
+    drain(stream(spark, url, limit="10"), tmp_path / "checkpoint", take)
+    assert sorted(seen) == list(range(30))
+
+
+def test_the_offsets_tell_positions_and_clock(
+    spark: SparkSession, url: str, log: headwater.Log, tmp_path: Path
+) -> None:
+    with log.producer("events") as producer:
+        producer.send_batch([{"k": "a", "n": n, "at": MICROS + n * SECOND} for n in range(10)])
+    drain(stream(spark, url, lateness=str(2 * SECOND)), tmp_path / "checkpoint", lambda rows, number: None)
+    told = reached(tmp_path / "checkpoint", last_batch(tmp_path / "checkpoint"))
+    assert isinstance(told, Reached)
+    assert told.positions == (log.resolve("events", "latest"),)
+    assert told.clock == MICROS + 7 * SECOND
+
+
+@pytest.mark.parametrize("code", ["nothing", "filter", "select", "rename"])
+def test_the_clock_survives_user_code(
+    spark: SparkSession, url: str, log: headwater.Log, tmp_path: Path, code: str
+) -> None:
+    with log.producer("events") as producer:
+        producer.send_batch([{"k": "a", "n": n, "at": MICROS + n * SECOND} for n in range(10)])
+    rows = stream(spark, url, idle="1000")
+    changed = {
+        "nothing": rows,
+        "filter": rows.filter("n < 0"),
+        "select": rows.selectExpr("n + 1 AS m"),
+        "rename": rows.withColumnRenamed("at", "moment"),
+    }[code]
+    query = changed.writeStream.foreachBatch(lambda rows, number: rows.collect())
+    running = query.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    try:
+        running.processAllAvailable()
+        producer = log.producer("events")
+        producer.mark(NOON + timedelta(hours=1))
+        producer.send_batch([{"k": "a", "n": 11, "at": MICROS + 3600 * SECOND}])
+        producer.close()
+        running.processAllAvailable()
+    finally:
+        running.stop()
+    told = [json.loads(each)["eventTime"] for each in (p.json for p in running.recentProgress)]
+    assert max(each.get("max", "") for each in told).startswith("2026-01-01T13:00")
+    assert event_time_of(changed) == {"select": None, "rename": "moment"}.get(code, "at")

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.operators.order import order, stable
+from unit.operators.stepping import ROWS, Row, listed, rank, table, texts
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), ROWS)), st.randoms())
+def test_rows_are_ordered_by_the_leads_and_then_by_all_columns(some: list[tuple[int, Row]], random) -> None:  # type: ignore[no-untyped-def]
+    expected = [row for _, row in sorted(some, key=lambda each: (each[0], rank(each[1])))]
+    random.shuffle(some)
+    rows = table(row for _, row in some)
+    places = order(rows, np.array([lead for lead, _ in some], np.int64))
+    assert texts(listed(rows.take(pa.array(places)))) == texts(expected)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0, 1, 2**40]), INT64)))
+def test_the_first_lead_counts_most(pairs: list[tuple[int, int]]) -> None:
+    leads = np.array(pairs, np.int64).reshape(-1, 2)
+    rows = pa.table({"n": pa.array(range(len(pairs)))})
+    assert [pairs[place] for place in order(rows, leads[:, 0], leads[:, 1])] == sorted(pairs)
+
+
+@given(st.lists(st.integers(0, 5) | INT64))
+def test_equal_numbers_stay_in_their_order(numbers: list[int]) -> None:
+    places = stable(np.array(numbers, np.int64))
+    assert places.tolist() == sorted(range(len(numbers)), key=numbers.__getitem__)

@@ -1,0 +1,165 @@
+"""Scan against an oracle that sorts all events of a key and folds them in a loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.errors import UsageError
+from headwater.operators.operator import FOREVER, NEVER, run
+from headwater.operators.scan import Scan
+from headwater.schema import parse
+from unit.operators.stepping import (
+    SCHEMA,
+    TIMED_ROWS,
+    Move,
+    Row,
+    in_one,
+    key,
+    listed,
+    moves,
+    play,
+    rank,
+    splits,
+    table,
+    texts,
+)
+
+BY = ("k", "x")
+STATE = parse("n BIGINT NOT NULL, trail STRING, third FLOAT, seen ARRAY<BIGINT>")
+
+
+def trail(state: Row | None, event: Row) -> Row:
+    """A fold whose result tells the order of events, changes its state in place, and rounds."""
+    state = state or {"n": 0, "trail": None, "third": 0.0, "seen": []}
+    state["n"] += 1
+    state["trail"] = f"{state['trail'] or ''}{event['v']}{event['tags']}"[-40:]
+    state["third"] = float(np.float32(state["third"] + 1 / 3))
+    state["seen"].append(event["v"])
+    return state
+
+
+def trails(before: pa.Table, events: pa.Table, groups: npt.NDArray[np.int64]) -> pa.Table:
+    """The same, of tables."""
+    assert before.column_names == [*STATE.names, "_known"]
+    assert set(groups.tolist()) == set(range(len(before)))
+    assert (np.diff(groups) >= 0).all()
+    states: list[Any] = [state if state.pop("_known") else None for state in before.to_pylist()]
+    after = []
+    for event, group in zip(events.to_pylist(), groups.tolist(), strict=True):
+        states[group] = trail(states[group], event)
+        after.append({**states[group], "seen": list(states[group]["seen"])})
+    return pa.Table.from_pylist(after, STATE)
+
+
+SCANS = [Scan(trail, BY, "at", STATE, vectorised=False), Scan(trails, BY, "at", STATE, vectorised=True)]
+SCAN = SCANS[0]
+both = pytest.mark.parametrize("scan", SCANS, ids=["rows", "tables"])
+
+
+def row(at: int | None, v: int = 0, k: str = "a") -> Row:
+    return {"k": k, "x": None, "v": v, "tags": None, "at": at}
+
+
+def in_time(steps: list[Move]) -> list[Row]:
+    return [new for move in steps for new in move.rows if new["at"] is not None and new["at"] >= move.clock]
+
+
+def expected(events: list[Row], clock: int) -> list[Row]:
+    ordered = sorted((e for e in events if e["at"] < clock), key=lambda e: (e["at"], rank(e)))
+    states: dict[object, Row] = {}
+    out = []
+    for event in ordered:
+        state = trail(states.get(key(event, BY)), event)
+        states[key(event, BY)] = state
+        out.append({name: event[name] for name in (*BY, "at")} | state | {"seen": list(state["seen"])})
+    return out
+
+
+@both
+@settings(max_examples=120, deadline=None)
+@given(moves())
+def test_any_split_clock_and_restart_gives_what_the_oracle_gives(scan: Scan, steps: list[Move]) -> None:
+    played = play(scan, steps)
+    events, clock = in_time(steps), steps[-1].clock
+    assert sorted(texts(played.out)) == sorted(texts(expected(events, clock)))
+    assert len(played.out) + len(played.state.waiting) + len(played.late) == sum(len(m.rows) for m in steps)
+    assert len(played.state.waiting) == sum(event["at"] >= clock for event in events)
+
+
+@both
+@settings(max_examples=60, deadline=None)
+@given(st.lists(TIMED_ROWS, max_size=30), st.data())
+def test_a_batch_gives_what_the_steps_give_to_the_byte_whatever_the_order(
+    scan: Scan, rows: list[Row], data: st.DataObject
+) -> None:
+    batch = run(scan, table(rows), FOREVER)
+    played = play(scan, [*data.draw(splits(rows)), Move([], FOREVER)])
+    assert texts(listed(batch[-1].out)) == texts(listed(played.steps[-1].out))
+
+
+@settings(max_examples=60, deadline=None)
+@given(moves())
+def test_both_kinds_of_fold_give_the_same_to_the_byte(steps: list[Move]) -> None:
+    assert texts(play(SCANS[0], steps).out) == texts(play(SCANS[1], steps).out)
+
+
+def test_a_step_emits_key_by_key_in_order_of_time() -> None:
+    events = [row(4, k="b"), row(2, k="a"), row(3, k="b"), row(9, k="a"), row(2, k="0")]
+    played = play(SCAN, [*in_one(events), Move([], FOREVER)])
+    assert [(out["k"], out["at"]) for out in played.out] == [("0", 2), ("a", 2), ("a", 9), ("b", 3), ("b", 4)]
+
+
+def test_an_event_waits_until_the_clock_is_after_it() -> None:
+    state = SCAN.begin(SCHEMA)
+    assert SCAN.step(state, table([row(5)]), 5).late is None
+    assert SCAN.wake(state) == 6
+    assert len(SCAN.step(state, table([]), 5).out) == 0
+    assert len(SCAN.step(state, table([]), 6).out) == 1
+    assert SCAN.wake(state) is None
+
+
+def test_an_event_from_before_the_clock_or_without_a_time_is_late() -> None:
+    late = SCAN.step(SCAN.begin(SCHEMA), table([row(4), row(None), row(5)]), 5).late
+    assert late is not None
+    assert [event["at"] for event in listed(late)] == [4, None]
+
+
+def test_what_the_fold_raises_is_passed_on_and_leaves_the_state_as_it_was() -> None:
+    def picky(state: Row | None, event: Row) -> Row:
+        if event["v"] == 13:
+            raise ZeroDivisionError("thirteen")
+        return {"n": event["v"]}
+
+    scan = Scan(picky, ("k",), "at", pa.schema([("n", pa.int64())]), vectorised=False)
+    state = scan.begin(SCHEMA)
+    scan.step(state, table([row(1, 1), row(2, 13)]), NEVER)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError, match="thirteen"):
+            scan.step(state, table([row(9)]), 5)
+    assert [event["at"] for event in listed(state.waiting.rows())] == [1, 2]
+    assert len(state.states) == 0
+
+
+def test_a_step_that_learns_nothing_has_no_chunk() -> None:
+    assert SCAN.step(SCAN.begin(SCHEMA), table([row(1)]), 5).chunk is None
+
+
+def test_the_output_is_the_key_the_time_and_the_state() -> None:
+    assert SCAN.output(SCHEMA).names == ["k", "x", "at", *STATE.names]
+    assert Scan(trail, ("at", "k"), "at", STATE, False).output(SCHEMA).names == ["at", "k", *STATE.names]
+    assert SCAN.key == BY
+
+
+def test_unknown_columns_and_taken_names_are_refused() -> None:
+    with pytest.raises(UsageError, match='scan finds no column "acount"'):
+        Scan(trail, ("acount",), "at", STATE, False).output(SCHEMA)
+    for name in ("k", "at", "_known"):
+        with pytest.raises(UsageError, match=f'the state of scan cannot have a column "{name}"'):
+            Scan(trail, BY, "at", pa.schema([(name, pa.int64())]), False).output(SCHEMA)

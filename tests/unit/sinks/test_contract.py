@@ -1,0 +1,119 @@
+"""Every sink against the public suite; Postgres is in tests/integration."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headwater.log.embedded import EmbeddedLog
+from headwater.sinks import parquet
+from headwater.sinks.foreach import ForeachSink
+from headwater.sinks.parquet import ParquetSink, merge
+from headwater.sinks.sink import Batch, Sink
+from headwater.sinks.topic import TopicSink
+from headwater.sinks.views import ViewStore, open_views
+from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
+
+
+def named(check: Check) -> str:
+    return getattr(check, "__name__", "check")
+
+
+class Together(Sink):
+    """A sink that is closed together with what it was made from, as a runner does."""
+
+    def __init__(self, sink: Sink, *made_from: Any):
+        self._sink, self._made_from = sink, made_from
+
+    def begin(self) -> int:
+        return self._sink.begin()
+
+    def commit(self, batch: Batch) -> bool:
+        return self._sink.commit(batch)
+
+    def close(self) -> None:
+        self._sink.close()
+        for each in self._made_from:
+            each.close()
+
+
+def view_target(path: Path) -> Target:
+    def opened() -> Sink:
+        store = ViewStore(path / "views.db")
+        return Together(store.sink("rows", SCHEMA, KEY), store)
+
+    def visible() -> list[dict[str, Any]]:
+        with open_views(path / "views.db") as views:
+            return views["rows"].scan().to_pylist()
+
+    opened().close()
+    return Target(opened, visible)
+
+
+def topic_target(path: Path, compacted: bool) -> Target:
+    def opened() -> Sink:
+        log = EmbeddedLog(path / "log")
+        return Together(TopicSink(log, "rows", "node"), log)
+
+    def visible() -> list[dict[str, Any]]:
+        with EmbeddedLog(path / "log") as log:
+            rows = [row for batch in log.read("rows") for row in batch.to_pylist()]
+        if not compacted:
+            return rows
+        newest = {row["k"]: row for row in rows}
+        return [row for row in newest.values() if not row["_deleted"]]
+
+    with EmbeddedLog(path / "log") as log:
+        log.create_topic("rows", SCHEMA, key=KEY, cleanup="compact" if compacted else "delete")
+    return Target(opened, visible, keyed=compacted)
+
+
+def parquet_target(path: Path) -> Target:
+    def visible() -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = parquet.read(path / "rows").to_pylist()
+        return rows
+
+    ParquetSink(path / "rows", SCHEMA).begin()
+    return Target(lambda: ParquetSink(path / "rows", SCHEMA), visible, keyed=False)
+
+
+def foreach_target(path: Path) -> Target:
+    """A function that appends lines to a file: it has the rows of a batch once for each call."""
+    lines = path / "rows.jsonl"
+    lines.touch()
+
+    def append(rows: pa.Table, batch: int) -> None:
+        with open(lines, "a") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows.to_pylist())
+
+    return Target(
+        lambda: ForeachSink(append), lambda: map(json.loads, lines.read_text().splitlines()), keyed=False
+    )
+
+
+@pytest.mark.parametrize("check", checks(), ids=named)
+def test_the_view_store_is_effectively_once(check: Check, tmp_path: Path) -> None:
+    check(view_target(tmp_path))
+
+
+@pytest.mark.parametrize("compacted", [False, True], ids=["every row", "by key"])
+@pytest.mark.parametrize("check", checks(), ids=named)
+def test_a_topic_is_effectively_once(check: Check, compacted: bool, tmp_path: Path) -> None:
+    check(topic_target(tmp_path, compacted))
+
+
+@pytest.mark.parametrize("check", checks(), ids=named)
+def test_parquet_files_are_effectively_once(
+    check: Check, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge, "FILES", 3)  # so that merging is among the steps
+    check(parquet_target(tmp_path))
+
+
+@pytest.mark.parametrize("check", checks(exactly_once=False), ids=named)
+def test_a_function_sees_rows_at_least_once(check: Check, tmp_path: Path) -> None:
+    check(foreach_target(tmp_path))
