@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 import traceback
 from collections.abc import Mapping
 
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.node import Node
+
+
+def carry(node: Node) -> None:
+    """Let a node's code travel to the workers with all that its file defines."""
+    module = inspect.getmodule(node.function) if node.function is not None else None
+    if module is not None and module.__name__ in sys.modules and not module.__name__.startswith("headwater."):
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def call(node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:

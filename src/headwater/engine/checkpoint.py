@@ -44,5 +44,13 @@ def reached(checkpoint: Path, batch: int) -> Reached:
 
 def last_batch(checkpoint: Path) -> int:
     """Return the number of the last batch that was planned, or -1."""
-    names = [int(path.name) for path in (checkpoint / "offsets").glob("[0-9]*") if path.name.isdigit()]
-    return max(names, default=-1)
+    return _last(checkpoint / "offsets")
+
+
+def last_done(checkpoint: Path) -> int:
+    """Return the number of the last batch that was done, or -1."""
+    return _last(checkpoint / "commits")
+
+
+def _last(folder: Path) -> int:
+    return max((int(path.name) for path in folder.glob("[0-9]*") if path.name.isdigit()), default=-1)

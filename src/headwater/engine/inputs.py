@@ -21,13 +21,17 @@ from headwater.pipeline import Pipeline
 LIMIT = 500_000
 """Rows that a micro-batch takes from one topic at the most."""
 IDLE = 10_000_000
+_FOREVER = str(clock.LONGEST // clock.MICROSECOND)
 
 
 class Inputs:
     """The topics that a pipeline's nodes read."""
 
-    def __init__(self, spark: SparkSession, pipeline: Pipeline, log: Log, *, limit: int = LIMIT):
-        self._spark, self._pipeline, self._log, self._limit = spark, pipeline, log, limit
+    def __init__(
+        self, spark: SparkSession, pipeline: Pipeline, log: Log, *, limit: int = LIMIT, patient: bool = False
+    ):
+        self._spark, self._pipeline, self._log = spark, pipeline, log
+        self._limit, self._patient = limit, patient
 
     def declare(self, each: Declaration) -> Topic:
         """Make the topic of a source or table if it is not there, and check it if it is."""
@@ -46,6 +50,8 @@ class Inputs:
         options = {**self._options(each, topic), "limit": str(self._limit)}
         if topic.event_time is not None:
             options |= _timing(each)
+            if self._patient:  # a silent producer is waited for, however long that takes
+                options["idle"] = _FOREVER
         rows = self._spark.readStream.format("headwater").options(**options).load()
         return clocked(rows, topic.event_time)
 
@@ -77,7 +83,7 @@ def _timing(each: Declaration) -> dict[str, str]:
         return {"lateness": str(lateness), "idle": str(idle)}
     if isinstance(each, Table):
         return {"lateness": "0", "idle": str(IDLE)}
-    return {"lateness": "marks", "idle": str(clock.LONGEST // clock.MICROSECOND)}
+    return {"lateness": "marks", "idle": _FOREVER}
 
 
 def _check(each: Source | Table, topic: Topic) -> None:

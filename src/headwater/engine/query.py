@@ -22,7 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headwater.engine import applying, blobs, checkpoint, clocked, runtime
 from headwater.engine.applying import Capturing, Stage, arrow_schema
-from headwater.engine.calling import call
+from headwater.engine.calling import call, carry
 from headwater.engine.checkpoint import Reached
 from headwater.engine.inputs import Inputs
 from headwater.errors import HeadwaterError
@@ -65,6 +65,7 @@ class Counts:
 
 def shape(node: Node, upstreams: dict[str, Declaration], inputs: Inputs) -> Shape:
     """Call a node's function over streams, and see what it is."""
+    carry(node)
     capturing = Capturing()
     with applying.during(capturing):
         frames = {name: inputs.stream(each) for name, each in upstreams.items()}
@@ -79,7 +80,7 @@ class Query:
 
     def __init__(self, shape: Shape, upstreams: dict[str, Declaration], inputs: Inputs, home: Path):
         self.node, self._shape = shape.node, shape
-        self._upstreams, self._inputs = upstreams, inputs
+        self.upstreams, self._inputs = upstreams, inputs
         self._home = home
         self.checkpoint = home / "checkpoint"
         self.counts = Counts()
@@ -97,13 +98,12 @@ class Query:
         """What is stateful in the node."""
         return self._shape.stage
 
-    def start(self, sink: Sink, late: Callable[[pa.Schema], Sink], *, once: bool = False) -> StreamingQuery:
-        """Begin, taking over from any other runner; with ``once``, up to what is there now."""
+    def start(self, sink: Sink, late: Callable[[pa.Schema], Sink]) -> StreamingQuery:
+        """Begin, taking over from any other runner."""
         self._sink, self._late, self.error = sink, late, None
         sink.begin()
         writer = self._stream().writeStream.foreachBatch(self._commit).queryName(self.node.name)
-        writer = writer.option("checkpointLocation", str(self.checkpoint.absolute()))
-        return (writer.trigger(availableNow=True) if once else writer).start()
+        return writer.option("checkpointLocation", str(self.checkpoint.absolute())).start()
 
     def _stream(self) -> DataFrame:
         stage = self._shape.stage
@@ -161,7 +161,7 @@ class Query:
         assert stage is not None
         results = stage.rows.sparkSession.createDataFrame(rows)
         with applying.during(applying.finishing(results)):
-            made = call(self.node, {name: self._inputs.empty(each) for name, each in self._upstreams.items()})
+            made = call(self.node, {name: self._inputs.empty(each) for name, each in self.upstreams.items()})
         return made.toArrow().cast(self._shape.schema)
 
     def _promise(self, reached: Reached) -> int | None:

@@ -19,10 +19,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headwater.engine import definition, failures
+from headwater.engine.checking import check_key
 from headwater.engine.inputs import LIMIT, Inputs
 from headwater.engine.query import Query, Shape, shape
 from headwater.engine.session import session
-from headwater.errors import Fenced, HeadwaterError, PipelineError, UsageError
+from headwater.errors import Fenced, HeadwaterError, UsageError
 from headwater.log import Log
 from headwater.log.open import open as open_log
 from headwater.node import Node
@@ -60,7 +61,14 @@ class Running:
 class Runner:
     """The nodes of a pipeline, ready to run."""
 
-    def __init__(self, pipeline: Pipeline, *, spark: SparkSession | None = None, limit: int = LIMIT):
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        *,
+        spark: SparkSession | None = None,
+        limit: int = LIMIT,
+        patient: bool = False,
+    ):
         pipeline.check()
         if pipeline.log == "memory:":
             raise UsageError(
@@ -70,7 +78,7 @@ class Runner:
         self.pipeline = pipeline
         self.log: Log = open_log(pipeline.log)
         self.spark = spark or session(output=pipeline.home / "spark.log")
-        self.inputs = Inputs(self.spark, pipeline, self.log, limit=limit)
+        self.inputs = Inputs(self.spark, pipeline, self.log, limit=limit, patient=patient)
         self.store = ViewStore(_made(pipeline.home) / "views.db")
         self.nodes: dict[str, Running] = {}
         self._stop = threading.Event()
@@ -79,13 +87,18 @@ class Runner:
         for node in pipeline.order():
             self._prepare(node)
 
+    def late_topic(self, node: Node) -> str:
+        """Return the topic of the rows that came too late for a node."""
+        return f"{self.pipeline.name}.{node.name}.late"
+
     # Running
 
     def catch_up(self) -> None:
-        """Let every node process all of its input, one after the other, and return."""
+        """Return when every node has processed all of its input; a node that fails is raised."""
         for running in self.nodes.values():
-            self._start(running, once=True)
-            assert running.spark is not None
+            if running.spark is None:
+                self._start(running)
+        for running in self.nodes.values():
             self._await(running)
 
     def run(self, watch: Callable[[], None], every: float = 0.5) -> None:
@@ -125,7 +138,7 @@ class Runner:
     def _prepare(self, node: Node) -> None:
         upstreams = {name: self.pipeline[name] for name in node.upstreams}
         made = shape(node, upstreams, self.inputs)
-        _check_key(made)
+        check_key(node, made.schema)
         home = self.pipeline.home / "nodes" / node.name
         definition.check(home, made, list(self.pipeline.inputs(node)))
         if node.topic is not None:
@@ -142,10 +155,10 @@ class Runner:
             partitions=made.node.partitions or 1,
         )
 
-    def _start(self, running: Running, once: bool = False) -> None:
+    def _start(self, running: Running) -> None:
         query = running.query
         try:
-            running.spark = query.start(self._sink(query), partial(self._late, query.node), once=once)
+            running.spark = query.start(self._sink(query), partial(self._late, query.node))
         except HeadwaterError as error:
             self._failed(running, error)
 
@@ -159,14 +172,16 @@ class Runner:
         return node.target
 
     def _late(self, node: Node, schema: pa.Schema) -> Sink:
-        topic = f"{self.pipeline.name}.{node.name}.late"
+        topic = self.late_topic(node)
         self.log.create_topic(topic, schema)
         return TopicSink(self.log, topic, topic)
 
     def _await(self, running: Running) -> None:
-        assert running.spark is not None
+        if running.spark is None:
+            assert running.error is not None
+            raise running.error
         try:
-            running.spark.awaitTermination()
+            running.spark.processAllAvailable()
         except Exception as error:
             raise running.query.error or failures.told(running.query.node, str(error)) from error
 
@@ -185,17 +200,6 @@ class Runner:
         running.batches, running.error = done, error
         wait = min(BACKOFF_SECONDS * 2 ** (running.failed - 1), BACKOFF_MOST)
         running.again = time.monotonic() + wait
-
-
-def _check_key(made: Shape) -> None:
-    for column in made.node.key:
-        if column not in made.schema.names:
-            raise PipelineError(
-                f'{made.node.title} has no column "{column}", which its key names',
-                detail="its result has " + ", ".join(made.schema.names),
-                hint="add the column to the result, or change the key",
-                place=made.node.place,
-            )
 
 
 def _made(home: Path) -> Path:

@@ -51,8 +51,9 @@ def session(
     running = SparkSession.getActiveSession()
     if running is None:
         java.provide()
-        # Workers must have this Python and its packages, not any that PATH has.
+        # Workers must have this Python and find what it finds, not what PATH has.
         os.environ["PYSPARK_PYTHON"] = sys.executable
+        os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
         logging.getLogger("py4j").setLevel(logging.WARNING)
         with _printing_to(output):

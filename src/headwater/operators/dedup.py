@@ -19,7 +19,7 @@ from headwater.clock import MICROSECOND
 from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import Times, split, times
 from headwater.operators.groups import Groups, Keys, Numbers, firsts, group, number, pairs
-from headwater.operators.operator import Operator, Step
+from headwater.operators.operator import NEVER, Operator, Step
 from headwater.operators.spans import Spans
 from headwater.operators.timeline import Timeline
 
@@ -91,7 +91,7 @@ class Dedup(Operator[Memory]):
         out = rows if len(new) == len(rows) else rows.take(pa.array(new))
         chunk = out.select(self._kept())
         state.add(groups.keys[groups.of[new]], at[new], chunk)
-        state.drop(clock - 2 * self._width() + 1)
+        state.drop(max(clock - 2 * self._width() + 1, NEVER))
         return Step(out, late, len(rows) - len(out), chunk if len(chunk) else None)
 
     def wake(self, state: Memory) -> int | None:

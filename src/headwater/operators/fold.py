@@ -60,7 +60,7 @@ class Folding:
 
     def tables(self, before: pa.Table, events: pa.Table, groups: Numbers) -> pa.Table:
         """Call a table fold for all events at once, and return the states after them."""
-        after = self._fold(before, events, groups)
+        after = self._fold(before, events, groups.copy())
         if not isinstance(after, pa.Table):
             raise self._error(f"returned a {type(after).__name__}", hint="return a pyarrow.Table")
         self._check_names(after.column_names)

@@ -126,7 +126,7 @@ def in_one(rows: list[Row]) -> list[Move]:
 
 VALUES: dict[str, list[Any]] = {
     "k": [None, "a", "b", "ü"],
-    "x": [None, 0.0, -0.0, 1.5, math.nan],
+    "x": [None, 0.0, -0.0, -1.5, math.nan],
     "v": [0, 1, 2, 3],
     "tags": [None, [], ["p"], ["p", None]],
     "at": [None, *range(-3, 40)],

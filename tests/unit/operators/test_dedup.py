@@ -56,7 +56,7 @@ def expected(steps: list[Move]) -> tuple[list[Row], list[Row], int]:
 
 
 @settings(max_examples=120, deadline=None)
-@given(moves())
+@given(moves() | moves(ROWS.map(lambda row: {**row, "k": None, "x": row["x"] and 0.0})))
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(steps: list[Move]) -> None:
     played = play(DEDUP, steps)
     passed, late, duplicates = expected(steps)
@@ -91,6 +91,13 @@ def test_the_first_to_arrive_is_passed_on_also_when_it_is_newer() -> None:
 
 def test_exactly_within_away_is_no_duplicate() -> None:
     assert times(play(DEDUP, in_one([row(10), row(15), row(5), row(14), row(6)])).out) == [10, 15, 5]
+
+
+@pytest.mark.parametrize("known", [2, 5, 7, 10, 12])
+def test_a_known_row_shadows_all_that_are_less_than_within_away(known: int) -> None:
+    for at in range(known - 9, known + 10):
+        played = play(DEDUP, [Move([row(known)], NEVER), Move([row(at)], NEVER)])
+        assert played.duplicates == (abs(at - known) < WITHIN)
 
 
 def test_a_row_between_two_that_were_passed_on_is_a_duplicate_of_either() -> None:

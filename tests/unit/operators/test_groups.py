@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -51,3 +52,9 @@ def test_a_key_may_be_of_any_type(kind: str, some: list[Any]) -> None:
     groups = group(pa.table({"c": pa.chunked_array([column[:3], column[3:]])}), ["c"])
     assert groups.of.tolist() == [*range(len(some)), *range(len(some))]
     assert len({hash(each) for each in groups.keys}) == len(some)
+
+
+def test_all_nans_are_one_key() -> None:
+    nans = np.array([0x7FF8 << 48, 0x7FF8 << 48 | 1, -(1 << 51)], np.int64).view(np.float64)
+    assert np.isnan(nans).all()
+    assert group(pa.table({"c": nans}), ["c"]).of.tolist() == [0, 0, 0]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
@@ -32,3 +34,10 @@ def test_the_first_lead_counts_most(pairs: list[tuple[int, int]]) -> None:
 def test_equal_numbers_stay_in_their_order(numbers: list[int]) -> None:
     places = stable(np.array(numbers, np.int64))
     assert places.tolist() == sorted(range(len(numbers)), key=numbers.__getitem__)
+
+
+@given(st.lists(st.floats(allow_nan=False)))
+def test_floats_are_ordered_and_zero_has_a_sign(floats: list[float]) -> None:
+    places = order(pa.table({"x": pa.array(floats, pa.float64())}), np.zeros(len(floats), np.int64))
+    expected = sorted(floats, key=lambda x: (x, math.copysign(1, x)))
+    assert [repr(floats[place]) for place in places] == [repr(x) for x in expected]

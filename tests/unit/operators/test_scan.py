@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +34,7 @@ from unit.operators.stepping import (
     texts,
 )
 
+PAGE = Path(__file__).parents[3] / "docs/operators/scan.md"
 BY = ("k", "x")
 STATE = parse("n BIGINT NOT NULL, trail STRING, third FLOAT, seen ARRAY<BIGINT>")
 
@@ -111,9 +115,9 @@ def test_both_kinds_of_fold_give_the_same_to_the_byte(steps: list[Move]) -> None
 
 
 def test_a_step_emits_key_by_key_in_order_of_time() -> None:
-    events = [row(4, k="b"), row(2, k="a"), row(3, k="b"), row(9, k="a"), row(2, k="0")]
+    events = [row(4, k="a"), row(2, k="c"), row(3, k="a"), row(9, k="c"), row(2, k="b")]
     played = play(SCAN, [*in_one(events), Move([], FOREVER)])
-    assert [(out["k"], out["at"]) for out in played.out] == [("0", 2), ("a", 2), ("a", 9), ("b", 3), ("b", 4)]
+    assert [(out["k"], out["at"]) for out in played.out] == [("b", 2), ("c", 2), ("c", 9), ("a", 3), ("a", 4)]
 
 
 def test_an_event_waits_until_the_clock_is_after_it() -> None:
@@ -163,3 +167,34 @@ def test_unknown_columns_and_taken_names_are_refused() -> None:
     for name in ("k", "at", "_known"):
         with pytest.raises(UsageError, match=f'the state of scan cannot have a column "{name}"'):
             Scan(trail, BY, "at", pa.schema([(name, pa.int64())]), False).output(SCHEMA)
+
+
+def test_an_operator_can_be_sent_to_a_worker() -> None:
+    scan = Scan(max, BY, "at", STATE, vectorised=False)
+    assert pickle.loads(pickle.dumps(scan)) == scan
+
+
+def documented(name: str) -> Any:
+    """A function from the page on scan."""
+    names: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(import numpy.*?)```", PAGE.read_text(), re.DOTALL):
+        exec(block, names)
+    return names[name]
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps=moves(TIMED_ROWS))
+@pytest.mark.parametrize(
+    ("name", "column", "fold"),
+    [
+        ("running_count", "n", lambda state, event: {"n": (state["n"] if state else 0) + 1}),
+        ("running_sum", "total", lambda s, event: {"total": (s["total"] if s else 0) + event["cents"]}),
+    ],
+)
+def test_the_folds_of_the_docs_page_work(name: str, column: str, fold: Any, steps: list[Move]) -> None:
+    schema = pa.schema([field.with_name("cents") if field.name == "v" else field for field in SCHEMA])
+    state = pa.schema([(column, pa.int64())])
+    steps = [Move([{"cents": r["v"], **r} for r in m.rows], m.clock, m.restart) for m in steps]
+    tables = Scan(documented(name), BY, "at", state, vectorised=True)
+    rows = Scan(fold, BY, "at", state, vectorised=False)
+    assert texts(play(tables, steps, schema).out) == texts(play(rows, steps, schema).out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -35,6 +36,16 @@ def test_the_last_row_of_a_key_counts_and_keys_are_in_order() -> None:
 def test_a_deletion_has_nothing_but_its_key() -> None:
     settled = settle(table(("a", 1, 1), ("b", 1, 2), ("a", 1, None), deleted=[None, False, True]), STOCK)
     assert listed(settled) == [("a", 1, None, True), ("b", 1, 2, False)]
+
+
+def test_a_deletion_leaves_no_nested_values_either() -> None:
+    keyed = declare(
+        'view "v"', "id INT, a ARRAY<INT>, m MAP<STRING, INT>, s STRUCT<x: INT>, n DECIMAL(20,2)", "id"
+    )
+    full = {"id": 1, "a": [1], "m": [("k", 1)], "s": {"x": 1}, "n": Decimal("1.50")}
+    given = pa.Table.from_pylist([full, {**full, "id": 2}], schema=keyed.schema)
+    settled = settle(given.append_column("_deleted", pa.array([False, True])), keyed)
+    assert settled.rows.to_pylist() == [full, {**dict.fromkeys(full), "id": 2}]
 
 
 def test_a_key_that_comes_back_after_its_deletion_is_there() -> None:

@@ -160,6 +160,7 @@ def _create(path: Path, durability: Durability) -> sqlite3.Connection:
         db.execute(f"PRAGMA synchronous={'FULL' if durability == 'fsync' else 'NORMAL'}")
         db.execute("PRAGMA temp_store=MEMORY")
         db.execute("PRAGMA cache_size=-65536")
+        db.execute("PRAGMA journal_size_limit=67108864")  # one large batch must not hold its space for ever
         marks = f"PRAGMA user_version={FORMAT}; PRAGMA application_id={_MARK};"
         db.executescript(f"BEGIN IMMEDIATE; {_TABLES} {marks} COMMIT;")
     except BaseException:

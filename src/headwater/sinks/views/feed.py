@@ -21,6 +21,7 @@ from headwater.sinks.views.tables import DELETE, INSERT, Tables, last_change
 from headwater.sinks.views.wait import looks
 
 Kind = Literal["insert", "update", "delete"]
+Row = dict[str, Any]
 _KINDS: tuple[Kind, ...] = ("insert", "update", "delete")
 _CHUNK = 1_000
 
@@ -81,61 +82,70 @@ def _checked(db: sqlite3.Connection, entry: Entry, since: int) -> int:
     """Return where to go on; refuse a number whose successors are gone, or were never there."""
     since = since or entry.first
     if since >> FIRST != entry.first >> FIRST:
-        raise OffsetLost(
-            f'view "{entry.name}" has been rebuilt since change {since}',
-            detail=f"version {entry.version} is published now, with changes of its own",
-            hint=_HOW_TO_GO_ON,
-            missed=0,
-            earliest=entry.first + 1,
-        )
+        raise _rebuilt(entry, since)
     last = sequence(db, entry)
-    if since > last:
-        raise UsageError(f'view "{entry.name}" has no change {since} yet', detail=f"the newest one is {last}")
     oldest = db.execute(f"SELECT min(number) FROM {entry.tables.changes}").fetchone()[0]  # noqa: S608
-    earliest = last + 1 if oldest is None else int(oldest)
-    if since + 1 < earliest:
-        missed = earliest - 1 - since
+    check_kept(entry.name, since, last + 1 if oldest is None else int(oldest), last)
+    return since
+
+
+def check_kept(view: str, since: int, earliest: int, last: int) -> None:
+    """Refuse to go on after a change whose successors are no longer kept, or that has not happened."""
+    if since > last:
+        raise UsageError(f'view "{view}" has no change {since} yet', detail=f"the newest one is {last}")
+    missed = earliest - 1 - since
+    if missed > 0:
         raise OffsetLost(
-            f'{missed:,} changes of view "{entry.name}" after number {since} are no longer kept',
+            f'{missed:,} changes of view "{view}" after number {since} are no longer kept',
             detail=f"the oldest one that is kept has number {earliest}",
             hint=_HOW_TO_GO_ON,
             missed=missed,
             earliest=earliest,
         )
-    return since
+
+
+def _rebuilt(entry: Entry, since: int) -> OffsetLost:
+    return OffsetLost(
+        f'view "{entry.name}" has been rebuilt since change {since}',
+        detail=f"version {entry.version} is published now, with changes of its own",
+        hint=_HOW_TO_GO_ON,
+        missed=0,
+        earliest=entry.first + 1,
+    )
 
 
 _HOW_TO_GO_ON = "take view.sequence(), then read the rows with scan(), then go on with changes(since=…)"
 
 
 def _decoded(rows: Sequence[Sequence[Any]], tables: Tables) -> list[Change]:
-    columns = list(zip(*rows, strict=True))
+    numbers, batches, kinds, *columns = zip(*rows, strict=True)
     width = len(tables.keyed.key)
-    rest = len(tables.fields) - width
-    number, batch, kind = columns[:3]
-    keys, olds, news = (
-        columns[3 : 3 + width],
-        columns[3 + width : 3 + width + rest],
-        columns[3 + width + rest :],
-    )
-    old, new = _rows(keys + olds, tables), _rows(keys + news, tables)
+    end = len(tables.fields)  # where the old values end and the new ones begin
+    keys = columns[:width]
+    old, new = _rows(columns[:end], tables), _rows(keys + columns[end:], tables)
     return [
-        Change(
-            number[at],
-            _KINDS[kind[at]],
-            tuple(old[at][name] for name in tables.keyed.key),
-            None if kind[at] == INSERT else old[at],
-            None if kind[at] == DELETE else new[at],
-            batch[at],
-        )
-        for at in range(len(rows))
+        change(number, kind, batch, before, after, tables.keyed.key)
+        for number, kind, batch, before, after in zip(numbers, kinds, batches, old, new, strict=True)
     ]
 
 
-def _rows(columns: Sequence[Sequence[Any]], tables: Tables) -> list[dict[str, Any]]:
+def change(number: int, kind: int, batch: int, old: Row, new: Row, key: tuple[str, ...]) -> Change:
+    """Return a change; of an insert the old row does not count, of a delete the new one."""
+    there = new if kind == INSERT else old
+    return Change(
+        number,
+        _KINDS[kind],
+        tuple(there[name] for name in key),
+        None if kind == INSERT else old,
+        None if kind == DELETE else new,
+        batch,
+    )
+
+
+def _rows(columns: Sequence[Sequence[Any]], tables: Tables) -> list[Row]:
     """Return rows as mappings, their columns in the schema's order."""
     made = dict(zip((field.name for field in tables.fields), columns, strict=True))
     schema = pa.schema([field.with_nullable(True) for field in tables.keyed.schema])
     arrays = [values.decode(made[field.name], field) for field in schema]
-    listed: list[dict[str, Any]] = pa.RecordBatch.from_arrays(arrays, schema=schema).to_pylist()
+    listed: list[Row] = pa.RecordBatch.from_arrays(arrays, schema=schema).to_pylist()
     return listed

@@ -17,6 +17,9 @@ from headwater.sinks.keyed import Keyed
 from headwater.sinks.views.tables import Tables, quoted
 from headwater.sinks.views.values import encode_one
 
+Condition = tuple[pa.Field, str, Any]
+"""A column, a sign, and the value it is compared with."""
+
 
 @dataclass(frozen=True)
 class Query:
@@ -33,28 +36,34 @@ class Query:
     limit: int | None = None
 
     def sql(self, tables: Tables) -> tuple[str, list[Any]]:
-        """Return the statement and its parameters; its columns are in the schema's order."""
+        """Return the statement for SQLite and its parameters; its columns are in the schema's order."""
         keyed = tables.keyed
-        conditions, parameters = self._conditions(keyed)
+        conditions = self.conditions(keyed)
         columns = ", ".join(quoted(name) for name in keyed.schema.names)
-        where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
+        where = " AND ".join(f"{quoted(field.name)} {sign} ?" for field, sign, _ in conditions) or "true"
+        direction = " DESC" if self.descending else ""
+        order = ", ".join(quoted(name) + direction for name in self.ordered(keyed))
+        limit = self.checked_limit()
         return (
-            f"SELECT {columns} FROM {tables.rows} {where}ORDER BY {self._order(keyed)} LIMIT ?",  # noqa: S608
-            [*parameters, self._checked_limit()],
+            f"SELECT {columns} FROM {tables.rows} WHERE {where} ORDER BY {order} LIMIT ?",  # noqa: S608
+            [
+                *(encode_one(value, field, keyed.what) for field, _, value in conditions),
+                -1 if limit is None else limit,
+            ],
         )
 
-    def _conditions(self, keyed: Keyed) -> tuple[list[str], list[Any]]:
+    def conditions(self, keyed: Keyed) -> list[Condition]:
+        """Return which columns are compared, how, and with what."""
         if len(self.prefix) > len(keyed.key):
             raise UsageError(
                 f"key of {keyed.what} is ({', '.join(keyed.key)})", detail=f"got {self.prefix!r:.80}"
             )
         fields = keyed.key_fields
-        asked = [(field, "=", value) for field, value in zip(fields, self.prefix, strict=False)]
+        asked: list[Condition] = [(f, "=", value) for f, value in zip(fields, self.prefix, strict=False)]
         for sign, value in ((">=", self.start), ("<", self.end)):
             if value is not None:
                 asked.append((self._ranged(fields, keyed), sign, value))
-        conditions = [f"{quoted(field.name)} {sign} ?" for field, sign, _ in asked]
-        return conditions, [encode_one(value, field, keyed.what) for field, _, value in asked]
+        return asked
 
     def _ranged(self, fields: list[pa.Field], keyed: Keyed) -> pa.Field:
         if len(self.prefix) == len(fields):
@@ -64,8 +73,8 @@ class Query:
             )
         return fields[len(self.prefix)]
 
-    def _order(self, keyed: Keyed) -> str:
-        """Return the order; the key settles it among equals, so that it is the same every time."""
+    def ordered(self, keyed: Keyed) -> list[str]:
+        """Return the columns to order by; the key settles it among equals, so it is the same every time."""
         names = list(keyed.key) if self.order is None else [self.order, *keyed.key]
         if names[0] not in keyed.schema.names:
             known = keyed.schema.names
@@ -76,11 +85,11 @@ class Query:
             raise UsageError(
                 f'{keyed.what} cannot be ordered by "{field.name}"', detail=f"it is {type_name(field)}"
             )
-        return ", ".join(quoted(name) + (" DESC" if self.descending else "") for name in names)
+        return names
 
-    def _checked_limit(self) -> int:
-        if self.limit is None:
-            return -1
-        if not isinstance(self.limit, int) or isinstance(self.limit, bool) or self.limit < 0:
+    def checked_limit(self) -> int | None:
+        """Return how many rows are wanted, None for all."""
+        number = isinstance(self.limit, int) and not isinstance(self.limit, bool)
+        if self.limit is not None and not (number and self.limit >= 0):
             raise UsageError(f"limit is a number of rows, not {self.limit!r:.60}")
         return self.limit

@@ -120,6 +120,10 @@ class View:
         """Return how far each input is included in the view."""
         return self._entry().positions
 
+    def batch(self) -> int:
+        """Return the number of the last batch that is in the view, or -1."""
+        return self._entry().batch
+
     def clock(self) -> int | None:
         """Return the view's clock, in microseconds since 1970; None where it has none."""
         return self._entry().clock

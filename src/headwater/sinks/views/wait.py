@@ -50,7 +50,7 @@ def wait(readers: Readers, name: str, version: int | None, wanted: Position, tim
             reached = _reached(entry, wanted)
             if reached.passed(wanted):
                 return
-    left = _missing(reached, wanted)
+    left = missing(reached, wanted)
     raise Behind(
         f'view "{name}" has not caught up within {timeout:g} seconds',
         detail=f'it has read up to "{reached}", not up to "{wanted}": {left:,} records are missing',
@@ -71,5 +71,6 @@ def _reached(entry: Entry, wanted: Position) -> Position:
     return Position(wanted.topic)
 
 
-def _missing(reached: Position, wanted: Position) -> int:
+def missing(reached: Position, wanted: Position) -> int:
+    """Return how many records lie between two positions of a topic."""
     return sum(max(0, offset - reached.offsets.get(p, 0)) for p, offset in wanted.offsets.items())

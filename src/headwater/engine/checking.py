@@ -1,0 +1,51 @@
+"""Checks a pipeline before anything starts: every function is called once, over no rows.
+
+Invariant: no log is opened and nothing is written.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from headwater.engine import applying, clocked
+from headwater.engine.applying import Capturing, arrow_schema
+from headwater.engine.calling import call, carry
+from headwater.errors import PipelineError
+from headwater.log import record
+from headwater.node import Declaration, Node, Source, Table
+from headwater.pipeline import Pipeline
+
+
+def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
+    """Return the columns of every node's result, or raise the first thing that is wrong."""
+    pipeline.check()
+    known = {each.name: _empty(each, spark) for each in (*pipeline.sources, *pipeline.tables)}
+    results: dict[str, pa.Schema] = {}
+    for node in pipeline.order():
+        carry(node)
+        with applying.during(Capturing()):
+            made = call(node, {name: known[name] for name in node.upstreams})
+        results[node.name] = arrow_schema(made)
+        check_key(node, results[node.name])
+        known[node.name] = clocked.marked(made, node.event_time)
+    return results
+
+
+def check_key(node: Node, schema: pa.Schema) -> None:
+    """Refuse a key that names a column which the result has not."""
+    for column in node.key:
+        if column not in schema.names:
+            raise PipelineError(
+                f'{node.title} has no column "{column}", which its key names',
+                detail="its result has " + ", ".join(schema.names),
+                hint="add the column to the result, or change the key",
+                place=node.place,
+            )
+
+
+def _empty(each: Declaration, spark: SparkSession) -> DataFrame:
+    assert isinstance(each, Source | Table)
+    schema = from_arrow_schema(record.read_schema(each.schema, isinstance(each, Table)))
+    return clocked.marked(spark.createDataFrame([], schema), each.event_time)

@@ -1,0 +1,164 @@
+"""Proves a node right: computes it again as a batch, up to the same positions, and compares.
+
+The same function is called, over all rows at once. What the stream judged to be late is part of its
+history: those rows are left out here too. Invariant: nothing is changed, and the pipeline may run
+meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from headwater.engine import applying, checkpoint
+from headwater.engine.calling import call
+from headwater.engine.checkpoint import Reached
+from headwater.engine.query import Query
+from headwater.engine.runner import Runner
+from headwater.errors import UsageError
+from headwater.log import Position
+from headwater.node import Node
+from headwater.sinks.keyed import declare, settle
+
+EXAMPLES = 5
+ROW_BITS = 32
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a node's stored results compare with those of a batch over the same input."""
+
+    node: str
+    equal: int = 0
+    missing: tuple[Row, ...] = ()
+    """Rows that the batch has and the node has not."""
+    extra: tuple[Row, ...] = ()
+    """Rows that the node has and the batch has not."""
+    different: tuple[tuple[Row, Row], ...] = ()
+    """Rows of one key: what the batch has, what the node has."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether all rows are equal."""
+        return not (self.missing or self.extra or self.different)
+
+    def examples(self) -> Iterator[str]:
+        """Yield some of what is wrong, in words."""
+        yield from (f"missing {_text(row)}" for row in self.missing[:EXAMPLES])
+        yield from (f"extra {_text(row)}" for row in self.extra[:EXAMPLES])
+        yield from (f"should be {_text(a)}, is {_text(b)}" for a, b in self.different[:EXAMPLES])
+
+
+def verify(runner: Runner, name: str) -> Verdict:
+    """Compute a view or stream again and compare it with what is stored."""
+    query = runner.nodes[name].query
+    if query.node.kind == "view":
+        return _view(runner, query)
+    if query.node.kind == "stream":
+        return _stream(runner, query)
+    raise UsageError(f"{query.node.title} cannot be verified", detail="what a sink holds is not known here")
+
+
+def _view(runner: Runner, query: Query) -> Verdict:
+    batch, stored = _snapshot(runner, query.node)
+    if batch < 0:
+        return Verdict(query.node.name)
+    expected = recomputed(runner, query, batch)
+    fitted = settle(
+        expected.toArrow().cast(query.schema), declare(query.node.title, query.schema, query.node.key)
+    )
+    rows = fitted.rows.filter(pa.array(~fitted.deleted)).to_pylist()
+    return _compared(query.node, _by_key(rows, query.node), _by_key(stored.to_pylist(), query.node))
+
+
+def _stream(runner: Runner, query: Query) -> Verdict:
+    assert query.node.topic is not None
+    batch = checkpoint.last_done(query.checkpoint)
+    if batch < 0:
+        return Verdict(query.node.name)
+    expected = Counter(
+        map(_frozen, recomputed(runner, query, batch).toArrow().cast(query.schema).to_pylist())
+    )
+    stored = Counter(map(_frozen, _before(runner, query.node.topic, batch).to_pylist()))
+    missing, extra = (
+        tuple(dict(row) for row in rest.elements()) for rest in (expected - stored, stored - expected)
+    )
+    return Verdict(query.node.name, (expected & stored).total(), missing, extra)
+
+
+def recomputed(runner: Runner, query: Query, batch: int) -> DataFrame:
+    """Return what a node's function makes of all its input up to a batch."""
+    reached = checkpoint.reached(query.checkpoint, batch)
+    frames = {
+        name: runner.inputs.batch(each, _position(reached, each)) for name, each in query.upstreams.items()
+    }
+    late = _late(runner, query, batch)
+    with applying.during(applying.whole(reached.watermark, late)):
+        return call(query.node, frames)
+
+
+def _position(reached: Reached, upstream: Any) -> Position:
+    return next(each for each in reached.positions if each.topic == upstream.topic)
+
+
+def _late(runner: Runner, query: Query, batch: int) -> DataFrame | None:
+    """Return the rows that the node's operator has judged to be late, up to a batch."""
+    topic = runner.late_topic(query.node)
+    if query.stage is None or topic not in {each.name for each in runner.log.topics()}:
+        return None
+    return runner.spark.createDataFrame(_before(runner, topic, batch).cast(query.stage.schema))
+
+
+def _before(runner: Runner, topic: str, batch: int) -> pa.Table:
+    """Return the rows that a node has written to a topic, up to a batch."""
+    schema = runner.log.topic(topic).read_schema
+    found = [pa.Table.from_batches([each]) for each in runner.log.read(topic, meta=True)]
+    if not found:
+        return schema.empty_table()
+    rows = pa.concat_tables(found)
+    return rows.filter(pa.compute.less(rows["_sequence"], (batch + 1) << ROW_BITS)).select(schema.names)
+
+
+def _snapshot(runner: Runner, node: Node) -> tuple[int, pa.Table]:
+    """Return a view's rows and the batch that they are of; a commit in between is noticed."""
+    view = runner.store.view(node.name)
+    while True:
+        batch = view.batch()
+        rows = view.scan().to_table()
+        if view.batch() == batch:
+            return batch, rows
+
+
+def _compared(node: Node, expected: Mapping[Hashable, Row], stored: Mapping[Hashable, Row]) -> Verdict:
+    both = [(expected[key], stored[key]) for key in expected if key in stored]
+    different = tuple((a, b) for a, b in both if _frozen(a) != _frozen(b))
+    missing = tuple(row for key, row in expected.items() if key not in stored)
+    extra = tuple(row for key, row in stored.items() if key not in expected)
+    return Verdict(node.name, len(both) - len(different), missing, extra, different)
+
+
+def _by_key(rows: Iterable[Row], node: Node) -> dict[Hashable, Row]:
+    return {tuple(_hashable(row[name]) for name in node.key): row for row in rows}
+
+
+def _frozen(row: Row) -> tuple[tuple[str, Hashable], ...]:
+    return tuple((name, _hashable(value)) for name, value in row.items())
+
+
+def _hashable(value: Any) -> Hashable:
+    if isinstance(value, dict):
+        return tuple((key, _hashable(each)) for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(_hashable, value))
+    return "NaN" if value != value else value  # a number that is not even itself
+
+
+def _text(row: Row) -> str:
+    return "(" + ", ".join(f"{name}={value}" for name, value in row.items()) + ")"

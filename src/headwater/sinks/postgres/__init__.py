@@ -1,0 +1,15 @@
+"""PostgreSQL tables as sinks; needs the package ``psycopg``."""
+
+from headwater.errors import UsageError
+
+try:
+    from headwater.sinks.postgres.sink import PostgresSink
+    from headwater.sinks.postgres.view import PostgresView
+except ImportError as error:
+    if (error.name or "").split(".")[0] != "psycopg":
+        raise
+    raise UsageError(
+        "PostgreSQL support is not installed", hint="run `pip install 'headwater[postgres]'`"
+    ) from None
+
+__all__ = ["PostgresSink", "PostgresView"]

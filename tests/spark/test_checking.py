@@ -1,0 +1,113 @@
+"""What ``headwater check`` finds before anything starts, with the user's own file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater import Pipeline, dedup, latest
+from headwater.engine.checking import check
+from headwater.errors import PipelineError
+
+
+def shop(tmp_path: Path) -> Pipeline:
+    pipeline = Pipeline("shop", log=f"file:{tmp_path / 'log'}")
+    pipeline.source("orders", "id BIGINT, who STRING, at TIMESTAMP", event_time="at")
+    return pipeline
+
+
+def line(text: str) -> int:
+    """Return the number of a line of this file."""
+    lines = Path(__file__).read_text().splitlines()
+    return next(number for number, each in enumerate(lines, 1) if each.strip() == text)
+
+
+def test_the_columns_of_every_node_are_told_and_nothing_is_made(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = shop(tmp_path)
+
+    @pipeline.stream(key="who")
+    def unique(orders: DataFrame) -> DataFrame:
+        return orders.transform(dedup(on="id", within="1 hour"))
+
+    @pipeline.view(key="who")
+    def newest(unique: DataFrame) -> DataFrame:
+        return unique.transform(latest(by="who")).select("who", F.col("at").alias("seen"))
+
+    found = {name: schema.names for name, schema in check(pipeline, spark).items()}
+    assert found == {"unique": ["id", "who", "at"], "newest": ["who", "seen"]}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_that_the_result_lacks_is_found(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = shop(tmp_path)
+
+    @pipeline.view(key="customer")
+    def orders_by(orders: DataFrame) -> DataFrame:
+        return orders
+
+    with pytest.raises(PipelineError, match='view "orders_by" has no column "customer"') as caught:
+        check(pipeline, spark)
+    assert "its result has id, who, at" in (caught.value.detail or "")
+
+
+def test_an_error_of_user_code_is_told_with_its_line(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = shop(tmp_path)
+
+    @pipeline.view(key="id")
+    def wrong(orders: DataFrame) -> DataFrame:
+        return orders.select("id", "amout")  # here
+
+    with pytest.raises(PipelineError, match='view "wrong" failed when it was called') as caught:
+        check(pipeline, spark)
+    assert str(line('return orders.select("id", "amout")  # here')) in (caught.value.place or "")
+    assert "amout" in (caught.value.detail or "")
+
+
+def test_a_function_that_returns_nothing_is_found(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = shop(tmp_path)
+
+    @pipeline.view(key="id")
+    def forgotten(orders: DataFrame) -> None:
+        orders.select("id")
+
+    with pytest.raises(PipelineError, match="returned NoneType, not a DataFrame"):
+        check(pipeline, spark)
+
+
+def test_two_stateful_operators_in_one_node_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = shop(tmp_path)
+
+    @pipeline.view(key="id")
+    def both(orders: DataFrame) -> DataFrame:
+        return orders.transform(dedup(on="id", within="1 hour")).transform(latest(by="who"))
+
+    with pytest.raises(PipelineError, match="one stateful operator at the most: dedup and latest"):
+        check(pipeline, spark)
+
+
+def test_an_operator_without_event_time_says_what_it_needs(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = shop(tmp_path)
+
+    @pipeline.view(key="id")
+    def timeless(orders: DataFrame) -> DataFrame:
+        return orders.drop("at").transform(latest(by="who"))
+
+    with pytest.raises(PipelineError, match="these rows have no event time"):
+        check(pipeline, spark)
+
+
+def test_an_operators_unknown_column_is_answered_with_the_nearest(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    pipeline = shop(tmp_path)
+
+    @pipeline.view(key="id")
+    def misspelt(orders: DataFrame) -> DataFrame:
+        return orders.transform(latest(by="whoo"))
+
+    with pytest.raises(PipelineError) as caught:
+        check(pipeline, spark)
+    assert caught.value.hint == 'did you mean "who"?'

@@ -1,0 +1,21 @@
+"""The examples of the pages about sinks and views run as they are printed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.mark.parametrize("page", ["views.md", "sinks.md"])
+def test_the_examples_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, in one place, as a reader would try them."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "page"}
+    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert blocks
+    for number, block in enumerate(blocks, start=1):
+        exec(compile(block, f"{page}, python block {number}", "exec"), names)
