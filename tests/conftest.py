@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from kafka_broker import Broker, Missing, running_broker
+
+settings.register_profile("headwater", deadline=None)  # how long something takes never decides a test
+settings.load_profile("headwater")
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,8 @@
     ├── BufferFull            a producer with ``on_full="error"`` has no room
     ├── Fenced                a newer producer or group member has taken over
     ├── OffsetLost            the records asked for are no longer retained
+    ├── Behind                a view has not got as far as was asked, within the time
+    ├── SinkUnavailable       a sink's target cannot be reached or used: path, permission, server
     └── PipelineError         a pipeline is declared wrongly, or its code has failed
 
 Invariant: an error never carries a secret, and raising one leaves what is stored untouched.
@@ -110,6 +112,14 @@ class OffsetLost(HeadwaterError):
         super().__init__(message, detail=detail, hint=hint)
         self.missed = missed
         self.earliest = earliest
+
+
+class Behind(HeadwaterError):
+    """A view has not got as far as was asked, within the time."""
+
+
+class SinkUnavailable(HeadwaterError):
+    """A sink's target cannot be reached or used: path, permission, disk, server."""
 
 
 class PipelineError(HeadwaterError):

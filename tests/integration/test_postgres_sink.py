@@ -18,10 +18,9 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from headwater import Position
-from headwater.errors import Fenced, RowError, SchemaError, UsageError
+from headwater.errors import Fenced, RowError, SchemaError, SinkUnavailable, UsageError
 from headwater.sinks import Batch, crash
 from headwater.sinks.postgres import PostgresSink
-from headwater.sinks.unavailable import SinkUnavailable
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
 from postgres_server import Missing, Server, running_server
 

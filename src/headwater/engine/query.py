@@ -27,6 +27,7 @@ from headwater.engine.checkpoint import Reached
 from headwater.engine.inputs import Inputs
 from headwater.errors import HeadwaterError
 from headwater.node import Declaration, Node
+from headwater.sinks import crash
 from headwater.sinks.sink import Batch, Sink
 
 
@@ -122,8 +123,11 @@ class Query:
     def _committed(self, results: DataFrame, number: int) -> None:
         started = time.perf_counter()
         reached = checkpoint.reached(self.checkpoint, number)
+        crash.point("query: planned")
         rows = self._plain(results) if self._shape.stage is None else self._stateful(results, number)
+        crash.point("query: computed")
         self._sink.commit(Batch(number, rows, reached.positions, self._promise(reached)))
+        crash.point("query: committed")
         self.counts.batches += 1
         self.counts.out += rows.num_rows
         self.counts.reached = reached

@@ -8,7 +8,7 @@ place changes no earlier one. What a fold raises is passed on as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from copy import copy, deepcopy
+from copy import deepcopy
 from typing import Any
 
 import pyarrow as pa
@@ -44,7 +44,9 @@ class Folding:
         self._schema = schema
         self._names = schema.names
         # What is kept of a state must not change when the fold changes the state it is given.
-        self._apart = deepcopy if any(pa.types.is_nested(field.type) for field in schema) else copy
+        self._apart: Callable[[Any], dict[str, Any]] = (
+            deepcopy if any(pa.types.is_nested(field.type) for field in schema) else dict
+        )
         self._kinds = [_AS_THEY_ARE.get(field.type) for field in schema]
 
     def rows(self, before: pa.Table, events: pa.Table, groups: Numbers) -> pa.Table:

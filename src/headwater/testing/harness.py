@@ -13,14 +13,11 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from headwater.errors import HeadwaterError
 from headwater.log.open import open as open_log
 from headwater.pipeline import Pipeline
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Row = Mapping[str, Any]
 
@@ -36,7 +33,7 @@ class Harness:
     ``docs/testing.md`` shows one at work.
     """
 
-    def __init__(self, pipeline: Pipeline, *, spark: SparkSession | None = None, limit: int = 500_000):
+    def __init__(self, pipeline: Pipeline, *, spark: Any = None, limit: int = 500_000):
         from headwater.engine.runner import Runner
 
         self._directory = Path(tempfile.mkdtemp(prefix="headwater-harness-"))

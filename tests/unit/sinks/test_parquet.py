@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 import pytest
 
 from headwater import Position
-from headwater.errors import Fenced, RowError, SchemaError, UsageError
+from headwater.errors import Fenced, RowError, SchemaError, SinkUnavailable, UsageError
 from headwater.sinks import Batch, parquet
 from headwater.sinks.parquet import ParquetSink, manifest, merge
-from headwater.sinks.unavailable import SinkUnavailable
 
 
 def rows(*ids: int) -> pa.Table:

@@ -21,11 +21,10 @@ import orjson
 import pyarrow as pa
 
 from headwater import schema as schemas
-from headwater.errors import Fenced, SchemaError
+from headwater.errors import Fenced, SchemaError, SinkUnavailable
 from headwater.log.position import Position
 from headwater.sinks import crash
 from headwater.sinks.fitting import DELETED
-from headwater.sinks.unavailable import SinkUnavailable
 
 FORMAT = 1
 NAME = "headwater.json"

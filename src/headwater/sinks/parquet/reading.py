@@ -11,9 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from headwater.errors import UsageError
+from headwater.errors import SinkUnavailable, UsageError
 from headwater.sinks.parquet.manifest import Manifest, load
-from headwater.sinks.unavailable import SinkUnavailable
 
 _TRIES = 5
 

@@ -15,13 +15,12 @@ import pyarrow as pa
 
 from headwater import clock
 from headwater import schema as schemas
-from headwater.errors import UsageError
+from headwater.errors import SinkUnavailable, UsageError
 from headwater.sinks import crash
 from headwater.sinks.fitting import DELETED, Fitted, fit, shaped
 from headwater.sinks.parquet import files, manifest, merge
 from headwater.sinks.parquet.manifest import File, Manifest
 from headwater.sinks.sink import Batch, Sink
-from headwater.sinks.unavailable import SinkUnavailable
 
 
 class ParquetSink(Sink):

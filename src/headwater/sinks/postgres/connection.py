@@ -7,14 +7,14 @@ what an attempt before has left. No error carries the connection string, which m
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import TypeVar
 
 import psycopg
 from psycopg import conninfo
 
-from headwater.errors import RowError, UsageError
-from headwater.sinks.unavailable import SinkUnavailable
+from headwater.errors import RowError, SinkUnavailable, UsageError
 
 _T = TypeVar("_T")
 _SHORTEST, _LONGEST = 0.05, 2.0
@@ -48,19 +48,17 @@ class Connection:
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST)
 
-    def listen(self, channel: LiteralString) -> None:
-        """Let ``told`` know of what is notified on a channel from now on."""
-        self.run(lambda db: db.execute(SQL("LISTEN {}").format(Identifier(channel))))
+    def listen(self) -> None:
+        """Let ``wait`` know of the commits of sinks from now on."""
+        self.run(lambda db: db.execute("LISTEN headwater_sinks"))
 
-    def told(self, payload: str, timeout: float) -> bool:
-        """Wait for a notification; tell whether it came, or may have been missed."""
+    def wait(self, timeout: float) -> None:
+        """Return after the next commit of a sink, or when the time is over or the connection breaks."""
         try:
             if self._open is not None:
-                with self._open_for_notices() as db:
-                    return any(notice.payload == payload for notice in db.notifies(timeout=timeout, stop_after=1))
+                deque(self._open.notifies(timeout=timeout, stop_after=1), maxlen=0)
         except psycopg.OperationalError:
             self.close()
-        return True
 
     def close(self) -> None:
         """Close what is open."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -15,7 +16,7 @@ import pyarrow as pa
 from psycopg.sql import SQL, Composed, Identifier
 
 from headwater import schema as schemas
-from headwater.errors import UsageError
+from headwater.errors import Behind, UsageError
 from headwater.log.position import Position
 from headwater.sinks.keyed import Keyed, key_values
 from headwater.sinks.postgres import columns
@@ -23,9 +24,11 @@ from headwater.sinks.postgres.connection import Connection
 from headwater.sinks.postgres.statements import Statements
 from headwater.sinks.views.feed import Change, change, check_kept
 from headwater.sinks.views.query import Query
-from headwater.sinks.views.wait import Behind, missing
+from headwater.sinks.views.wait import missing
 
 _CHUNK = 1_000
+_LOOK_SECONDS = 5.0
+"""How often to look though nothing was told."""
 _STATE = SQL("SELECT columns, key, positions, clock, changes FROM headwater_sinks WHERE name = %s")
 
 
@@ -34,13 +37,17 @@ class PostgresView:
 
     It reads as ``headwater.sinks.views.View`` does, with these differences: ``scan`` returns a table,
     text is in the order of the database's collation, and there are changes only where the sink was
-    given a ``feed``.
+    given a ``feed``. Waiting is by ``LISTEN``, so a commit is seen at once.
     """
 
     def __init__(self, dsn: str, table: str, *, patience: float = 10.0):
         self.name = table
         self._connection = Connection(dsn, f'table "{table}"', patience)
-        declared, key, *_ = self._state()
+        try:
+            declared, key, *_ = self._state()
+        except BaseException:
+            self._connection.close()
+            raise
         self._keyed = Keyed(f'table "{table}"', schemas.parse(declared), tuple(json.loads(key)))
         self._sql = Statements(table, self._keyed)
 
@@ -54,7 +61,9 @@ class PostgresView:
         """The columns of its key."""
         return self._keyed.key
 
-    def get(self, key: Any, *, wait_for: Position | None = None, timeout: float = 30.0) -> dict[str, Any] | None:
+    def get(
+        self, key: Any, *, wait_for: Position | None = None, timeout: float = 30.0
+    ) -> dict[str, Any] | None:
         """Return the row of a key, or None."""
         found = self._read(Query(key_values(key, self._keyed)), wait_for, timeout).to_pylist()
         return found[0] if found else None
@@ -78,7 +87,7 @@ class PostgresView:
     def changes(self, since: int = 0, follow: bool = False, timeout: float | None = None) -> Iterator[Change]:
         """Yield the changes after a number; with ``follow`` wait for more, each time up to ``timeout``."""
         while True:
-            while chunk := self._connection.run(lambda db: self._chunk(db, since)):
+            while chunk := self._connection.run(partial(self._chunk, since=since)):
                 yield from chunk
                 since = chunk[-1].sequence
             if not follow or not any(self.sequence() > since for _ in self._commits(timeout)):
@@ -102,13 +111,14 @@ class PostgresView:
         self._connection.close()
 
     def _state(self) -> tuple[Any, ...]:
-        try:
-            found = self._connection.run(lambda db: db.execute(_STATE, (self.name,)).fetchone())
-        except psycopg.errors.UndefinedTable:
-            found = None
+        found = self._connection.run(self._known)
         if found is None:
             raise UsageError(f'no sink writes to table "{self.name}"', hint="see the table headwater_sinks")
         return found
+
+    def _known(self, db: psycopg.Connection) -> tuple[Any, ...] | None:
+        there = db.execute("SELECT to_regclass('headwater_sinks') IS NOT NULL").fetchone()
+        return db.execute(_STATE, (self.name,)).fetchone() if there == (True,) else None
 
     def _read(self, query: Query, wait_for: Position | None, timeout: float) -> pa.Table:
         if wait_for is not None:
@@ -120,13 +130,14 @@ class PostgresView:
     def _select(self, query: Query) -> tuple[Composed, list[Any]]:
         asked = query.conditions(self._keyed)
         where = [SQL("{} {} %s").format(Identifier(f.name), SQL(sign)) for f, sign, _ in asked]
+        every = SQL("true").format()
         direction = SQL(" DESC NULLS LAST" if query.descending else " NULLS FIRST")
         order = [Identifier(name) + direction for name in query.ordered(self._keyed)]
         return (
             SQL("SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT %s").format(
                 SQL(", ").join(self._sql.names),
                 self._sql.target,
-                SQL(" AND ").join(where or [SQL("true")]),
+                SQL(" AND ").join(where or [every]),
                 SQL(", ").join(order),
             ),
             [*(value for _, _, value in asked), query.checked_limit()],
@@ -139,11 +150,11 @@ class PostgresView:
             (self.name,),
         ).fetchone() or (1, 0)  # fmt: skip
         check_kept(self.name, since, earliest, last)
-        parts = [SQL("({}).{}").format(SQL(side), name) for side in ("old", "new") for name in self._sql.names]
+        parts = [
+            SQL("({}).{}").format(SQL(side), name) for side in ("old", "new") for name in self._sql.names
+        ]
         query = SQL("SELECT number, kind, batch, {} FROM {} WHERE number > %s ORDER BY number LIMIT %s")
-        rows = db.execute(
-            query.format(SQL(", ").join(parts), self._sql.changes), (since, _CHUNK)
-        ).fetchall()
+        rows = db.execute(query.format(SQL(", ").join(parts), self._sql.changes), (since, _CHUNK)).fetchall()
         return self._decoded(rows)
 
     def _decoded(self, rows: list[tuple[Any, ...]]) -> list[Change]:
@@ -172,8 +183,10 @@ class PostgresView:
     def _commits(self, timeout: float | None) -> Iterator[None]:
         """Yield at once, then after each commit of the sink, until the time is over."""
         deadline = float("inf") if timeout is None else time.monotonic() + timeout
-        self._connection.listen("headwater_sinks")
-        yield
-        while (left := deadline - time.monotonic()) > 0:
-            if self._connection.told(self.name, min(left, 5.0)):
-                yield
+        while True:
+            self._connection.listen()  # before the look, and again on a connection that was made anew
+            yield
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            self._connection.wait(min(left, _LOOK_SECONDS))

@@ -3,10 +3,10 @@
 ``ViewStore`` is for the runner that writes them, ``open_views`` for everyone who reads.
 """
 
+from headwater.errors import Behind
 from headwater.sinks.views.feed import Change
 from headwater.sinks.views.sink import ViewSink
 from headwater.sinks.views.store import ViewStore
 from headwater.sinks.views.view import Scan, View, Views, open_views
-from headwater.sinks.views.wait import Behind
 
 __all__ = ["Behind", "Change", "Scan", "View", "ViewSink", "ViewStore", "Views", "open_views"]

@@ -15,8 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from headwater.errors import UsageError
-from headwater.sinks.unavailable import SinkUnavailable
+from headwater.errors import SinkUnavailable, UsageError
 
 Durability = Literal["fsync", "os"]
 FORMAT = 1

@@ -12,17 +12,13 @@ import sqlite3
 import time
 from collections.abc import Iterator
 
-from headwater.errors import HeadwaterError, UsageError, nearest
+from headwater.errors import Behind, UsageError, nearest
 from headwater.log.position import Position
 from headwater.sinks.views import catalog
 from headwater.sinks.views.catalog import Entry
 from headwater.sinks.views.connection import Readers
 
 _SHORTEST, _LONGEST = 0.001, 0.02
-
-
-class Behind(HeadwaterError):
-    """A view has not got as far as was asked, within the time."""
 
 
 def looks(db: sqlite3.Connection, timeout: float | None) -> Iterator[None]:

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 
 from headwater import Position
-from headwater.errors import Fenced, RowError, SchemaError, TopicError, UsageError
+from headwater.errors import Fenced, RowError, SchemaError, SinkUnavailable, TopicError, UsageError
 from headwater.sinks import Batch
-from headwater.sinks.unavailable import SinkUnavailable
 from headwater.sinks.views import ViewStore, open_views, sink
 
 STOCK = "item STRING, count BIGINT"

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 from headwater import Position
-from headwater.errors import OffsetLost, UsageError
+from headwater.errors import Behind, OffsetLost, UsageError
 from headwater.sinks import Batch
-from headwater.sinks.views import Behind, View, ViewSink, ViewStore, open_views
+from headwater.sinks.views import View, ViewSink, ViewStore, open_views
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 

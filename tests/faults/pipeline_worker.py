@@ -1,0 +1,72 @@
+"""A pipeline that runs until it is killed, dies at a named point of a commit, or has caught up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from headwater import Pipeline, dedup, latest, scan
+from headwater.sinks import crash
+
+
+def add(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
+    before = state or {"n": 0, "total": 0}
+    return {"n": before["n"] + 1, "total": before["total"] + event["amount"]}
+
+
+def shop(root: Path) -> Pipeline:
+    pipeline = Pipeline("shop", log=f"file:{root / 'log'}")
+    schema = "id BIGINT, who STRING, amount BIGINT, at TIMESTAMP"
+    pipeline.source("orders", schema, event_time="at", lateness="1 hour", key="who")
+
+    @pipeline.stream(key="who")
+    def unique(orders: DataFrame) -> DataFrame:
+        return orders.transform(dedup(on="id", within="1 day"))
+
+    @pipeline.view(key="who")
+    def totals(unique: DataFrame) -> DataFrame:
+        return unique.transform(scan(add, by="who", schema="n BIGINT, total BIGINT"))
+
+    @pipeline.view(key="who")
+    def newest(orders: DataFrame) -> DataFrame:
+        return orders.transform(latest(by="who"))
+
+    return pipeline
+
+
+def die_at(count: int) -> None:
+    """Kill this process and all of its children at the ``count``-th point."""
+    left = count
+
+    def reached(name: str) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            os.write(2, f"died at {name}\n".encode())
+            os.killpg(0, signal.SIGKILL)
+
+    crash.watch(reached)
+
+
+def main(root: Path, task: str) -> None:
+    from headwater.engine.recompute import verify
+    from headwater.engine.runner import Runner
+
+    with Runner(shop(root), limit=2000) as runner:
+        if task == "finish":
+            runner.catch_up()
+            assert all(verify(runner, name).ok for name in runner.nodes)
+            return
+        if int(task):
+            die_at(int(task))
+        runner.run(lambda: None)
+        raise SystemExit("; ".join(str(each.error) for each in runner.nodes.values()))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
