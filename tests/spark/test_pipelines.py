@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from pyspark.sql import functions as F
 
 from headwater import Pipeline, dedup, latest, scan
 from headwater.errors import HeadwaterError, PipelineError
+from headwater.sinks import targets
+from headwater.sinks.parquet import read
+from headwater.sinks.views import open_views
 from headwater.testing.harness import Harness
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -105,8 +109,7 @@ def test_a_wrong_view_is_found(harness: Harness) -> None:
     harness.step()
     store = harness._runner.store
     with store._writer.transaction() as db:
-        table = next(iter(db.execute("SELECT name FROM sqlite_master WHERE name LIKE '%newest%'")))[0]
-        db.execute(f'DELETE FROM "{table}"')  # noqa: S608
+        db.execute(f"DELETE FROM {store.view('newest')._entry().tables.rows}")  # noqa: S608
     with pytest.raises(HeadwaterError, match="is not what a batch"):
         harness.verify()
 
@@ -126,3 +129,59 @@ def test_an_edit_that_the_state_cannot_survive_is_refused(harness: Harness, spar
     with pytest.raises(PipelineError, match="has changed: its operator's settings") as caught:
         Runner(changed, spark=spark)
     assert "headwater rebuild unique" in (caught.value.hint or "")
+
+
+def test_a_view_is_rebuilt_beside_the_old_one_and_reset_to_a_place(harness: Harness) -> None:
+    harness.send("orders", order(1, "ada", 1, 100))
+    harness.advance(at(101))
+    harness.step()
+    harness.send("orders", order(2, "ada", 2, 50))  # late, the first time
+    harness.advance(at(200))
+    harness.step()
+    assert [row["n"] for row in harness.view("totals")] == [1]
+    middle = harness.log.resolve("orders", "latest")
+    harness.rebuild("totals")
+    assert [row["n"] for row in harness.view("totals")] == [2]
+    harness.send("orders", order(3, "ada", 2, 300))
+    harness.advance(at(400))
+    harness.step()
+    assert [row["n"] for row in harness.view("totals")] == [3]
+    harness.verify()
+    harness.reset("totals", middle)
+    assert harness.view("totals") == []
+    harness.step()
+    assert [row["n"] for row in harness.view("totals")] == [1]
+    harness.verify()
+
+
+def test_a_stream_cannot_be_rebuilt_and_says_so(harness: Harness) -> None:
+    with pytest.raises(HeadwaterError, match='stream "unique" cannot be built anew'):
+        harness.rebuild("unique")
+
+
+def test_sinks_get_every_row_once(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = Pipeline("out")
+    pipeline.source("orders", "id BIGINT, amount DOUBLE")
+    seen: list[int] = []
+
+    @pipeline.sink(targets.parquet(tmp_path / "orders"))
+    def archived(orders: DataFrame) -> DataFrame:
+        return orders
+
+    @pipeline.sink(targets.sqlite(tmp_path / "orders.db", "orders", "id"))
+    def kept(orders: DataFrame) -> DataFrame:
+        return orders.filter("amount > 1")
+
+    @pipeline.sink(targets.foreach(lambda rows, batch: seen.extend(rows["id"].to_pylist())))
+    def told(orders: DataFrame) -> DataFrame:
+        return orders
+
+    with Harness(pipeline, spark=spark) as harness:
+        for first in (0, 5):
+            harness.send("orders", [{"id": n, "amount": float(n)} for n in range(first, first + 5)])
+            harness.step()
+            harness.restart()
+    assert sorted(read(tmp_path / "orders")["id"].to_pylist()) == list(range(10))
+    with open_views(tmp_path / "orders.db") as views:
+        assert [row["id"] for row in views["orders"].scan().to_pylist()] == list(range(2, 10))
+    assert sorted(set(seen)) == list(range(10))

@@ -44,10 +44,10 @@ class Inputs:
         _check(each, topic)
         return topic
 
-    def stream(self, each: Declaration) -> DataFrame:
-        """Return an upstream's rows as they come."""
+    def stream(self, each: Declaration, start: str) -> DataFrame:
+        """Return an upstream's rows as they come, from a place on."""
         topic = self._topic(each)
-        options = {**self._options(each, topic), "limit": str(self._limit)}
+        options = {**self._options(each, topic), "limit": str(self._limit), "start": start}
         if topic.event_time is not None:
             options |= _timing(each)
             if self._patient:  # a silent producer is waited for, however long that takes
@@ -55,10 +55,10 @@ class Inputs:
         rows = self._spark.readStream.format("headwater").options(**options).load()
         return clocked(rows, topic.event_time)
 
-    def batch(self, each: Declaration, end: Position) -> DataFrame:
-        """Return an upstream's rows up to a position."""
+    def batch(self, each: Declaration, start: str, end: Position) -> DataFrame:
+        """Return an upstream's rows between two places."""
         topic = self._topic(each)
-        options = {**self._options(each, topic), "end": str(end)}
+        options = {**self._options(each, topic), "start": start, "end": str(end)}
         rows = self._spark.read.format("headwater").options(**options).load()
         return marked(rows, topic.event_time)
 

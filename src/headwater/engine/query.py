@@ -25,7 +25,7 @@ from headwater.engine.applying import Capturing, Stage, arrow_schema
 from headwater.engine.calling import call, carry
 from headwater.engine.checkpoint import Reached
 from headwater.engine.inputs import Inputs
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, PipelineError
 from headwater.node import Declaration, Node
 from headwater.sinks import crash
 from headwater.sinks.sink import Batch, Sink
@@ -64,12 +64,12 @@ class Counts:
     at: float = field(default_factory=time.time)
 
 
-def shape(node: Node, upstreams: dict[str, Declaration], inputs: Inputs) -> Shape:
+def shape(node: Node, upstreams: dict[str, Declaration], inputs: Inputs, start: str) -> Shape:
     """Call a node's function over streams, and see what it is."""
     carry(node)
     capturing = Capturing()
     with applying.during(capturing):
-        frames = {name: inputs.stream(each) for name, each in upstreams.items()}
+        frames = {name: inputs.stream(each, start) for name, each in upstreams.items()}
         timed = any(clocked.event_time_of(frame) for frame in frames.values())
         rows = call(node, frames)
     event_time = node.event_time or clocked.event_time_of(rows)
@@ -102,8 +102,8 @@ class Query:
     def start(self, sink: Sink, late: Callable[[pa.Schema], Sink]) -> StreamingQuery:
         """Begin, taking over from any other runner."""
         self._sink, self._late, self.error = sink, late, None
-        sink.begin()
-        writer = self._stream().writeStream.foreachBatch(self._commit).queryName(self.node.name)
+        _check_ahead(self.node, sink.begin(), self.checkpoint)
+        writer = self._stream().writeStream.foreachBatch(self._commit)
         return writer.option("checkpointLocation", str(self.checkpoint.absolute())).start()
 
     def _stream(self) -> DataFrame:
@@ -185,3 +185,14 @@ class Query:
             counts.loads += note["loads"]
             counts.read += note["read"]
             counts.states[note["bucket"]] = note["state"]
+
+
+def _check_ahead(node: Node, committed: int, path: Path) -> None:
+    """Refuse to go on from a checkpoint that knows less than the sink: its batches would be left out."""
+    if committed > checkpoint.last_batch(path):
+        raise PipelineError(
+            f"the checkpoint of {node.title} is older than its results",
+            detail=f'batch {committed} is committed, and "{path}" does not know it',
+            hint=f"restore the checkpoint, or run `headwater rebuild {node.name}`",
+            place=node.place,
+        )

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from headwater.engine import applying, checkpoint
 from headwater.engine.calling import call
 from headwater.engine.checkpoint import Reached
 from headwater.engine.query import Query
-from headwater.engine.runner import Runner
+from headwater.engine.runner import Runner, late_producer
 from headwater.errors import UsageError
 from headwater.log import Position
 from headwater.node import Node
@@ -86,7 +87,8 @@ def _stream(runner: Runner, query: Query) -> Verdict:
     expected = Counter(
         map(_frozen, recomputed(runner, query, batch).toArrow().cast(query.schema).to_pylist())
     )
-    stored = Counter(map(_frozen, _before(runner, query.node.topic, batch).to_pylist()))
+    producer = f"{runner.pipeline.name}.{query.node.name}"
+    stored = Counter(map(_frozen, _before(runner, query.node.topic, batch, producer).to_pylist()))
     missing, extra = (
         tuple(dict(row) for row in rest.elements()) for rest in (expected - stored, stored - expected)
     )
@@ -95,9 +97,10 @@ def _stream(runner: Runner, query: Query) -> Verdict:
 
 def recomputed(runner: Runner, query: Query, batch: int) -> DataFrame:
     """Return what a node's function makes of all its input up to a batch."""
-    reached = checkpoint.reached(query.checkpoint, batch)
+    reached, start = checkpoint.reached(query.checkpoint, batch), runner.nodes[query.node.name].version.start
     frames = {
-        name: runner.inputs.batch(each, _position(reached, each)) for name, each in query.upstreams.items()
+        name: runner.inputs.batch(each, start, _position(reached, each))
+        for name, each in query.upstreams.items()
     }
     late = _late(runner, query, batch)
     with applying.during(applying.whole(reached.watermark, late)):
@@ -113,17 +116,20 @@ def _late(runner: Runner, query: Query, batch: int) -> DataFrame | None:
     topic = runner.late_topic(query.node)
     if query.stage is None or topic not in {each.name for each in runner.log.topics()}:
         return None
-    return runner.spark.createDataFrame(_before(runner, topic, batch).cast(query.stage.schema))
+    producer = late_producer(topic, runner.nodes[query.node.name].version)
+    found = _before(runner, topic, batch, producer).cast(query.stage.schema)
+    return runner.spark.createDataFrame(found) if found.num_rows else None
 
 
-def _before(runner: Runner, topic: str, batch: int) -> pa.Table:
-    """Return the rows that a node has written to a topic, up to a batch."""
+def _before(runner: Runner, topic: str, batch: int, producer: str) -> pa.Table:
+    """Return the rows that a node has written to a topic as a producer, up to a batch."""
     schema = runner.log.topic(topic).read_schema
     found = [pa.Table.from_batches([each]) for each in runner.log.read(topic, meta=True)]
     if not found:
         return schema.empty_table()
     rows = pa.concat_tables(found)
-    return rows.filter(pa.compute.less(rows["_sequence"], (batch + 1) << ROW_BITS)).select(schema.names)
+    before = pc.less(rows["_sequence"], (batch + 1) << ROW_BITS)
+    return rows.filter(pc.and_(before, pc.equal(rows["_producer"], producer))).select(schema.names)
 
 
 def _snapshot(runner: Runner, node: Node) -> tuple[int, pa.Table]:

@@ -23,14 +23,17 @@ from headwater.engine.checking import check_key
 from headwater.engine.inputs import LIMIT, Inputs
 from headwater.engine.query import Query, Shape, shape
 from headwater.engine.session import session
-from headwater.errors import Fenced, HeadwaterError, UsageError
-from headwater.log import Log
+from headwater.engine.versions import Version, Versions
+from headwater.errors import Fenced, HeadwaterError, PipelineError, UsageError
+from headwater.log import Log, Start
 from headwater.log.open import open as open_log
+from headwater.log.position import place_text
 from headwater.node import Node
 from headwater.pipeline import Pipeline
 from headwater.sinks.sink import Sink
+from headwater.sinks.targets import Target, postgres
 from headwater.sinks.topic import TopicSink
-from headwater.sinks.views.store import ViewStore
+from headwater.sinks.views.store import KEPT_CHANGES, ViewStore
 
 BACKOFF_SECONDS = 1.0
 BACKOFF_MOST = 60.0
@@ -44,6 +47,7 @@ class Running:
     """A node with its query, as it runs."""
 
     query: Query
+    version: Version
     spark: StreamingQuery | None = None
     failed: int = 0
     batches: int = 0
@@ -80,12 +84,13 @@ class Runner:
         self.spark = spark or session(output=pipeline.home / "spark.log")
         self.inputs = Inputs(self.spark, pipeline, self.log, limit=limit, patient=patient)
         self.store = ViewStore(_made(pipeline.home) / "views.db")
+        self.versions = Versions(pipeline.home, self.store)
         self.nodes: dict[str, Running] = {}
         self._stop = threading.Event()
         for each in (*pipeline.sources, *pipeline.tables):
             self.inputs.declare(each)
         for node in pipeline.order():
-            self._prepare(node)
+            self.nodes[node.name] = self._prepared(node, self.versions.current(node))
 
     def late_topic(self, node: Node) -> str:
         """Return the topic of the rows that came too late for a node."""
@@ -113,6 +118,26 @@ class Runner:
             if all(running.broken for running in self.nodes.values()):
                 return
 
+    def rebuild(self, name: str) -> None:
+        """Compute a view anew from the log, beside the one that readers see, and then switch over."""
+        node = self.nodes[name].query.node
+        beside = self._prepared(node, self.versions.next(node))
+        self._start(beside)
+        self._await(beside)
+        assert beside.spark is not None
+        beside.spark.stop()
+        self.versions.publish(node, beside.version)
+
+    def reset(self, name: str, to: Start) -> None:
+        """Let a view begin anew, empty, from a place in its inputs: the rest of them is left out."""
+        node = self.nodes[name].query.node
+        for topic in self.pipeline.inputs(node):
+            self.log.resolve(topic, to)  # says so if there is no such place
+        version = self.versions.next(node, place_text(to))
+        running = self._prepared(node, version)
+        self._sink(running.query, version).close()  # makes the version
+        self.versions.publish(node, version)
+
     def stop(self) -> None:
         """Let ``run`` return; may be called from a signal handler."""
         self._stop.set()
@@ -135,15 +160,14 @@ class Runner:
 
     # Inside
 
-    def _prepare(self, node: Node) -> None:
+    def _prepared(self, node: Node, version: Version) -> Running:
         upstreams = {name: self.pipeline[name] for name in node.upstreams}
-        made = shape(node, upstreams, self.inputs)
+        made = shape(node, upstreams, self.inputs, version.start)
         check_key(node, made.schema)
-        home = self.pipeline.home / "nodes" / node.name
-        definition.check(home, made, list(self.pipeline.inputs(node)))
+        definition.check(version.home, made, list(self.pipeline.inputs(node)))
         if node.topic is not None:
             self._declare(node.topic, made)
-        self.nodes[node.name] = Running(Query(made, upstreams, self.inputs, home))
+        return Running(Query(made, upstreams, self.inputs, version.home), version)
 
     def _declare(self, topic: str, made: Shape) -> None:
         """Make the derived topic of a stream."""
@@ -158,23 +182,25 @@ class Runner:
     def _start(self, running: Running) -> None:
         query = running.query
         try:
-            running.spark = query.start(self._sink(query), partial(self._late, query.node))
+            sink = self._sink(query, running.version)
+            running.spark = query.start(sink, partial(self._late, query.node, running.version))
         except HeadwaterError as error:
             self._failed(running, error)
 
-    def _sink(self, query: Query) -> Sink:
+    def _sink(self, query: Query, version: Version) -> Sink:
         node = query.node
-        if node.kind == "view":
-            return self.store.sink(node.name, query.schema, node.key)
         if node.topic is not None:
             return TopicSink(self.log, node.topic, f"{self.pipeline.name}.{node.name}")
-        assert isinstance(node.target, Sink)
-        return node.target
+        if node.kind == "sink":
+            return _target(node).open(query.schema)
+        if node.store is not None:
+            return postgres(node.store, node.name, node.key, feed=KEPT_CHANGES).open(query.schema)
+        return self.store.sink(node.name, query.schema, node.key, version=version.number)
 
-    def _late(self, node: Node, schema: pa.Schema) -> Sink:
+    def _late(self, node: Node, version: Version, schema: pa.Schema) -> Sink:
         topic = self.late_topic(node)
         self.log.create_topic(topic, schema)
-        return TopicSink(self.log, topic, topic)
+        return TopicSink(self.log, topic, late_producer(topic, version))
 
     def _await(self, running: Running) -> None:
         if running.spark is None:
@@ -195,11 +221,31 @@ class Runner:
             self._start(running)
 
     def _failed(self, running: Running, error: HeadwaterError) -> None:
+        node = running.query.node
+        if isinstance(error, Fenced) and self.versions.current(node) != running.version:
+            self.nodes[node.name] = self._prepared(node, self.versions.current(node))  # it was rebuilt
+            return
         done = running.query.counts.batches
         running.failed = 1 if done > running.batches else running.failed + 1
         running.batches, running.error = done, error
         wait = min(BACKOFF_SECONDS * 2 ** (running.failed - 1), BACKOFF_MOST)
         running.again = time.monotonic() + wait
+
+
+def late_producer(topic: str, version: Version) -> str:
+    """Return as whom a version writes its late rows: each version numbers its batches anew."""
+    return f"{topic}.v{version.number}"
+
+
+def _target(node: Node) -> Target:
+    if not isinstance(node.target, Target):
+        raise PipelineError(
+            f"{node.title} has no target that can be written to",
+            detail=f"got {type(node.target).__name__}",
+            hint="use one of headwater.sinks.targets: parquet, postgres, sqlite, foreach",
+            place=node.place,
+        )
+    return node.target
 
 
 def _made(home: Path) -> Path:

@@ -90,6 +90,11 @@ def moved(to: Start, resolved: Position, ends: Position) -> Position:
     return place
 
 
+def place_text(to: Start) -> str:
+    """Return a start as ``parse_start`` reads it."""
+    return to.isoformat() if isinstance(to, datetime) else str(to)
+
+
 def parse_start(text: str) -> Start:
     """Read a start as the command line takes it: an end, an offset, a time, or a position."""
     if "=" in text:

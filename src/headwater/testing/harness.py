@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from headwater.errors import HeadwaterError
+from headwater.log import Start
 from headwater.log.open import open as open_log
 from headwater.pipeline import Pipeline
 
@@ -69,6 +70,16 @@ class Harness:
         """Begin anew from what is stored, as after a crash."""
         self._runner.close()
         self._runner = self._make()
+
+    def rebuild(self, name: str) -> None:
+        """Compute a view anew from the log, and switch over to it."""
+        self._runner.rebuild(name)
+        self.restart()
+
+    def reset(self, name: str, to: Start) -> None:
+        """Let a view begin anew from a place in its inputs."""
+        self._runner.reset(name, to)
+        self.restart()
 
     def view(self, name: str) -> list[dict[str, Any]]:
         """Return a view's rows, by key."""

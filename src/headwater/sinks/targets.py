@@ -1,0 +1,78 @@
+"""What ``@pipeline.sink(…)`` takes: where a node's rows go, before it is known what they look like.
+
+@shop.sink(parquet("./archive"))
+def archived(orders):
+    return orders
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from headwater.sinks.foreach import ForeachSink
+from headwater.sinks.parquet import ParquetSink
+from headwater.sinks.sink import Batch, Sink
+from headwater.sinks.views.store import ViewStore
+
+
+@dataclass(frozen=True)
+class Target:
+    """A sink that waits for its columns."""
+
+    name: str
+    open: Callable[[pa.Schema], Sink] = field(repr=False)
+    """Makes the sink; what it closes over may be secret, so it is not shown."""
+
+
+def parquet(directory: str | os.PathLike[str]) -> Target:
+    """Append to Parquet files in a directory; ``headwater.sinks.parquet.read`` reads whole batches."""
+    return Target("parquet", lambda schema: ParquetSink(directory, schema))
+
+
+def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0) -> Target:
+    """Keep a PostgreSQL table by key, and at least the last ``feed`` of its changes."""
+
+    def open(schema: pa.Schema) -> Sink:
+        from headwater.sinks.postgres import PostgresSink
+
+        return PostgresSink(dsn, table, schema, key, feed=feed)
+
+    return Target("postgres", open)
+
+
+def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...]) -> Target:
+    """Keep a table by key in an SQLite file, which ``open_views`` reads."""
+
+    def open(schema: pa.Schema) -> Sink:
+        store = ViewStore(path)
+        return _Whole(store, store.sink(table, schema, key))
+
+    return Target("sqlite", open)
+
+
+def foreach(function: Callable[[pa.Table, int], object]) -> Target:
+    """Call a function with each batch's rows and number, at least once."""
+    return Target("foreach", lambda schema: ForeachSink(function))
+
+
+class _Whole(Sink):
+    """A view that brings its store along."""
+
+    def __init__(self, store: ViewStore, sink: Sink):
+        self._store, self._sink = store, sink
+
+    def begin(self) -> int:
+        """Take over from any other runner."""
+        return self._sink.begin()
+
+    def commit(self, batch: Batch) -> bool:
+        """Make a batch visible."""
+        return self._sink.commit(batch)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
