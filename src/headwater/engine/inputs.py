@@ -5,6 +5,8 @@ Invariant: all three have the same columns and the same event time.
 
 from __future__ import annotations
 
+import copy
+import json
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +16,7 @@ from headwater import clock
 from headwater.engine.clocked import clocked, marked
 from headwater.errors import TopicError
 from headwater.log import Log, Position, Topic, record
+from headwater.log.position import parse_start
 from headwater.log.topic import Cleanup
 from headwater.node import Declaration, Source, Table
 from headwater.pipeline import Pipeline
@@ -21,6 +24,7 @@ from headwater.pipeline import Pipeline
 LIMIT = 500_000
 """Rows that a micro-batch takes from one topic at the most."""
 IDLE = 10_000_000
+Skips = dict[str, dict[int, list[int]]]
 _FOREVER = str(clock.LONGEST // clock.MICROSECOND)
 
 
@@ -32,6 +36,13 @@ class Inputs:
     ):
         self._spark, self._pipeline, self._log = spark, pipeline, log
         self._limit, self._patient = limit, patient
+        self._skips: Skips = {}
+
+    def without(self, skips: Skips) -> Inputs:
+        """Return the same inputs, but for some records, given by topic, partition and offset."""
+        fewer = copy.copy(self)
+        fewer._skips = skips
+        return fewer
 
     def declare(self, each: Declaration) -> Topic:
         """Make the topic of a source or table if it is not there, and check it if it is."""
@@ -62,11 +73,21 @@ class Inputs:
         rows = self._spark.read.format("headwater").options(**options).load()
         return marked(rows, topic.event_time)
 
+    def part(self, each: Declaration, start: Position, end: Position) -> DataFrame:
+        """Return the rows of the partitions that two positions name, between them."""
+        topic = self._topic(each)
+        options = {**self._options(each, topic), "start": str(start), "end": str(end), "only": "true"}
+        return marked(self._spark.read.format("headwater").options(**options).load(), topic.event_time)
+
     def empty(self, each: Declaration) -> DataFrame:
         """Return a DataFrame with an upstream's columns and no rows."""
         topic = self._topic(each)
         schema = from_arrow_schema(record.read_schema(topic.schema, topic.compacted))
         return marked(self._spark.createDataFrame([], schema), topic.event_time)
+
+    def resolve(self, each: Declaration, start: str) -> Position:
+        """Return the offsets that a start stands for in an upstream."""
+        return self._log.resolve(self._topic(each).name, parse_start(start))
 
     def _topic(self, each: Declaration) -> Topic:
         name = getattr(each, "topic", None)
@@ -74,7 +95,10 @@ class Inputs:
         return self._log.topic(name)
 
     def _options(self, each: Declaration, topic: Topic) -> dict[str, str]:
-        return {"url": self._pipeline.log, "topic": topic.name}
+        options = {"url": self._pipeline.log, "topic": topic.name}
+        if topic.name in self._skips:
+            options["skip"] = json.dumps(self._skips[topic.name])
+        return options
 
 
 def _timing(each: Declaration) -> dict[str, str]:

@@ -20,12 +20,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headwater.engine import applying, blobs, checkpoint, clocked, runtime
+from headwater.engine import applying, blobs, checkpoint, clocked, culprits, failures, runtime
 from headwater.engine.applying import Capturing, Stage, arrow_schema
 from headwater.engine.calling import call, carry
 from headwater.engine.checkpoint import Reached
 from headwater.engine.inputs import Inputs
 from headwater.errors import HeadwaterError, PipelineError
+from headwater.log import Position
 from headwater.node import Declaration, Node
 from headwater.sinks import crash
 from headwater.sinks.sink import Batch, Sink
@@ -43,6 +44,8 @@ class Shape:
     stage: Stage | None
     timed: bool
     """Whether an input tells the time."""
+    start: str
+    """Where it begins to read, if it has no checkpoint."""
 
 
 @dataclass
@@ -73,7 +76,7 @@ def shape(node: Node, upstreams: dict[str, Declaration], inputs: Inputs, start: 
         timed = any(clocked.event_time_of(frame) for frame in frames.values())
         rows = call(node, frames)
     event_time = node.event_time or clocked.event_time_of(rows)
-    return Shape(node, rows, arrow_schema(rows), event_time, capturing.stage, timed)
+    return Shape(node, rows, arrow_schema(rows), event_time, capturing.stage, timed, start)
 
 
 class Query:
@@ -81,7 +84,7 @@ class Query:
 
     def __init__(self, shape: Shape, upstreams: dict[str, Declaration], inputs: Inputs, home: Path):
         self.node, self._shape = shape.node, shape
-        self.upstreams, self._inputs = upstreams, inputs
+        self.upstreams, self.inputs = upstreams, inputs
         self._home = home
         self.checkpoint = home / "checkpoint"
         self.counts = Counts()
@@ -124,7 +127,7 @@ class Query:
         started = time.perf_counter()
         reached = checkpoint.reached(self.checkpoint, number)
         crash.point("query: planned")
-        rows = self._plain(results) if self._shape.stage is None else self._stateful(results, number)
+        rows = self._computed(results, number, reached)
         crash.point("query: computed")
         self._sink.commit(Batch(number, rows, reached.positions, self._promise(reached)))
         crash.point("query: committed")
@@ -132,6 +135,24 @@ class Query:
         self.counts.out += rows.num_rows
         self.counts.reached = reached
         self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
+
+    def _computed(self, results: DataFrame, number: int, reached: Reached) -> pa.Table:
+        try:
+            return self._plain(results) if self._shape.stage is None else self._stateful(results, number)
+        except HeadwaterError:
+            raise
+        except Exception as error:
+            first = self._begun(number)
+            found = culprits.find(self.node, self.upstreams, self.inputs, first, list(reached.positions))
+            if not found:  # it fails on no record alone
+                raise failures.told(self.node, str(error)) from error
+            raise culprits.Poisoned(self.node, found) from error
+
+    def _begun(self, number: int) -> list[Position]:
+        """Return where a batch begins."""
+        if number > 0:
+            return list(checkpoint.reached(self.checkpoint, number - 1).positions)
+        return [self.inputs.resolve(each, self._shape.start) for each in self.upstreams.values()]
 
     def _plain(self, results: DataFrame) -> pa.Table:
         rows = results.toArrow().cast(self._shape.schema)
@@ -165,7 +186,7 @@ class Query:
         assert stage is not None
         results = stage.rows.sparkSession.createDataFrame(rows)
         with applying.during(applying.finishing(results)):
-            made = call(self.node, {name: self._inputs.empty(each) for name, each in self.upstreams.items()})
+            made = call(self.node, {name: self.inputs.empty(each) for name, each in self.upstreams.items()})
         return made.toArrow().cast(self._shape.schema)
 
     def _promise(self, reached: Reached) -> int | None:

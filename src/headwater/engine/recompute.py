@@ -99,7 +99,7 @@ def recomputed(runner: Runner, query: Query, batch: int) -> DataFrame:
     """Return what a node's function makes of all its input up to a batch."""
     reached, start = checkpoint.reached(query.checkpoint, batch), runner.nodes[query.node.name].version.start
     frames = {
-        name: runner.inputs.batch(each, start, _position(reached, each))
+        name: query.inputs.batch(each, start, _position(reached, each))
         for name, each in query.upstreams.items()
     }
     late = _late(runner, query, batch)

@@ -20,6 +20,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headwater.engine import definition, failures
 from headwater.engine.checking import check_key
+from headwater.engine.culprits import Poisoned
+from headwater.engine.dead import DeadLetters
 from headwater.engine.inputs import LIMIT, Inputs
 from headwater.engine.query import Query, Shape, shape
 from headwater.engine.session import session
@@ -96,6 +98,10 @@ class Runner:
         """Return the topic of the rows that came too late for a node."""
         return f"{self.pipeline.name}.{node.name}.late"
 
+    def dead(self, node: Node) -> DeadLetters:
+        """Return the records that a node has set aside."""
+        return DeadLetters(self.log, self.pipeline.name, node)
+
     # Running
 
     def catch_up(self) -> None:
@@ -103,8 +109,8 @@ class Runner:
         for running in self.nodes.values():
             if running.spark is None:
                 self._start(running)
-        for running in self.nodes.values():
-            self._await(running)
+        for name in self.nodes:
+            self._await(name)
 
     def run(self, watch: Callable[[], None], every: float = 0.5) -> None:
         """Run until stopped, or until every node is broken; ``watch`` is called now and then."""
@@ -123,7 +129,7 @@ class Runner:
         node = self.nodes[name].query.node
         beside = self._prepared(node, self.versions.next(node))
         self._start(beside)
-        self._await(beside)
+        _caught_up(beside)
         assert beside.spark is not None
         beside.spark.stop()
         self.versions.publish(node, beside.version)
@@ -162,12 +168,13 @@ class Runner:
 
     def _prepared(self, node: Node, version: Version) -> Running:
         upstreams = {name: self.pipeline[name] for name in node.upstreams}
-        made = shape(node, upstreams, self.inputs, version.start)
+        inputs = self.inputs.without(self.dead(node).skips())
+        made = shape(node, upstreams, inputs, version.start)
         check_key(node, made.schema)
         definition.check(version.home, made, list(self.pipeline.inputs(node)))
         if node.topic is not None:
             self._declare(node.topic, made)
-        return Running(Query(made, upstreams, self.inputs, version.home), version)
+        return Running(Query(made, upstreams, inputs, version.home), version)
 
     def _declare(self, topic: str, made: Shape) -> None:
         """Make the derived topic of a stream."""
@@ -202,14 +209,17 @@ class Runner:
         self.log.create_topic(topic, schema)
         return TopicSink(self.log, topic, late_producer(topic, version))
 
-    def _await(self, running: Running) -> None:
-        if running.spark is None:
-            assert running.error is not None
-            raise running.error
-        try:
-            running.spark.processAllAvailable()
-        except Exception as error:
-            raise running.query.error or failures.told(running.query.node, str(error)) from error
+    def _await(self, name: str) -> None:
+        """Wait until a node has processed its input; records that it sets aside cost it another start."""
+        while True:
+            running = self.nodes[name]
+            try:
+                return _caught_up(running)
+            except HeadwaterError as error:
+                self._failed(running, error)
+                if self.nodes[name] is running:
+                    raise
+                self._start(self.nodes[name])
 
     def _mind(self, running: Running) -> None:
         """Notice a query that has ended, and start it again when its time has come."""
@@ -222,6 +232,10 @@ class Runner:
 
     def _failed(self, running: Running, error: HeadwaterError) -> None:
         node = running.query.node
+        if isinstance(error, Poisoned) and node.on_error == "dead_letter":
+            self.dead(node).bury(error.culprits)
+            self.nodes[node.name] = self._prepared(node, running.version)  # which leaves them out
+            return
         if isinstance(error, Fenced) and self.versions.current(node) != running.version:
             self.nodes[node.name] = self._prepared(node, self.versions.current(node))  # it was rebuilt
             return
@@ -230,6 +244,16 @@ class Runner:
         running.batches, running.error = done, error
         wait = min(BACKOFF_SECONDS * 2 ** (running.failed - 1), BACKOFF_MOST)
         running.again = time.monotonic() + wait
+
+
+def _caught_up(running: Running) -> None:
+    if running.spark is None:
+        assert running.error is not None
+        raise running.error
+    try:
+        running.spark.processAllAvailable()
+    except Exception as error:
+        raise running.query.error or failures.told(running.query.node, str(error)) from error
 
 
 def late_producer(topic: str, version: Version) -> str:

@@ -41,7 +41,8 @@ class HeadwaterSource(DataSource):
 
     Options: ``url`` and ``topic``; ``columns`` (names, separated by commas), ``meta``; ``start`` and,
     in a batch, ``end``; in a stream ``lateness`` and ``idle`` (microseconds), ``limit`` (rows of a
-    micro-batch); ``log`` (the log's own options, as JSON).
+    micro-batch); ``skip`` (offsets to leave out, by partition, as JSON); ``only`` (of a batch: the
+    partitions that ``start`` names); ``log`` (the log's own options, as JSON).
     """
 
     @classmethod
@@ -81,9 +82,11 @@ class BatchReader(DataSourceReader):
         """Return a task for each partition of the topic."""
         with _open(self._options) as log:
             topic = self._options["topic"]
-            first = log.resolve(topic, parse_start(self._options.get("start", "earliest"))).offsets
+            start = parse_start(self._options.get("start", "earliest"))
+            first = log.resolve(topic, start).offsets
             last = log.resolve(topic, parse_start(self._options.get("end", "latest"))).offsets
-        return [Span(number, first[number], last[number]) for number in first]
+        named = start.offsets if "only" in self._options and isinstance(start, Position) else first
+        return [Span(number, first[number], last[number]) for number in named]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records of a task."""
@@ -194,14 +197,23 @@ def _read(options: Mapping[str, str], span: Any, *, clocked: bool) -> Iterator[p
         schema = _schema(log, options)
         if span.clock is not None:
             yield _tick(schema, span.clock)
-        if span.start < span.end:
-            meta = options.get("meta") == "true"
-            first, last = (
-                _place(options, span.partition, span.start),
-                _place(options, span.partition, span.end),
-            )
+        meta = options.get("meta") == "true"
+        for start, end in _pieces(span, json.loads(options.get("skip", "{}"))):
+            first, last = _place(options, span.partition, start), _place(options, span.partition, end)
             for batch in log.read(options["topic"], span.partition, first, last, meta=meta):
                 yield _selected(batch, schema, clocked)
+
+
+def _pieces(span: Any, skip: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, int]]:
+    """Yield a span's offsets without those that are left out."""
+    start = span.start
+    for offset in sorted(skip.get(str(span.partition), ())):
+        if start <= offset < span.end:
+            if start < offset:
+                yield start, offset
+            start = offset + 1
+    if start < span.end:
+        yield start, span.end
 
 
 def _place(options: Mapping[str, str], partition: int, offset: int) -> Start:

@@ -98,6 +98,11 @@ class Harness:
         topic = f"{self.pipeline.name}.{name}.late"
         return self._rows(topic) if topic in {each.name for each in self.log.topics()} else []
 
+    def dead(self, name: str) -> list[dict[str, Any]]:
+        """Return the records that a node has set aside, each with its error and where it came from."""
+        topic = f"{self.pipeline.name}.{name}.dead"
+        return self._rows(topic) if topic in {each.name for each in self.log.topics()} else []
+
     def verify(self) -> None:
         """Compute every view and stream again as a batch; raise if one differs."""
         from headwater.engine.recompute import verify

@@ -1,0 +1,68 @@
+"""Records that a node has set aside because its code fails on them: the node's dead-letter topic.
+
+A record is set aside once, by its place, and is left out of everything that the node reads from
+then on, also when it is computed again. Invariant: what is left out is in the topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from headwater.engine.culprits import Culprit
+from headwater.engine.inputs import Skips
+from headwater.errors import HeadwaterError
+from headwater.log import Log, Position, jsonl
+from headwater.node import Node
+
+SCHEMA = "topic STRING, partition INT, offset BIGINT, error STRING, record STRING, at TIMESTAMP"
+
+
+class DeadLetters:
+    """The records that one node has set aside."""
+
+    def __init__(self, log: Log, pipeline: str, node: Node):
+        self._log = log
+        self.topic = f"{pipeline}.{node.name}.dead"
+
+    def skips(self) -> Skips:
+        """Return the offsets that the node leaves out, by topic and partition."""
+        found: Skips = {}
+        for row in self._rows():
+            found.setdefault(row["topic"], {}).setdefault(row["partition"], []).append(row["offset"])
+        return found
+
+    def bury(self, culprits: Sequence[Culprit]) -> None:
+        """Set records aside, durably; those that are there already are left as they are."""
+        self._made  # noqa: B018  # the topic is made when it is first needed
+        known = {(row["topic"], row["partition"], row["offset"]) for row in self._rows()}
+        new = [each for each in culprits if (each.topic, each.partition, each.offset) not in known]
+        with self._log.producer(self.topic, id=self.topic) as producer:
+            producer.send_batch([self._row(each) for each in new])
+
+    @cached_property
+    def _made(self) -> bool:
+        self._log.create_topic(self.topic, SCHEMA)
+        return True
+
+    def _rows(self) -> list[dict[str, Any]]:
+        if self.topic not in {topic.name for topic in self._log.topics()}:
+            return []
+        return [row for batch in self._log.read(self.topic) for row in batch.to_pylist()]
+
+    def _row(self, each: Culprit) -> dict[str, object]:
+        told = {"topic": each.topic, "partition": each.partition, "offset": each.offset, "error": each.error}
+        return {**told, "record": self._record(each), "at": datetime.now(UTC)}
+
+    def _record(self, each: Culprit) -> str | None:
+        """Return the record as JSON; None if it cannot even be read."""
+        start, end = (Position(each.topic, {each.partition: at}) for at in (each.offset, each.offset + 1))
+        try:
+            batches = list(self._log.read(each.topic, each.partition, start, end))
+        except HeadwaterError:
+            return None
+        topic = self._log.topic(each.topic)
+        texts = [jsonl.encode(batch.select(topic.schema.names), topic) for batch in batches]
+        return texts[0][0].decode() if texts else None

@@ -1,0 +1,69 @@
+"""Records on which user code fails: named where the node stops, set aside where it may."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
+
+from headwater import Pipeline, latest
+from headwater.errors import PipelineError
+from headwater.testing.harness import Harness
+
+
+def strict(text: str) -> int:
+    return int(text)
+
+
+def orders(on_error: Any) -> Pipeline:
+    pipeline = Pipeline("shop")
+    pipeline.source("orders", "id BIGINT, amount STRING, at TIMESTAMP", event_time="at")
+    number = F.udf(strict, LongType(), useArrow=False)
+
+    @pipeline.view(key="id", on_error=on_error)
+    def plain(orders: DataFrame) -> DataFrame:
+        return orders.withColumn("amount", number("amount"))
+
+    @pipeline.view(key="id", on_error=on_error)
+    def stateful(orders: DataFrame) -> DataFrame:
+        return orders.withColumn("amount", number("amount")).transform(latest(by="id"))
+
+    return pipeline
+
+
+def rows(*amounts: str) -> list[dict[str, Any]]:
+    return [{"id": n, "amount": amount, "at": 1_700_000_000_000_000 + n} for n, amount in enumerate(amounts)]
+
+
+def test_records_that_fail_are_set_aside_with_their_origin(spark: SparkSession) -> None:
+    with Harness(orders("dead_letter"), spark=spark) as harness:
+        harness.send("orders", rows("1", "two", "3", "4", "five"))
+        harness.step()
+        for name in ("plain", "stateful"):
+            assert {row["id"]: row["amount"] for row in harness.view(name)} == {0: 1, 2: 3, 3: 4}
+            dead = harness.dead(name)
+            assert [(row["topic"], row["partition"], row["offset"]) for row in dead] == [
+                ("orders", 0, 1),
+                ("orders", 0, 4),
+            ]
+            assert "ValueError" in dead[0]["error"] and "'two'" in dead[0]["error"]
+            assert json.loads(dead[0]["record"])["amount"] == "two"
+        harness.restart()
+        harness.send("orders", [{"id": 9, "amount": "9", "at": 1_700_000_000_100_000}])
+        harness.step()
+        assert {row["id"] for row in harness.view("plain")} == {0, 2, 3, 9}
+        assert len(harness.dead("plain")) == 2
+        harness.verify()
+
+
+def test_a_node_that_stops_names_the_record(spark: SparkSession) -> None:
+    with Harness(orders("stop"), spark=spark) as harness:
+        harness.send("orders", rows("1", "two", "3"))
+        with pytest.raises(PipelineError, match="failed on 1 record") as caught:
+            harness.step()
+        assert 'topic "orders", partition 0, offset 1: ValueError' in (caught.value.detail or "")
+        assert harness.dead("plain") == []
