@@ -28,8 +28,8 @@ check: setup  ## lint, types, import rules
 bench: setup  ## measure, beside Kafka in the same run
 	$(BIN)/python -m bench
 
-faults: setup  ## minutes of kill -9 (FAULT_SECONDS=180)
-	FAULT_SECONDS=$${FAULT_SECONDS:-180} $(BIN)/python -m pytest tests/faults -m faults
+faults: setup  ## minutes of kill -9 (FAULT_SECONDS=180 of the log, FAULT_KILLS=50 of a pipeline)
+	FAULT_SECONDS=$${FAULT_SECONDS:-180} FAULT_KILLS=$${FAULT_KILLS:-50} $(BIN)/python -m pytest tests/faults -s -m "faults or long"
 
 clean:  ## remove .venv and caches
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

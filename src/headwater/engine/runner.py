@@ -20,6 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headwater.engine import definition, failures
 from headwater.engine.checking import check_key
+from headwater.engine.claim import Claim
 from headwater.engine.culprits import Poisoned
 from headwater.engine.dead import DeadLetters
 from headwater.engine.inputs import LIMIT, Inputs
@@ -87,6 +88,7 @@ class Runner:
         self.inputs = Inputs(self.spark, pipeline, self.log, limit=limit, patient=patient)
         self.store = ViewStore(_made(pipeline.home) / "views.db")
         self.versions = Versions(pipeline.home, self.store)
+        self._claim = Claim(pipeline.home)
         self.nodes: dict[str, Running] = {}
         self._stop = threading.Event()
         for each in (*pipeline.sources, *pipeline.tables):
@@ -106,6 +108,7 @@ class Runner:
 
     def catch_up(self) -> None:
         """Return when every node has processed all of its input; a node that fails is raised."""
+        self._claim.make()
         for running in self.nodes.values():
             if running.spark is None:
                 self._start(running)
@@ -114,6 +117,7 @@ class Runner:
 
     def run(self, watch: Callable[[], None], every: float = 0.5) -> None:
         """Run until stopped, or until every node is broken; ``watch`` is called now and then."""
+        self._claim.make()
         for running in self.nodes.values():
             self._start(running)
             self._stop.wait(STAGGER_SECONDS)  # Python workers that all start at once time out
@@ -127,6 +131,7 @@ class Runner:
     def rebuild(self, name: str) -> None:
         """Compute a view anew from the log, beside the one that readers see, and then switch over."""
         node = self.nodes[name].query.node
+        self._claim.make()
         beside = self._prepared(node, self.versions.next(node))
         self._start(beside)
         _caught_up(beside)
@@ -189,6 +194,7 @@ class Runner:
     def _start(self, running: Running) -> None:
         query = running.query
         try:
+            self._claim.check()
             sink = self._sink(query, running.version)
             running.spark = query.start(sink, partial(self._late, query.node, running.version))
         except HeadwaterError as error:

@@ -1,0 +1,44 @@
+"""Which runner has a pipeline: the newest one. An older one notices, and does not come back.
+
+Sinks refuse the commits of a runner that was replaced; this keeps it from taking over again when
+it restarts a node. Invariant: of two runners the one that claimed last goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import uuid
+from pathlib import Path
+
+from headwater.clock import instant, now
+from headwater.errors import Fenced
+
+
+class Claim:
+    """A runner's claim to a pipeline."""
+
+    def __init__(self, home: Path):
+        self._path = home / "runner.json"
+        self._id: str | None = None
+
+    def make(self) -> None:
+        """Take the pipeline over, once."""
+        if self._id is not None:
+            return
+        self._id = uuid.uuid4().hex
+        who = {"id": self._id, "host": socket.gethostname(), "pid": os.getpid(), "since": str(instant(now()))}
+        draft = self._path.with_suffix(f".{self._id}")
+        draft.write_text(json.dumps(who))
+        os.replace(draft, self._path)
+
+    def check(self) -> None:
+        """Refuse to go on if another runner has taken over since."""
+        found = json.loads(self._path.read_text())
+        if found["id"] != self._id:
+            raise Fenced(
+                "another runner has taken over this pipeline",
+                detail=f"process {found['pid']} on {found['host']}, since {found['since']}",
+                hint="let this runner end: the other goes on from the last batch",
+            )
