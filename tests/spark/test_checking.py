@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from headwater import Pipeline, dedup, latest
 from headwater.engine.checking import check
+from headwater.engine.runner import Runner
 from headwater.errors import PipelineError
 
 
@@ -86,6 +87,18 @@ def test_two_stateful_operators_in_one_node_are_refused(spark: SparkSession, tmp
 
     with pytest.raises(PipelineError, match="one stateful operator at the most: dedup and latest"):
         check(pipeline, spark)
+
+
+def test_an_upstream_behind_an_operator_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = shop(tmp_path)
+    pipeline.table("customers", "who STRING, city STRING", key="who")
+
+    @pipeline.view(key="id")
+    def joined(orders: DataFrame, customers: DataFrame) -> DataFrame:
+        return orders.transform(dedup(on="id", within="1 hour")).join(customers, "who")
+
+    with pytest.raises(PipelineError, match="uses an upstream after its operator, dedup"):
+        Runner(pipeline, spark=spark)
 
 
 def test_an_operator_without_event_time_says_what_it_needs(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Rows as blobs: many rows of a bucket cross Spark as one value.
 
-Spark's Python worker would otherwise walk every row. Invariant: the rows of a bucket keep their
-order, from the batches that go in to the blob that comes out.
+Spark's Python worker would otherwise walk every row. Blobs of several tasks meet in a bucket in any
+order, so each says which task it is of. Invariant: the rows of a bucket keep their order, from the
+batches that go in to the operator, and a repeated micro-batch has the same.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyspark import TaskContext
 
-BUCKET, TAG, BLOB = "bucket", "tag", "blob"
-PACKED = "bucket INT, blob BINARY"
+BUCKET, TASK, TAG, BLOB = "bucket", "task", "tag", "blob"
+PACKED = "bucket INT, task INT, blob BINARY"
 RESULT = "bucket INT, tag STRING, blob BINARY"
 
 
@@ -47,9 +49,14 @@ def packing(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[
         buckets = table.column(table.num_columns - 1).to_numpy()
         rows = pa.Table.from_arrays(table.columns[:-1], names=table.column_names[:-1])
         found = dict(split(rows, buckets))
-        yield pa.RecordBatch.from_arrays(
-            [pa.array(found, pa.int32()), pa.array([encode(part) for part in found.values()], pa.binary())],
-            names=[BUCKET, BLOB],
+        context = TaskContext.get()
+        task = context.partitionId() if context is not None else 0
+        yield pa.RecordBatch.from_pydict(
+            {
+                BUCKET: pa.array(found, pa.int32()),
+                TASK: pa.array([task] * len(found), pa.int32()),
+                BLOB: pa.array([encode(part) for part in found.values()], pa.binary()),
+            }
         )
 
     return pack

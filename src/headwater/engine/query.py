@@ -13,6 +13,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,13 @@ def shape(node: Node, upstreams: dict[str, Declaration], inputs: Inputs, start: 
         frames = {name: inputs.stream(each, start) for name, each in upstreams.items()}
         timed = any(clocked.event_time_of(frame) for frame in frames.values())
         rows = call(node, frames)
+    if capturing.stage is not None and rows.isStreaming:
+        raise PipelineError(
+            f"{node.title} uses an upstream after its operator, {capturing.stage.name}",
+            detail="what comes after an operator sees its results only",
+            hint="use the upstream before the operator, or make a stream of the operator's results",
+            place=node.place,
+        )
     event_time = node.event_time or clocked.event_time_of(rows)
     return Shape(node, rows, arrow_schema(rows), event_time, capturing.stage, timed, start)
 
@@ -83,7 +91,7 @@ class Query:
     """Runs a node."""
 
     def __init__(self, shape: Shape, upstreams: dict[str, Declaration], inputs: Inputs, home: Path):
-        self.node, self._shape = shape.node, shape
+        self.node, self.shape = shape.node, shape
         self.upstreams, self.inputs = upstreams, inputs
         self._home = home
         self.checkpoint = home / "checkpoint"
@@ -95,12 +103,12 @@ class Query:
     @property
     def schema(self) -> pa.Schema:
         """The schema of the results."""
-        return self._shape.schema
+        return self.shape.schema
 
     @property
     def stage(self) -> Stage | None:
         """What is stateful in the node."""
-        return self._shape.stage
+        return self.shape.stage
 
     def start(self, sink: Sink, late: Callable[[pa.Schema], Sink]) -> StreamingQuery:
         """Begin, taking over from any other runner."""
@@ -110,11 +118,11 @@ class Query:
         return writer.option("checkpointLocation", str(self.checkpoint.absolute())).start()
 
     def _stream(self) -> DataFrame:
-        stage = self._shape.stage
+        stage = self.shape.stage
         if stage is None:
-            return self._shape.rows
+            return self.shape.rows
         of = (stage.rows, stage.operator, stage.schema)
-        return runtime.streamed(*of, str(self._home), self._shape.timed, applying.BUCKETS)
+        return runtime.streamed(*of, str(self._home), self.shape.timed, applying.BUCKETS)
 
     def _commit(self, results: DataFrame, number: int) -> None:
         try:
@@ -138,7 +146,7 @@ class Query:
 
     def _computed(self, results: DataFrame, number: int, reached: Reached) -> pa.Table:
         try:
-            return self._plain(results) if self._shape.stage is None else self._stateful(results, number)
+            return self._plain(results) if self.shape.stage is None else self._stateful(results, number)
         except HeadwaterError:
             raise
         except Exception as error:
@@ -152,19 +160,20 @@ class Query:
         """Return where a batch begins."""
         if number > 0:
             return list(checkpoint.reached(self.checkpoint, number - 1).positions)
-        return [self.inputs.resolve(each, self._shape.start) for each in self.upstreams.values()]
+        return [self.inputs.resolve(each, self.shape.start) for each in self.upstreams.values()]
 
     def _plain(self, results: DataFrame) -> pa.Table:
-        rows = results.toArrow().cast(self._shape.schema)
+        rows = results.toArrow().cast(self.shape.schema)
         self.counts.rows += rows.num_rows
         return rows
 
     def _stateful(self, results: DataFrame, number: int) -> pa.Table:
         """Take the tagged blobs apart: late rows to their topic, the others through the rest of user code."""
-        stage = self._shape.stage
+        stage = self.shape.stage
         assert stage is not None
         tagged: dict[str, list[bytes]] = {runtime.MAIN: [], runtime.LATE: [], runtime.NOTE: []}
-        for row in results.collect():
+        # In an order that a repeated batch has too: rows are numbered by it.
+        for row in sorted(results.collect(), key=itemgetter(blobs.BUCKET)):
             tagged[row[blobs.TAG]].append(bytes(row[blobs.BLOB]))
         self._note(map(json.loads, tagged[runtime.NOTE]))
         if tagged[runtime.LATE]:
@@ -181,19 +190,19 @@ class Query:
     def _rest(self, rows: pa.Table) -> pa.Table:
         """Return what user code makes of an operator's results."""
         if not rows.num_rows:
-            return self._shape.schema.empty_table()
-        stage = self._shape.stage
+            return self.shape.schema.empty_table()
+        stage = self.shape.stage
         assert stage is not None
         results = stage.rows.sparkSession.createDataFrame(rows)
         with applying.during(applying.finishing(results)):
             made = call(self.node, {name: self.inputs.empty(each) for name, each in self.upstreams.items()})
-        return made.toArrow().cast(self._shape.schema)
+        return made.toArrow().cast(self.shape.schema)
 
     def _promise(self, reached: Reached) -> int | None:
         """Return the time before which this node emits nothing any more."""
         if reached.clock is None:
             return None
-        stage = self._shape.stage
+        stage = self.shape.stage
         return reached.clock if stage is None else stage.operator.promise(reached.watermark)
 
     def _note(self, notes: Any) -> None:

@@ -84,15 +84,23 @@ def _stream(runner: Runner, query: Query) -> Verdict:
     batch = checkpoint.last_done(query.checkpoint)
     if batch < 0:
         return Verdict(query.node.name)
-    expected = Counter(
-        map(_frozen, recomputed(runner, query, batch).toArrow().cast(query.schema).to_pylist())
-    )
     producer = f"{runner.pipeline.name}.{query.node.name}"
-    stored = Counter(map(_frozen, _before(runner, query.node.topic, batch, producer).to_pylist()))
+    expected = _counted(recomputed(runner, query, batch).toArrow().cast(query.schema), query)
+    stored = _counted(_before(runner, query.node.topic, batch, producer), query)
     missing, extra = (
         tuple(dict(row) for row in rest.elements()) for rest in (expected - stored, stored - expected)
     )
     return Verdict(query.node.name, (expected & stored).total(), missing, extra)
+
+
+def _counted(rows: pa.Table, query: Query) -> Counter[tuple[tuple[str, Hashable], ...]]:
+    """Return how often each row is there; where only the last of each key counts, those."""
+    listed = rows.to_pylist()
+    operator = query.stage.operator if query.stage else None
+    if operator is not None and operator.settles:
+        last = {tuple(_hashable(row.get(name)) for name in operator.key): row for row in listed}
+        listed = list(last.values())
+    return Counter(map(_frozen, listed))
 
 
 def recomputed(runner: Runner, query: Query, batch: int) -> DataFrame:

@@ -20,10 +20,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headwater.engine import definition, failures
 from headwater.engine.checking import check_key
-from headwater.engine.claim import Claim
 from headwater.engine.culprits import Poisoned
 from headwater.engine.dead import DeadLetters
 from headwater.engine.inputs import LIMIT, Inputs
+from headwater.engine.ownership import Ownership
 from headwater.engine.query import Query, Shape, shape
 from headwater.engine.session import session
 from headwater.engine.versions import Version, Versions
@@ -87,8 +87,8 @@ class Runner:
         self.spark = spark or session(output=pipeline.home / "spark.log")
         self.inputs = Inputs(self.spark, pipeline, self.log, limit=limit, patient=patient)
         self.store = ViewStore(_made(pipeline.home) / "views.db")
-        self.versions = Versions(pipeline.home, self.store)
-        self._claim = Claim(pipeline.home)
+        self.versions = Versions(pipeline, self.store)
+        self._ownership = Ownership(pipeline.home)
         self.nodes: dict[str, Running] = {}
         self._stop = threading.Event()
         for each in (*pipeline.sources, *pipeline.tables):
@@ -108,7 +108,7 @@ class Runner:
 
     def catch_up(self) -> None:
         """Return when every node has processed all of its input; a node that fails is raised."""
-        self._claim.make()
+        self._take_over()
         for running in self.nodes.values():
             if running.spark is None:
                 self._start(running)
@@ -117,7 +117,7 @@ class Runner:
 
     def run(self, watch: Callable[[], None], every: float = 0.5) -> None:
         """Run until stopped, or until every node is broken; ``watch`` is called now and then."""
-        self._claim.make()
+        self._take_over()
         for running in self.nodes.values():
             self._start(running)
             self._stop.wait(STAGGER_SECONDS)  # Python workers that all start at once time out
@@ -131,8 +131,8 @@ class Runner:
     def rebuild(self, name: str) -> None:
         """Compute a view anew from the log, beside the one that readers see, and then switch over."""
         node = self.nodes[name].query.node
-        self._claim.make()
         beside = self._prepared(node, self.versions.next(node))
+        definition.check(beside.version.home, beside.query.shape, list(self.pipeline.inputs(node)))
         self._start(beside)
         _caught_up(beside)
         assert beside.spark is not None
@@ -171,12 +171,18 @@ class Runner:
 
     # Inside
 
+    def _take_over(self) -> None:
+        """Begin as the one runner of this pipeline, if its checkpoints are of these nodes."""
+        for running in self.nodes.values():
+            query = running.query
+            definition.check(running.version.home, query.shape, list(self.pipeline.inputs(query.node)))
+        self._ownership.take()
+
     def _prepared(self, node: Node, version: Version) -> Running:
         upstreams = {name: self.pipeline[name] for name in node.upstreams}
         inputs = self.inputs.without(self.dead(node).skips())
         made = shape(node, upstreams, inputs, version.start)
         check_key(node, made.schema)
-        definition.check(version.home, made, list(self.pipeline.inputs(node)))
         if node.topic is not None:
             self._declare(node.topic, made)
         return Running(Query(made, upstreams, inputs, version.home), version)
@@ -194,7 +200,7 @@ class Runner:
     def _start(self, running: Running) -> None:
         query = running.query
         try:
-            self._claim.check()
+            self._ownership.check()
             sink = self._sink(query, running.version)
             running.spark = query.start(sink, partial(self._late, query.node, running.version))
         except HeadwaterError as error:
@@ -206,8 +212,9 @@ class Runner:
             return TopicSink(self.log, node.topic, f"{self.pipeline.name}.{node.name}")
         if node.kind == "sink":
             return _target(node).open(query.schema)
-        if node.store is not None:
-            return postgres(node.store, node.name, node.key, feed=KEPT_CHANGES).open(query.schema)
+        store = node.store or self.pipeline.views
+        if store is not None:
+            return postgres(store, node.name, node.key, feed=KEPT_CHANGES).open(query.schema)
         return self.store.sink(node.name, query.schema, node.key, version=version.number)
 
     def _late(self, node: Node, version: Version, schema: pa.Schema) -> Sink:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import pandas as pd
@@ -19,7 +20,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from headwater.engine import blobs
-from headwater.engine.blobs import BLOB, BUCKET, PACKED, RESULT, TAG
+from headwater.engine.blobs import BLOB, BUCKET, PACKED, RESULT, TAG, TASK
 from headwater.engine.bucket import Bucket, Meta
 from headwater.operators import operator as operators
 from headwater.operators.operator import NEVER, Operator, Step
@@ -66,7 +67,7 @@ def batched(
 
 def _whole(operator: Operator[Any], schema: pa.Schema, clock: int) -> Callable[[pa.Table], pa.Table]:
     def run(table: pa.Table) -> pa.Table:
-        rows = blobs.decode_all(table.column(BLOB).to_pylist(), schema)
+        rows = blobs.decode_all(table.sort_by(TASK).column(BLOB).to_pylist(), schema)
         bucket = table.column(BUCKET)[0].as_py()
         tagged = [pair for step in operators.run(operator, rows, clock) for pair in _tagged(step)]
         return pa.table(
@@ -103,8 +104,9 @@ class Processor(StatefulProcessor):
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
         """Step with a bucket's new rows."""
-        arrived = [blob for frame in rows for blob in frame[BLOB]]
-        yield self._step(key[0], blobs.decode_all(arrived, self._schema), timerValues)
+        arrived = [pair for frame in rows for pair in zip(frame[TASK], frame[BLOB], strict=True)]
+        ordered = [blob for _, blob in sorted(arrived, key=itemgetter(0))]
+        yield self._step(key[0], blobs.decode_all(ordered, self._schema), timerValues)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
         """Step without rows: time has come."""

@@ -2,7 +2,7 @@
 
 ``spark.readStream.format("headwater").option("url", …).option("topic", …)``. A stream's rows have
 one column more, ``_clock``: null in every row but one of a micro-batch, which has nothing else and
-tells how far time has come (``headwater.engine.time`` takes it out again).
+tells how far time has come (``headwater.engine.clocked`` takes it out again).
 
 Invariant: what a micro-batch reads depends on its offsets alone.
 """
@@ -33,7 +33,6 @@ from headwater.log.position import parse_start
 from headwater.schema import TIMESTAMP
 
 CLOCK = "_clock"
-ROWS = 1 << 16
 
 
 class HeadwaterSource(DataSource):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from headwater.errors import UsageError
 from headwater.node import Node
+from headwater.pipeline import Pipeline
 from headwater.sinks.views.store import ViewStore
 
 
@@ -34,8 +35,9 @@ class Version:
 class Versions:
     """The versions of a pipeline's nodes."""
 
-    def __init__(self, home: Path, store: ViewStore):
-        self._home, self._store = home, store
+    def __init__(self, pipeline: Pipeline, store: ViewStore):
+        self._home, self._store = pipeline.home, store
+        self._elsewhere = pipeline.views is not None
 
     def current(self, node: Node) -> Version:
         """Return the version in force."""
@@ -44,7 +46,7 @@ class Versions:
 
     def next(self, node: Node, start: str = "earliest") -> Version:
         """Return a version to be built beside the others, from a place on."""
-        if node.kind != "view" or node.store is not None:
+        if node.kind != "view" or node.store is not None or self._elsewhere:
             raise UsageError(
                 f"{node.title} cannot be built anew",
                 detail="only views in the pipeline's own store have versions",

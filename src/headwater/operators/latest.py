@@ -41,6 +41,7 @@ class Latest(Operator[Shelf]):
 
     by: tuple[str, ...]
     event_time: str
+    settles = True
     key: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:

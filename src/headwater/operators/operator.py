@@ -48,6 +48,9 @@ class Operator(ABC, Generic[S]):
     key: tuple[str, ...]
     """The columns by which rows meet."""
 
+    settles: bool = False
+    """Whether only the last row out of each key counts, as what comes before depends on arrival."""
+
     @abstractmethod
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the rows out for rows of a schema in, or refuse it with an error."""

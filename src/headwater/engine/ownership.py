@@ -1,7 +1,7 @@
 """Which runner has a pipeline: the newest one. An older one notices, and does not come back.
 
 Sinks refuse the commits of a runner that was replaced; this keeps it from taking over again when
-it restarts a node. Invariant: of two runners the one that claimed last goes on.
+it restarts a node. Invariant: of two runners the one that came last goes on.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from headwater.clock import instant, now
 from headwater.errors import Fenced
 
 
-class Claim:
-    """A runner's claim to a pipeline."""
+class Ownership:
+    """Whether a pipeline belongs to this runner."""
 
     def __init__(self, home: Path):
         self._path = home / "runner.json"
         self._id: str | None = None
 
-    def make(self) -> None:
+    def take(self) -> None:
         """Take the pipeline over, once."""
         if self._id is not None:
             return
@@ -34,7 +34,9 @@ class Claim:
         os.replace(draft, self._path)
 
     def check(self) -> None:
-        """Refuse to go on if another runner has taken over since."""
+        """Refuse to go on if another runner has taken over since; who never took it may go on."""
+        if self._id is None:
+            return
         found = json.loads(self._path.read_text())
         if found["id"] != self._id:
             raise Fenced(

@@ -1,0 +1,224 @@
+"""The engine beside plain PySpark: the same events, the same session, the same run."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import DoubleType, LongType, StructField, StructType
+from rich.console import Console
+from rich.table import Table
+
+import headwater
+from headwater import schema as schemas
+from headwater.engine import applying, runtime
+from headwater.engine.applying import arrow_schema
+from headwater.engine.clocked import clocked
+from headwater.engine.session import session
+from headwater.operators.scan import Scan
+from headwater.sinks import Batch
+from headwater.sinks.views import ViewStore
+
+ROWS = 1_000_000
+FOLDED = 200_000
+KEYS = 10_000
+SCHEMA = "k STRING, n BIGINT, amount DOUBLE, at TIMESTAMP"
+FIRST = 1_700_000_000_000_000
+STATE = "n BIGINT, total DOUBLE"
+console = Console(width=110)
+
+
+def main() -> None:
+    root = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
+    started = time.perf_counter()
+    spark = session(output=root / "spark.log")
+    took = time.perf_counter() - started
+    try:
+        Bench(root, spark).run(took)
+    finally:
+        spark.stop()
+        shutil.rmtree(root, ignore_errors=True)
+
+
+class Bench:
+    def __init__(self, root: Path, spark: SparkSession):
+        self.root, self.spark = root, spark
+        self.url = f"file:{root / 'log'}"
+        self.results = Table(title="engine beside plain PySpark, same events, same run", title_justify="left")
+        for column in ("measure", "headwater", "plain PySpark", "ratio", "goal"):
+            self.results.add_column(column, justify="left" if column == "measure" else "right")
+
+    def run(self, started: float) -> None:
+        self.results.add_row("Spark session ready", f"{started:.1f} s")
+        with headwater.open(self.url) as self.log:
+            self._write()
+            self.source()
+            self.scan()
+            self.views()
+        console.print(self.results)
+
+    def say(self, what: str) -> None:
+        console.print(f"[dim]{time.strftime('%H:%M:%S')} {what}[/dim]")
+
+    def rates(
+        self,
+        measure: str,
+        rows: int,
+        ours: Callable[[], float],
+        theirs: Callable[[], float],
+        goal: str = "",
+    ) -> None:
+        """Warm both up, then measure them in turns, and compare the best of each."""
+        taken: tuple[list[float], list[float]] = ([], [])
+        for number in range(3):
+            self.say(f"{measure}, round {number + 1} of 3")
+            for side, work in enumerate((ours, theirs)):
+                taken[side].append(work())
+        mine, other = (rows / min(side) / 1e6 for side in taken)
+        self.results.add_row(measure, f"{mine:.3f} M/s", f"{other:.3f} M/s", f"{mine / other:.1f}×", goal)
+
+    # What is measured
+
+    def source(self) -> None:
+        """Read everything through a stream into nothing: typed columns, or JSON text and from_json."""
+        self.rates(
+            "source, 1 M events",
+            ROWS,
+            lambda: self._drain(self._typed()),
+            lambda: self._drain(self._json()),
+            "≥ 1×",
+        )
+
+    def scan(self) -> None:
+        """Count and sum for each of 10,000 keys."""
+        for name, fold, vectorised in (("by row", by_row, False), ("vectorised", by_column, True)):
+            self.rates(
+                f"scan {name}, 10 k keys", FOLDED,
+                lambda fold=fold, vectorised=vectorised: self._drain(self._scanned(fold, vectorised)),
+                lambda: self._drain(self._plain()), "≥ 10×",
+            )  # fmt: skip
+
+    def views(self) -> None:
+        """Commit batches of 10,000 rows to a view, with its changes."""
+        store = ViewStore(self.root / "views.db")
+        sink = store.sink("bench", "id BIGINT, name STRING, amount DOUBLE", "id")
+        sink.begin()
+        chance, start, count = np.random.default_rng(7), time.perf_counter(), 30
+        for number in range(count):
+            ids = chance.integers(0, 1_000_000, 10_000)
+            names = pa.array([f"name {i}" for i in ids.tolist()])
+            sink.commit(Batch(number, pa.table({"id": ids, "name": names, "amount": ids / 7})))
+        rate = count * 10_000 / (time.perf_counter() - start)
+        self.results.add_row("view upserts, SQLite, fsync, changes kept", f"{rate / 1e6:.3f} M/s")
+
+    # How
+
+    def _write(self) -> None:
+        self.say(f"writing {ROWS:,} events")
+        table = events(ROWS)
+        for name, rows in (("typed", ROWS), ("folded", FOLDED)):
+            self.log.create_topic(name, SCHEMA, key="k", event_time="at")
+            with self.log.producer(name) as producer:
+                producer.send_batch(table.slice(0, rows))
+        self.log.create_topic("text", "value STRING")
+        with self.log.producer("text") as producer:
+            columns = zip(*(table[name].to_pylist() for name in ("k", "n", "amount")), strict=True)
+            texts = [
+                orjson.dumps({"k": k, "n": n, "amount": a, "at": FIRST // 10**6 + n}).decode()
+                for k, n, a in columns
+            ]
+            producer.send_batch(pa.table({"value": texts}))
+
+    def _stream(self, topic: str) -> DataFrame:
+        options = {"url": self.url, "topic": topic}
+        return self.spark.readStream.format("headwater").options(**options).load()
+
+    def _timed(self, topic: str) -> DataFrame:
+        options = {"url": self.url, "topic": topic, "lateness": "0", "idle": "10000000"}
+        return clocked(self.spark.readStream.format("headwater").options(**options).load(), "at")
+
+    def _typed(self) -> DataFrame:
+        return self._stream("typed").filter("amount >= 0")
+
+    def _json(self) -> DataFrame:
+        parsed = F.from_json("value", "k STRING, n BIGINT, amount DOUBLE, at BIGINT").alias("row")
+        return self._stream("text").select(parsed).select("row.*").filter("amount >= 0")
+
+    def _scanned(self, fold: Callable[..., Any], vectorised: bool) -> DataFrame:
+        rows = self._timed("folded")
+        operator = Scan(fold, ("k",), "at", schemas.parse(STATE), vectorised)
+        return runtime.streamed(rows, operator, arrow_schema(rows), uuid.uuid4().hex, True, applying.BUCKETS)
+
+    def _plain(self) -> DataFrame:
+        shape = StructType([StructField("n", LongType()), StructField("total", DoubleType())])
+        return self._timed("folded").groupBy("k").transformWithStateInPandas(Plain(), shape, "append", "None")
+
+    def _drain(self, rows: DataFrame) -> float:
+        """Run a query over all there is; return the seconds of its batches, without its start."""
+        place = self.root / "checkpoints" / uuid.uuid4().hex
+        writer = rows.writeStream.format("noop").option("checkpointLocation", str(place))
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        shutil.rmtree(place, ignore_errors=True)
+        return sum(each.durationMs["addBatch"] for each in query.recentProgress) / 1000
+
+
+def events(count: int) -> pa.Table:
+    chance = np.random.default_rng(7)
+    keys = [f"key-{key}" for key in chance.integers(0, KEYS, count).tolist()]
+    number = np.arange(count)
+    at = pa.array(FIRST + number * 1000).cast(pa.timestamp("us", "UTC"))
+    return pa.table({"k": keys, "n": number, "amount": chance.random(count), "at": at})
+
+
+def by_row(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
+    before = state or {"n": 0, "total": 0.0}
+    return {"n": before["n"] + 1, "total": before["total"] + event["amount"]}
+
+
+def by_column(before: pa.Table, events: pa.Table, groups: np.ndarray) -> pa.Table:  # type: ignore[type-arg]
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    amount = events["amount"].to_numpy()
+    total = np.cumsum(amount)
+    offset = total[starts] - amount[starts]
+    was = [np.nan_to_num(before[name].to_numpy().astype(float)) for name in ("n", "total")]
+    n = np.arange(len(groups)) - starts[groups] + 1 + was[0][groups].astype(np.int64)
+    return pa.table({"n": n, "total": total - offset[groups] + was[1][groups]}, schema=schemas.parse(STATE))
+
+
+class Plain(StatefulProcessor):
+    """What a PySpark user writes: state per key, rows one by one."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._state = handle.getValueState("state", "n BIGINT, total DOUBLE")
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        n, total = self._state.get() if self._state.exists() else (0, 0.0)
+        for frame in rows:
+            out = []
+            for amount in frame.sort_values("at")["amount"]:
+                n, total = n + 1, total + amount
+                out.append((n, total))
+            yield pd.DataFrame(out, columns=["n", "total"])
+        self._state.update((int(n), float(total)))
+
+    def close(self) -> None:
+        pass
+
+
+if __name__ == "__main__":
+    main()
