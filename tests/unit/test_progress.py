@@ -38,7 +38,7 @@ def pipeline(tmp_path: Path) -> Pipeline:
 
 @pytest.fixture
 def log(pipeline: Pipeline) -> Iterator[Log]:
-    """Ten orders, of which one has gone by retention or compaction or not at all."""
+    """A log with ten orders."""
     with headwater.open(pipeline.log) as log:
         log.create_topic("orders", "id BIGINT, at TIMESTAMP", event_time="at")
         with log.producer("orders") as producer:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import click
 
+from headwater.cli.check import check
 from headwater.cli.compact import compact
 from headwater.cli.consume import consume
 from headwater.cli.demo import demo
@@ -19,8 +20,12 @@ from headwater.cli.lag import lag
 from headwater.cli.log import log
 from headwater.cli.options import root_log_option, verbose_option
 from headwater.cli.produce import produce
+from headwater.cli.run import run
 from headwater.cli.seek import seek
+from headwater.cli.status import status
 from headwater.cli.topic import topic
+from headwater.cli.verify import verify
+from headwater.cli.view import view
 
 
 @click.group(
@@ -50,6 +55,11 @@ def main(url: str) -> None:
 
 
 for command in (
+    run,
+    check,
+    status,
+    verify,
+    view,
     graph,
     topic,
     produce,

@@ -90,15 +90,20 @@ def failed(error: Exception, *, verbose: bool) -> NoReturn:
     if isinstance(error, OSError):
         error = refused(error)
     if isinstance(error, HeadwaterError):
-        say("error", error.message)
-        say("detail", error.detail)
-        say("hint", error.hint)
+        tell(error)
     else:
         reason = str(error).strip().splitlines()
         say("error", f"{type(error).__name__}: {reason[0]}" if reason else type(error).__name__)
         if not verbose:
             say("hint", "this was not expected; run the same command with --verbose to see where")
     raise click.exceptions.Exit(WRONG_USAGE if isinstance(error, UsageError) else 1) from None
+
+
+def tell(error: HeadwaterError) -> None:
+    """Print an error in its lines."""
+    say("error", error.message)
+    say("detail", error.detail)
+    say("hint", error.hint)
 
 
 def wrong_usage(error: click.UsageError) -> NoReturn:

@@ -47,14 +47,19 @@ def with_log(*, make: bool = False) -> Callable[[F], F]:
     def decorate(command: F) -> F:
         @functools.wraps(command)
         def opened(*args: Any, url: str | None, **kwargs: Any) -> Any:
-            named = url or click.get_current_context().find_root().params.get("url") or DEFAULT_LOG
+            named = log_url(url)
             place.check(named, make)
             with headwater.open(named) as log:
                 return command(log, *args, **kwargs)
 
-        return _log_option(verbose_option(opened))  # type: ignore[return-value]
+        return log_option(verbose_option(opened))  # type: ignore[return-value]
 
     return decorate
+
+
+def log_url(given: str | None) -> str:
+    """Return the log that a command is to use: its own ``--log``, or the one before the command."""
+    return given or click.get_current_context().find_root().params.get("url") or DEFAULT_LOG
 
 
 def format_option(*formats: str, default: str | None, help: str = "How to print it.") -> Callable[[F], F]:
@@ -109,7 +114,7 @@ root_log_option = click.option(
 )
 
 # Without a default of its own: what stands before the command, or in the environment, counts then.
-_log_option = click.option(
+log_option = click.option(
     "--log",
     "url",
     metavar="URL",

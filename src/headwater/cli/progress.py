@@ -5,6 +5,7 @@ Invariant: nothing is drawn unless stderr is a terminal, so pipes and log files 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -17,6 +18,8 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+
+from headwater.cli.terminal import kept
 
 Step = Callable[[int, int], None]
 """Called with how much of the total is done more, and how many rows that was."""
@@ -47,12 +50,11 @@ def progress(what: str, total: int | None, *, shown: bool = True) -> Iterator[St
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Show that something goes on whose length is not known."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    with Progress(
-        SpinnerColumn(), TextColumn(what), TimeElapsedColumn(), console=console, transient=True
-    ) as bar:
-        bar.add_task(what, total=None)
-        yield
+    with kept(sys.stderr) as console:
+        if not console.is_terminal:
+            yield
+            return
+        columns = (SpinnerColumn(), TextColumn(what), TimeElapsedColumn())
+        with Progress(*columns, console=console, transient=True) as bar:
+            bar.add_task(what, total=None)
+            yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from headwater.errors import UsageError
@@ -12,6 +12,9 @@ _UNITS = {
     **{name: 1000**power for power, name in enumerate(("b", "kb", "mb", "gb", "tb"))},
     **{name: 1024**power for power, name in enumerate(("", "kib", "mib", "gib", "tib"))},
 }
+
+_SAME_YEAR = timedelta(days=330)
+"""How far off a day may be that is told without its year."""
 
 
 def size(count: int | None) -> str:
@@ -75,3 +78,18 @@ def length(time: timedelta) -> str:
 def moment(at: datetime | None) -> str:
     """Return a time in UTC to the second; "-" when there is none."""
     return "-" if at is None else at.strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def short_moment(at: datetime | None, now: datetime | None = None) -> str:
+    """Return a time in UTC as short as it can be told apart from now: the time, the day, or the date.
+
+    >>> now = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    >>> [short_moment(at, now) for at in (now, now - timedelta(days=40), now - timedelta(days=400))]
+    ['12:00:00', '01-20 12:00', '2025-01-25']
+    """
+    if at is None:
+        return ""
+    now = now or datetime.now(UTC)
+    if at.date() == now.date():
+        return f"{at:%H:%M:%S}"
+    return f"{at:%m-%d %H:%M}" if abs(now - at) < _SAME_YEAR else f"{at:%Y-%m-%d}"

@@ -31,6 +31,11 @@ def writer(form: str, topic: Topic, meta: bool) -> Write:
     return _in_blocks(write, schema.names)
 
 
+def row_writer(form: str, schema: pa.Schema) -> Write:
+    """Return what prints batches of a view to stdout; one without rows prints the header of CSV."""
+    return writer(form, Topic("view", (schema,)), meta=False)
+
+
 def _in_blocks(write: Write, names: list[str]) -> Write:
     """Print large batches piece by piece: memory stays small, and the first rows come at once.
 
@@ -39,7 +44,7 @@ def _in_blocks(write: Write, names: list[str]) -> Write:
 
     def written(batch: pa.RecordBatch) -> None:
         batch = batch.select(names)
-        for at in range(0, len(batch), BLOCK):
+        for at in range(0, len(batch) or 1, BLOCK):
             write(batch.slice(at, BLOCK))
         sys.stdout.flush()
 
@@ -67,7 +72,7 @@ def _ndjson(topic: Topic) -> Write:
         batch = _only_true_deleted(batch)
         # A topic of the batch's own columns: the metadata is encoded like any other column.
         lines = jsonl.encode(batch, replace(topic, schemas=(batch.schema,)))
-        out.write(b"\n".join(lines) + b"\n")
+        out.write(b"".join(line + b"\n" for line in lines))
         out.flush()
 
     return write

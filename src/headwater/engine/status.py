@@ -1,18 +1,26 @@
-"""How the nodes of a running pipeline are doing, in figures."""
+"""How the nodes of a running pipeline are doing, in figures.
+
+Figures are read while the nodes run, and from another thread; nothing here starts Spark or waits
+for it. Invariant: what is told of a node that has not run yet is what its last run has left.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import deque
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from headwater.engine.query import Counts
-from headwater.engine.runner import Runner, Running
+from headwater.engine.progress import Behind, behind_of, clock_of, lags, written
 from headwater.errors import HeadwaterError
+from headwater.node import Node
+
+if TYPE_CHECKING:  # it imports pyspark, which those who only draw a status need not wait for
+    from headwater.engine.runner import Runner, Running
 
 State = Literal["starting", "running", "waiting", "broken"]
+RATE_SECONDS = 5.0
+"""Rates are taken over this long: a node's batches come in steps."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +35,11 @@ class Status:
     rows: int
     """Rows taken in."""
     rate: float
-    """Rows per second since the status was asked for last."""
+    """Rows per second, of late."""
     out: int
     late: int
+    dead: int | None
+    """Records set aside because the node's code fails on them, in all runs; None where it sets none aside."""
     duplicates: int
     seconds: float
     """How long the last batch's results took to be computed and committed."""
@@ -39,6 +49,7 @@ class Status:
     """Its clock, in microseconds since 1970."""
     state_bytes: int
     error: HeadwaterError | None
+    """Why it failed, until it has gone on."""
 
 
 class Meter:
@@ -46,59 +57,68 @@ class Meter:
 
     def __init__(self, runner: Runner):
         self._runner = runner
-        self._before: dict[str, tuple[float, int]] = {}
+        self._rates = {name: Rate() for name in runner.nodes}
 
     def read(self) -> list[Status]:
         """Return the status of every node, in the order of the pipeline."""
-        ends = lru_cache(maxsize=None)(lambda topic: self._runner.log.resolve(topic, "latest").offsets)
-        return [self._status(running, ends) for running in self._runner.nodes.values()]
+        behind = lags(self._runner.log)
+        return [self._status(running, behind) for running in list(self._runner.nodes.values())]
 
-    def _status(self, running: Running, ends: object) -> Status:
+    def _status(self, running: Running, behind: Behind) -> Status:
         counts, node = running.query.counts, running.query.node
+        reached = counts.reached or written(running.query.checkpoint)
+        lag = behind_of(self._runner.pipeline.inputs(node), reached, behind)
+        failing = _failing(running, lag)
         return Status(
             node=node.name,
             kind=node.kind,
-            state=_state(running),
+            state=_state(running, lag, failing),
             batches=counts.batches,
             rows=counts.rows,
-            rate=self._rate(node.name, counts.rows),
+            rate=self._rates[node.name].over(counts.rows, time.monotonic()),
             out=counts.out,
             late=counts.late,
+            dead=self._dead(node, behind),
             duplicates=counts.duplicates,
             seconds=counts.seconds,
-            lag=_lag(self._runner, running, ends),
-            clock=_clock(counts),
-            state_bytes=sum(counts.states.values()),
-            error=running.error,
+            lag=lag,
+            clock=clock_of(reached),
+            state_bytes=sum(list(counts.states.values())),
+            error=running.error if failing else None,
         )
 
-    def _rate(self, node: str, rows: int) -> float:
-        now = time.monotonic()
-        at, before = self._before.get(node, (now, rows))
-        self._before[node] = (now, rows)
-        return (rows - before) / (now - at) if now > at else 0.0
+    def _dead(self, node: Node, behind: Behind) -> int | None:
+        return behind(self._runner.dead(node).topic, {}) if node.on_error == "dead_letter" else None
 
 
-def _state(running: Running) -> State:
-    if running.broken:
+class Rate:
+    """How fast a count grows, over the last seconds."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def over(self, count: int, now: float) -> float:
+        """Take in the count as it is now, and return by how many a second it has grown."""
+        if self._seen and count < self._seen[-1][1]:  # it has begun anew
+            self._seen.clear()
+        self._seen.append((now, count))
+        while len(self._seen) > 2 and self._seen[1][0] <= now - RATE_SECONDS:
+            self._seen.popleft()
+        first, before = self._seen[0]
+        return (count - before) / (now - first) if now > first else 0.0
+
+
+def _failing(running: Running, lag: int) -> bool:
+    """Tell whether a node has not gone on since it failed: no batch done, though there is input."""
+    if running.error is None or running.query.counts.batches > running.batches:
+        return False
+    return running.spark is None or lag > 0
+
+
+def _state(running: Running, lag: int, failing: bool) -> State:
+    if running.broken and running.spark is None:
         return "broken"
     if running.spark is None:
-        return "waiting"
-    return "running" if running.query.counts.batches else "starting"
-
-
-def _clock(counts: Counts) -> int | None:
-    clock = counts.reached.clock if counts.reached is not None else None
-    return clock if clock is not None and clock > 0 else None
-
-
-def _lag(runner: Runner, running: Running, ends: object) -> int:
-    reached = running.query.counts.reached
-    done: Mapping[str, Mapping[int, int]] = (
-        {each.topic: each.offsets for each in reached.positions} if reached else {}
-    )
-    total = 0
-    for topic in runner.pipeline.inputs(running.query.node):
-        there: Mapping[int, int] = ends(topic)  # type: ignore[operator]
-        total += sum(max(0, end - done.get(topic, {}).get(part, 0)) for part, end in there.items())
-    return total
+        return "starting" if running.error is None else "waiting"
+    went = running.query.counts.batches > running.batches or lag == 0
+    return "running" if went and not failing else "starting"

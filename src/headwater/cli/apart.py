@@ -1,0 +1,47 @@
+"""Work in a thread of its own, so that the main thread is there for Ctrl-C and for the screen.
+
+A call into Spark's Java cannot be interrupted where it waits, and pyspark, if it is started in the
+main thread, takes Ctrl-C for itself. Invariant: an interrupted wait never waits for the work.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Apart(Generic[T]):
+    """A call that goes on elsewhere."""
+
+    def __init__(self, call: Callable[[], T]):
+        self._call = call
+        self._ended = threading.Event()
+        self._result: list[T] = []
+        self._error: BaseException | None = None
+        threading.Thread(target=self._work, daemon=True, name="work").start()
+
+    def _work(self) -> None:
+        try:
+            self._result.append(self._call())
+        except BaseException as error:
+            self._error = error
+        self._ended.set()
+
+    def ended(self, wait: float) -> bool:
+        """Tell whether it has ended, after some seconds at the most."""
+        return self._ended.wait(wait)
+
+    def result(self) -> T:
+        """Wait, and return what the call returned or raise what it raised."""
+        self._ended.wait()
+        if self._error is not None:
+            raise self._error
+        return self._result[0]
+
+
+def apart(call: Callable[[], T]) -> T:
+    """Return what a call returns that is made in a thread of its own."""
+    return Apart(call).result()

@@ -1,0 +1,126 @@
+"""``headwater verify``: whether views and streams are what a batch over the same input gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headwater.cli import spark
+from headwater.cli.apart import apart
+from headwater.cli.check import check_parts
+from headwater.cli.failure import say
+from headwater.cli.options import format_option, verbose_option
+from headwater.cli.progress import waiting
+from headwater.cli.tables import print_ndjson, print_table
+from headwater.engine.progress import progress
+from headwater.errors import UsageError
+from headwater.loading import load
+from headwater.log.open import open as open_log
+from headwater.node import Declaration, Node
+from headwater.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from headwater.engine.recompute import Verdict
+
+
+@click.command()
+@click.argument("file")
+@click.argument("nodes", metavar="[NODE]...", nargs=-1)
+@format_option("table", "ndjson", default="table")
+@verbose_option
+def verify(file: str, nodes: tuple[str, ...], form: str) -> None:
+    """Prove the views and streams of the pipeline in FILE, or some of them, right.
+
+    Each is computed again from the log as a batch, up to where it has got, and compared row by row.
+    Nothing is changed, and the pipeline may run meanwhile. Exits with 1 if anything differs.
+
+    \b
+    Examples:
+      headwater verify shop.py
+      headwater verify shop.py newest
+    """
+    pipeline = load(file)
+    check_parts(pipeline)
+    chosen = _chosen(pipeline, nodes)
+    ready = _with_results(pipeline, chosen)
+    with waiting(f'verifying pipeline "{pipeline.name}"'):
+        verdicts = apart(partial(_verdicts, pipeline, ready)) if ready else []
+    _print(chosen, verdicts, form)
+    _tell_wrong(pipeline, verdicts)
+
+
+def _chosen(pipeline: Pipeline, names: Sequence[str]) -> list[Node]:
+    """Return the nodes to verify: those that were named, or all that can be."""
+    for each in (pipeline[name] for name in names):
+        if not _verifiable(each):
+            detail = "views of the pipeline's own store and streams can be"
+            raise UsageError(f"{each.title} cannot be verified", detail=detail)
+    return [node for node in pipeline.order() if _verifiable(node) and (not names or node.name in names)]
+
+
+def _verifiable(each: Declaration) -> bool:
+    return isinstance(each, Node) and (each.kind == "stream" or (each.kind == "view" and not each.store))
+
+
+def _with_results(pipeline: Pipeline, nodes: Sequence[Node]) -> list[str]:
+    """Return the names of nodes that have done a batch; say so of the others."""
+    with open_log(pipeline.log) as log:
+        done = {each.node for each in progress(pipeline, log) if each.batch is not None}
+    for node in nodes:
+        if node.name not in done:
+            say("note", f"{node.title} has not processed anything yet")
+    return [node.name for node in nodes if node.name in done]
+
+
+def _verdicts(pipeline: Pipeline, names: Sequence[str]) -> list[Verdict]:
+    session = spark.start(spark.log_of(pipeline))
+    from headwater.engine.recompute import verify
+    from headwater.engine.runner import Runner
+
+    with Runner(pipeline, spark=session) as runner:
+        return [verify(runner, name) for name in names]
+
+
+def _print(nodes: Sequence[Node], verdicts: Sequence[Verdict], form: str) -> None:
+    if form == "ndjson":
+        kinds = {node.name: node.kind for node in nodes}
+        print_ndjson(_facts(each, kinds[each.node]) for each in verdicts)
+    elif verdicts:
+        columns = ("node", ">equal", ">missing", ">extra", ">different")
+        print_table(columns, [(each.node, *_counts(each).values()) for each in verdicts])
+        if all(each.ok for each in verdicts):
+            click.echo("\nall rows are equal")
+
+
+def _tell_wrong(pipeline: Pipeline, verdicts: Sequence[Verdict]) -> None:
+    """Say what differs, with examples, and exit with 1; or say nothing."""
+    wrong = [each for each in verdicts if not each.ok]
+    for each in wrong:
+        say("error", f"{pipeline[each.node].title} is not what a batch over the same input gives")
+        for example in _examples(each):
+            say("detail", example)
+    if wrong:
+        raise click.exceptions.Exit(1)
+
+
+def _counts(verdict: Verdict) -> dict[str, int]:
+    return {
+        "equal": verdict.equal,
+        "missing": len(verdict.missing),
+        "extra": len(verdict.extra),
+        "different": len(verdict.different),
+    }
+
+
+def _examples(verdict: Verdict) -> Iterator[str]:
+    """Yield some of what is wrong, each on one line."""
+    for example in verdict.examples():
+        yield " ".join(example.split())
+
+
+def _facts(verdict: Verdict, kind: str) -> dict[str, Any]:
+    examples = list(_examples(verdict))
+    return {"node": verdict.node, "kind": kind, "ok": verdict.ok, **_counts(verdict), "examples": examples}

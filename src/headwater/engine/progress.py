@@ -1,0 +1,138 @@
+"""How far a pipeline's nodes have got, as they have written it down: no Spark is needed to know.
+
+Invariant: nothing is changed, and the pipeline may run meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from headwater.engine import checkpoint
+from headwater.engine.checkpoint import Reached
+from headwater.engine.reading import NEVER
+from headwater.errors import HeadwaterError, UnknownTopic
+from headwater.log import Log, Position
+from headwater.node import Node
+from headwater.pipeline import Pipeline
+from headwater.sinks.views import View, Views, open_views
+
+Behind = Callable[[str, Mapping[int, int]], int]
+"""Tells how many records of a topic lie after the offsets of its partitions."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a node has done, in all its runs."""
+
+    node: str
+    kind: str
+    batch: int | None
+    """The number of the last batch that was done."""
+    ended: float | None
+    """When it was done, in seconds since 1970."""
+    positions: tuple[Position, ...]
+    lag: int
+    """Records of its inputs that it has not processed."""
+    clock: int | None
+    """Its clock, in microseconds since 1970."""
+    rows: int | None
+    """Rows of a view."""
+
+
+def progress(pipeline: Pipeline, log: Log) -> list[Progress]:
+    """Return the progress of every node, in the order of the pipeline."""
+    check_has_run(pipeline)
+    store = pipeline.home / "views.db"
+    behind = lags(log)
+    if not store.exists():
+        return [_progress(pipeline, node, behind, None) for node in pipeline.order()]
+    with open_views(store) as views:
+        return [_progress(pipeline, node, behind, views) for node in pipeline.order()]
+
+
+def check_has_run(pipeline: Pipeline) -> None:
+    """Refuse a pipeline that has left nothing to look at."""
+    if not (pipeline.home / "nodes").is_dir():
+        raise HeadwaterError(
+            f'pipeline "{pipeline.name}" has not run yet',
+            detail=f'it would have left something in "{pipeline.home}"',
+            hint=f"run it with `headwater run {Path(pipeline.file).name}`",
+        )
+
+
+def checkpoint_of(pipeline: Pipeline, node: Node, version: int = 1) -> Path:
+    """Return where Spark notes what a version of a node has done."""
+    return pipeline.home / "nodes" / node.name / f"v{version}" / "checkpoint"
+
+
+def written(place: Path) -> Reached | None:
+    """Return how far a checkpoint says that its node has got, None if it has done nothing."""
+    done = checkpoint.last_done(place)
+    try:
+        return checkpoint.reached(place, done) if done >= 0 else None
+    except OSError:  # Spark has just removed it for a newer one
+        return None
+
+
+def lags(log: Log) -> Behind:
+    """Return what tells how far a place is from a topic's end; each topic is asked once."""
+
+    @cache
+    def bounds(topic: str) -> dict[int, tuple[int, int]]:
+        try:
+            first, ends = log.resolve(topic, "earliest").offsets, log.resolve(topic, "latest").offsets
+        except UnknownTopic:  # it is made when the pipeline runs next
+            return {}
+        return {partition: (first.get(partition, 0), end) for partition, end in ends.items()}
+
+    def behind(topic: str, done: Mapping[int, int]) -> int:
+        places = bounds(topic).items()
+        return sum(max(0, end - max(first, done.get(part, 0))) for part, (first, end) in places)
+
+    return behind
+
+
+def behind_of(topics: Iterable[str], reached: Reached | None, behind: Behind) -> int:
+    """Return how many records of a node's inputs it has not processed."""
+    positions: tuple[Position, ...] = reached.positions if reached is not None else ()
+    done = {each.topic: each.offsets for each in positions}
+    return sum(behind(topic, done.get(topic, {})) for topic in topics)
+
+
+def clock_of(reached: Reached | None) -> int | None:
+    """Return the clock that a node has come to, None where it has none or knows no time yet."""
+    clock = reached.clock if reached is not None else None
+    return clock if clock is not None and clock > NEVER else None
+
+
+def _progress(pipeline: Pipeline, node: Node, behind: Behind, views: Views | None) -> Progress:
+    view = _view(node, views)
+    place = checkpoint_of(pipeline, node, view.version if view is not None else 1)
+    done, reached = checkpoint.last_done(place), written(place)
+    return Progress(
+        node=node.name,
+        kind=node.kind,
+        batch=done if done >= 0 else None,
+        ended=_ended(place, done),
+        positions=reached.positions if reached is not None else (),
+        lag=behind_of(pipeline.inputs(node), reached, behind),
+        clock=clock_of(reached),
+        rows=view.count() if view is not None else None,
+    )
+
+
+def _ended(place: Path, batch: int) -> float | None:
+    try:
+        return (place / "commits" / str(batch)).stat().st_mtime
+    except OSError:
+        return None
+
+
+def _view(node: Node, views: Views | None) -> View | None:
+    """Return a node's view as it is published, if it is one of the pipeline's own store."""
+    if node.kind != "view" or views is None or node.name not in views.names():
+        return None
+    return views[node.name]

@@ -1,0 +1,70 @@
+"""``headwater status``: what the nodes have written down, as a table and for scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.conftest import Run
+from tests.unit.test_progress import write
+
+from headwater import Log, loading
+
+SHOP = """
+from headwater.pipeline import Pipeline
+
+shop = Pipeline("shop", log="file:./data")
+shop.source("orders", "id BIGINT")
+
+@shop.stream()
+def seen(orders):
+    raise AssertionError("a status calls no function")
+
+@shop.stream()
+def unseen(seen):
+    raise AssertionError("a status calls no function")
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path, log: Log, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A pipeline in ``shop.py`` of which one node has done two batches, a minute ago."""
+    monkeypatch.setattr(loading, "_OURS", {})
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.py").write_text(SHOP)
+    log.create_topic("orders", "id BIGINT")
+    with log.producer("orders") as producer:
+        producer.send_batch([{"id": n} for n in range(10)])
+    place = write(loading.load("shop.py"), "seen", 1, "orders", 6)
+    os.utime(place / "commits" / "1", (time.time() - 60,) * 2)
+    yield
+    sys.modules.pop("shop", None)
+
+
+def test_the_nodes_are_shown_with_how_far_they_have_got(run: Run, shop: None) -> None:
+    header, _, seen, unseen = run("status", "shop.py").stdout.splitlines()
+    assert header.split() == ["node", "batch", "ago", "lag", "clock", "rows", "has", "read", "up", "to"]
+    assert seen.split()[:5] == ["seen", "1", "1", "min", "4"]
+    assert seen.split()[-3:] == ["-", "orders", "0=6"]
+    assert unseen.split() == ["unseen", "-", "-", "0", "-", "-", "-"]
+
+
+def test_the_same_is_there_for_scripts(run: Run, shop: None) -> None:
+    seen, unseen = map(json.loads, run("status", "shop.py", "--format", "ndjson").stdout.splitlines())
+    assert seen.pop("ended").endswith("Z")
+    assert seen == {
+        "node": "seen",
+        "kind": "stream",
+        "batch": 1,
+        "lag": 4,
+        "clock": "2026-01-02T03:04:05Z",
+        "rows": None,
+        "positions": ["orders:0=6"],
+    }
+    assert (unseen["batch"], unseen["ended"], unseen["positions"]) == (None, None, [])

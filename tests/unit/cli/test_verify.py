@@ -1,0 +1,74 @@
+"""What ``headwater verify`` says of right and wrong nodes; the proof itself is tested with Spark."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.conftest import Run
+from tests.unit.cli.test_run import SHOP
+
+from headwater import loading
+from headwater.engine.recompute import Verdict
+
+RIGHT = Verdict("seen", equal=1200)
+WRONG = Verdict(
+    "seen",
+    equal=3,
+    missing=({"id": 1, "text": "two\nlines"},),
+    different=(({"id": 2, "text": "a"}, {"id": 2, "text": "b"}),),
+)
+
+
+@pytest.fixture
+def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Verdict]]:
+    """What the recomputation finds of the pipeline in ``shop.py``."""
+    monkeypatch.setattr(loading, "_OURS", {})
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "shop.py").write_text(SHOP)
+    verdicts: list[Verdict] = []
+    command = sys.modules["headwater.cli.verify"]
+    monkeypatch.setattr(command, "_with_results", lambda _pipeline, nodes: [each.name for each in nodes])
+    monkeypatch.setattr(command, "_verdicts", lambda _pipeline, _names: verdicts)
+    yield verdicts
+    sys.modules.pop("shop", None)
+
+
+def test_a_node_that_is_right_is_told_with_its_rows(run: Run, found: list[Verdict]) -> None:
+    found.append(RIGHT)
+    result = run("verify", "shop.py")
+    header, _, line, _, said = result.stdout.splitlines()
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert header.split() == ["node", "equal", "missing", "extra", "different"]
+    assert line.split() == ["seen", "1,200", "0", "0", "0"]
+    assert said == "all rows are equal"
+
+
+def test_a_node_that_is_wrong_is_told_with_examples_and_exits_with_1(run: Run, found: list[Verdict]) -> None:
+    found.append(WRONG)
+    result = run("verify", "shop.py")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[-1].split() == ["seen", "3", "1", "0", "1"]
+    assert result.stderr == (
+        'error: view "seen" is not what a batch over the same input gives\n'
+        "detail: missing (id=1, text=two lines)\n"
+        "detail: should be (id=2, text=a), is (id=2, text=b)\n"
+    )
+
+
+def test_the_same_is_there_for_scripts(run: Run, found: list[Verdict]) -> None:
+    found.append(WRONG)
+    told = json.loads(run("verify", "shop.py", "--format", "ndjson").stdout)
+    assert told.pop("examples")[0] == "missing (id=1, text=two lines)"
+    assert told == {
+        "node": "seen",
+        "kind": "view",
+        "ok": False,
+        "equal": 3,
+        "missing": 1,
+        "extra": 0,
+        "different": 1,
+    }
