@@ -10,6 +10,7 @@ import click
 from headwater.cli.check import check
 from headwater.cli.compact import compact
 from headwater.cli.consume import consume
+from headwater.cli.dead import dead
 from headwater.cli.demo import demo
 from headwater.cli.export import export
 from headwater.cli.failure import ReportingGroup
@@ -20,6 +21,7 @@ from headwater.cli.lag import lag
 from headwater.cli.log import log
 from headwater.cli.options import root_log_option, verbose_option
 from headwater.cli.produce import produce
+from headwater.cli.rebuild import rebuild, reset
 from headwater.cli.run import run
 from headwater.cli.seek import seek
 from headwater.cli.status import status
@@ -71,6 +73,9 @@ for command in (
     log,
     export,
     import_,
+    rebuild,
+    reset,
+    dead,
     demo,
 ):
     main.add_command(command)

@@ -37,13 +37,12 @@ def declare(pipeline: Pipeline) -> None:
     It comes before Spark: a topic that does not fit is told at once, and the log is a log before
     Spark's own file lies in its directory.
     """
-    from headwater.engine.inputs import Inputs
+    from headwater.engine.inputs import declare
     from headwater.log.open import open as open_log
 
     with open_log(pipeline.log) as log:
-        inputs = Inputs(None, pipeline, log)  # type: ignore[arg-type]  # declaring needs no Spark
         for each in (*pipeline.sources, *pipeline.tables):
-            inputs.declare(each)
+            declare(log, each)
 
 
 def log_of(pipeline: Pipeline) -> Path:

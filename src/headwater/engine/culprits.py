@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from headwater.engine import applying, failures
 from headwater.engine.applying import Capturing
 from headwater.engine.calling import call
+from headwater.engine.dead import Culprit
 from headwater.engine.inputs import Inputs
 from headwater.errors import PipelineError
 from headwater.log import Position
@@ -21,19 +22,6 @@ from headwater.node import Declaration, Node
 
 MOST = 100
 """Records of one batch that are looked for; code that fails on more is wrong, not its input."""
-
-
-@dataclass(frozen=True)
-class Culprit:
-    """A record on which a node's code fails, and how."""
-
-    topic: str
-    partition: int
-    offset: int
-    error: str
-
-    def __str__(self) -> str:
-        return f'topic "{self.topic}", partition {self.partition}, offset {self.offset}: {self.error}'
 
 
 class Poisoned(PipelineError):

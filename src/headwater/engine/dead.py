@@ -7,17 +7,31 @@ then on, also when it is computed again. Invariant: what is left out is in the t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from headwater.engine.culprits import Culprit
-from headwater.engine.inputs import Skips
 from headwater.errors import HeadwaterError
 from headwater.log import Log, Position, jsonl
 from headwater.node import Node
 
+Skips = dict[str, dict[int, list[int]]]
+"""Offsets that are left out, by topic and partition."""
 SCHEMA = "topic STRING, partition INT, offset BIGINT, error STRING, record STRING, at TIMESTAMP"
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """A record on which a node's code fails, and how."""
+
+    topic: str
+    partition: int
+    offset: int
+    error: str
+
+    def __str__(self) -> str:
+        return f'topic "{self.topic}", partition {self.partition}, offset {self.offset}: {self.error}'
 
 
 class DeadLetters:
@@ -30,24 +44,48 @@ class DeadLetters:
     def skips(self) -> Skips:
         """Return the offsets that the node leaves out, by topic and partition."""
         found: Skips = {}
-        for row in self._rows():
+        for row in self.rows():
             found.setdefault(row["topic"], {}).setdefault(row["partition"], []).append(row["offset"])
         return found
 
     def bury(self, culprits: Sequence[Culprit]) -> None:
         """Set records aside, durably; those that are there already are left as they are."""
         self._made  # noqa: B018  # the topic is made when it is first needed
-        known = {(row["topic"], row["partition"], row["offset"]) for row in self._rows()}
+        known = {(row["topic"], row["partition"], row["offset"]) for row in self.rows()}
         new = [each for each in culprits if (each.topic, each.partition, each.offset) not in known]
         with self._log.producer(self.topic, id=self.topic) as producer:
             producer.send_batch([self._row(each) for each in new])
+
+    def redrive(self) -> int:
+        """Append every record that can be read again to the topic it came from; return how many.
+
+        It is a new record there, which every reader of the topic meets. Each is appended once,
+        however often this is called.
+        """
+        found = [(number, row) for number, row in enumerate(self.rows()) if row["record"] is not None]
+        done = 0
+        for name in sorted({row["topic"] for _, row in found}):
+            own = [(number, row["record"]) for number, row in found if row["topic"] == name]
+            done += self._append_again(name, own)
+        return done
+
+    def _append_again(self, name: str, records: Sequence[tuple[int, str]]) -> int:
+        topic, before = self._log.topic(name), self._log.resolve(name, "latest")
+        with self._log.producer(name, id=f"{self.topic}.redrive") as producer:
+            for number, text in records:
+                batch, bad = jsonl.decode([text.encode()], topic)
+                if not bad:
+                    producer.send_batch(batch, sequence=number)
+        after = self._log.resolve(name, "latest")
+        return sum(after.offsets.values()) - sum(before.offsets.values())
 
     @cached_property
     def _made(self) -> bool:
         self._log.create_topic(self.topic, SCHEMA)
         return True
 
-    def _rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, Any]]:
+        """Return what was set aside, oldest first."""
         if self.topic not in {topic.name for topic in self._log.topics()}:
             return []
         return [row for batch in self._log.read(self.topic) for row in batch.to_pylist()]

@@ -14,6 +14,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater import clock
 from headwater.engine.clocked import clocked, marked
+from headwater.engine.dead import Skips
 from headwater.errors import TopicError
 from headwater.log import Log, Position, Topic, record
 from headwater.log.position import parse_start
@@ -24,8 +25,19 @@ from headwater.pipeline import Pipeline
 LIMIT = 500_000
 """Rows that a micro-batch takes from one topic at the most."""
 IDLE = 10_000_000
-Skips = dict[str, dict[int, list[int]]]
 _FOREVER = str(clock.LONGEST // clock.MICROSECOND)
+
+
+def declare(log: Log, each: Declaration) -> Topic:
+    """Make the topic of a source or table if it is not there, and check it if it is."""
+    assert isinstance(each, Source | Table)
+    if each.topic not in {topic.name for topic in log.topics()}:
+        settings: dict[str, Any] = {"key": each.key, "event_time": each.event_time}
+        cleanup: Cleanup = "compact" if isinstance(each, Table) else "delete"
+        return log.create_topic(each.topic, each.schema, cleanup=cleanup, **settings)
+    topic = log.topic(each.topic)
+    _check(each, topic)
+    return topic
 
 
 class Inputs:
@@ -43,17 +55,6 @@ class Inputs:
         fewer = copy.copy(self)
         fewer._skips = skips
         return fewer
-
-    def declare(self, each: Declaration) -> Topic:
-        """Make the topic of a source or table if it is not there, and check it if it is."""
-        assert isinstance(each, Source | Table)
-        if each.topic not in {topic.name for topic in self._log.topics()}:
-            settings: dict[str, Any] = {"key": each.key, "event_time": each.event_time}
-            cleanup: Cleanup = "compact" if isinstance(each, Table) else "delete"
-            return self._log.create_topic(each.topic, each.schema, cleanup=cleanup, **settings)
-        topic = self._log.topic(each.topic)
-        _check(each, topic)
-        return topic
 
     def stream(self, each: Declaration, start: str) -> DataFrame:
         """Return an upstream's rows as they come, from a place on."""

@@ -139,6 +139,8 @@ class Query:
         crash.point("query: computed")
         self._sink.commit(Batch(number, rows, reached.positions, self._promise(reached)))
         crash.point("query: committed")
+        if self.shape.stage is None:  # an operator counts its rows itself
+            self.counts.rows += self._taken(number, reached)
         self.counts.batches += 1
         self.counts.out += rows.num_rows
         self.counts.reached = reached
@@ -156,6 +158,12 @@ class Query:
                 raise failures.told(self.node, str(error)) from error
             raise culprits.Poisoned(self.node, found) from error
 
+    def _taken(self, number: int, reached: Reached) -> int:
+        """Return how many records a batch has read."""
+        before = {each.topic: each.offsets for each in self._begun(number)}
+        ends = [(before.get(each.topic, {}), each.offsets) for each in reached.positions]
+        return sum(end - start.get(part, 0) for start, offsets in ends for part, end in offsets.items())
+
     def _begun(self, number: int) -> list[Position]:
         """Return where a batch begins."""
         if number > 0:
@@ -163,9 +171,7 @@ class Query:
         return [self.inputs.resolve(each, self.shape.start) for each in self.upstreams.values()]
 
     def _plain(self, results: DataFrame) -> pa.Table:
-        rows = results.toArrow().cast(self.shape.schema)
-        self.counts.rows += rows.num_rows
-        return rows
+        return results.toArrow().cast(self.shape.schema)
 
     def _stateful(self, results: DataFrame, number: int) -> pa.Table:
         """Take the tagged blobs apart: late rows to their topic, the others through the rest of user code."""

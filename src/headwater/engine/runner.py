@@ -22,7 +22,7 @@ from headwater.engine import definition, failures
 from headwater.engine.checking import check_key
 from headwater.engine.culprits import Poisoned
 from headwater.engine.dead import DeadLetters
-from headwater.engine.inputs import LIMIT, Inputs
+from headwater.engine.inputs import LIMIT, Inputs, declare
 from headwater.engine.ownership import Ownership
 from headwater.engine.query import Query, Shape, shape
 from headwater.engine.session import session
@@ -84,6 +84,8 @@ class Runner:
             )
         self.pipeline = pipeline
         self.log: Log = open_log(pipeline.log)
+        for each in (*pipeline.sources, *pipeline.tables):  # before Spark's own file makes the directory
+            declare(self.log, each)
         self.spark = spark or session(output=pipeline.home / "spark.log")
         self.inputs = Inputs(self.spark, pipeline, self.log, limit=limit, patient=patient)
         self.store = ViewStore(_made(pipeline.home) / "views.db")
@@ -91,8 +93,6 @@ class Runner:
         self._ownership = Ownership(pipeline.home)
         self.nodes: dict[str, Running] = {}
         self._stop = threading.Event()
-        for each in (*pipeline.sources, *pipeline.tables):
-            self.inputs.declare(each)
         for node in pipeline.order():
             self.nodes[node.name] = self._prepared(node, self.versions.current(node))
 
@@ -150,7 +150,7 @@ class Runner:
         self.versions.publish(node, version)
 
     def stop(self) -> None:
-        """Let ``run`` return; may be called from a signal handler."""
+        """Let ``run`` return."""
         self._stop.set()
 
     def close(self) -> None:

@@ -1,0 +1,61 @@
+"""Records that were set aside: listed, shown, and tried again once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.conftest import Run
+
+import headwater
+from headwater.engine.dead import Culprit, DeadLetters
+from headwater.loading import load
+
+SHOP = """
+from headwater import Pipeline
+
+shop = Pipeline("shop", log="file:{root}/log")
+shop.source("orders", "id BIGINT, amount STRING")
+
+@shop.view(key="id", on_error="dead_letter")
+def plain(orders):
+    return orders
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / f"shop_{tmp_path.name}.py"
+    path.write_text(SHOP.format(root=tmp_path))
+    with headwater.open(f"file:{tmp_path / 'log'}") as log:
+        log.create_topic("orders", "id BIGINT, amount STRING")
+        with log.producer("orders") as producer:
+            producer.send_batch([{"id": n, "amount": text} for n, text in enumerate(("1", "two", "3"))])
+        node = load(str(path)).nodes[0]
+        letters = DeadLetters(log, "shop", node)
+        for _ in range(2):  # the second time it is there already
+            letters.bury([Culprit("orders", 0, 1, "ValueError: not a number")])
+        assert letters.skips() == {"orders": {0: [1]}}
+    return str(path)
+
+
+def test_nodes_with_dead_letters_are_listed(run: Run, file: str) -> None:
+    told = json.loads(run("dead", "list", file, "--format", "ndjson").stdout)
+    assert (told["node"], told["records"], told["error"]) == ("plain", 1, "ValueError: not a number")
+    assert "plain" in run("dead", "list", file).stdout
+
+
+def test_a_dead_letter_is_shown_with_its_origin(run: Run, file: str) -> None:
+    told = json.loads(run("dead", "show", file, "plain", "--format", "ndjson").stdout)
+    assert (told["topic"], told["partition"], told["offset"]) == ("orders", 0, 1)
+    assert json.loads(told["record"]) == {"id": 1, "amount": "two"}
+    assert run("dead", "show", file, "plane").stderr.endswith('hint: did you mean "plain"?\n')
+
+
+def test_dead_letters_are_appended_again_once(run: Run, file: str, tmp_path: Path) -> None:
+    assert run("dead", "redrive", file, "plain").stdout == "appended 1 record again\n"
+    assert run("dead", "redrive", file, "plain").stdout == "appended 0 records again\n"
+    with headwater.open(f"file:{tmp_path / 'log'}") as log:
+        rows = [row for batch in log.read("orders") for row in batch.to_pylist()]
+    assert [row["amount"] for row in rows] == ["1", "two", "3", "two"]
