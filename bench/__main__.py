@@ -1,5 +1,6 @@
 """``make bench``: every benchmark, one after the other."""
 
-from bench import log
+from bench import engine, log
 
 log.main()
+engine.main()

@@ -226,3 +226,31 @@ def test_sinks_get_every_row_once(spark: SparkSession, tmp_path: Path) -> None:
     with open_views(tmp_path / "orders.db") as views:
         assert [row["id"] for row in views["orders"].scan().to_pylist()] == list(range(2, 10))
     assert sorted(set(seen)) == list(range(10))
+
+
+def test_a_key_that_is_deleted_from_a_table_leaves_view_and_stream(spark: SparkSession) -> None:
+    pipeline = Pipeline("people")
+    pipeline.table("customers", "id BIGINT, name STRING", key="id")
+
+    @pipeline.stream(key="id")
+    def shouted(customers: DataFrame) -> DataFrame:
+        return customers.withColumn("name", F.upper("name"))
+
+    @pipeline.view(key="id")
+    def known(shouted: DataFrame) -> DataFrame:
+        return shouted
+
+    with Harness(pipeline, spark=spark) as harness:
+        harness.send("customers", [{"id": 1, "name": "ada"}, {"id": 2, "name": "bob"}])
+        harness.step()
+        harness.delete("customers", 1)
+        harness.send("customers", {"id": 2, "name": "bo"})
+        harness.step()
+        assert harness.view("known") == [{"id": 2, "name": "BO"}]
+        assert [(each.kind, each.key) for each in harness.changes("known")] == [
+            ("insert", (1,)),
+            ("insert", (2,)),
+            ("delete", (1,)),
+            ("update", (2,)),
+        ]
+        harness.verify()

@@ -30,6 +30,7 @@ from headwater.errors import HeadwaterError, PipelineError
 from headwater.log import Position
 from headwater.node import Declaration, Node
 from headwater.sinks import crash
+from headwater.sinks.fitting import DELETED
 from headwater.sinks.sink import Batch, Sink
 
 
@@ -102,8 +103,8 @@ class Query:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the results."""
-        return self.shape.schema
+        """The columns that are stored: all but the one that marks deletions."""
+        return pa.schema([field for field in self.shape.schema if field.name != DELETED])
 
     @property
     def stage(self) -> Stage | None:

@@ -73,7 +73,7 @@ def _view(runner: Runner, query: Query) -> Verdict:
         return Verdict(query.node.name)
     expected = recomputed(runner, query, batch)
     fitted = settle(
-        expected.toArrow().cast(query.schema), declare(query.node.title, query.schema, query.node.key)
+        expected.toArrow().cast(query.shape.schema), declare(query.node.title, query.schema, query.node.key)
     )
     rows = fitted.rows.filter(pa.array(~fitted.deleted)).to_pylist()
     return _compared(query.node, _by_key(rows, query.node), _by_key(stored.to_pylist(), query.node))
@@ -85,7 +85,7 @@ def _stream(runner: Runner, query: Query) -> Verdict:
     if batch < 0:
         return Verdict(query.node.name)
     producer = f"{runner.pipeline.name}.{query.node.name}"
-    expected = _counted(recomputed(runner, query, batch).toArrow().cast(query.schema), query)
+    expected = _counted(recomputed(runner, query, batch).toArrow().cast(query.shape.schema), query)
     stored = _counted(_before(runner, query.node.topic, batch, producer), query)
     missing, extra = (
         tuple(dict(row) for row in rest.elements()) for rest in (expected - stored, stored - expected)

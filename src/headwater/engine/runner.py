@@ -24,7 +24,7 @@ from headwater.engine.culprits import Poisoned
 from headwater.engine.dead import DeadLetters
 from headwater.engine.inputs import LIMIT, Inputs, declare
 from headwater.engine.ownership import Ownership
-from headwater.engine.query import Query, Shape, shape
+from headwater.engine.query import Query, shape
 from headwater.engine.session import session
 from headwater.engine.versions import Version, Versions
 from headwater.errors import Fenced, HeadwaterError, PipelineError, UsageError
@@ -33,6 +33,7 @@ from headwater.log.open import open as open_log
 from headwater.log.position import place_text
 from headwater.node import Node
 from headwater.pipeline import Pipeline
+from headwater.sinks.fitting import DELETED
 from headwater.sinks.sink import Sink
 from headwater.sinks.targets import Target, postgres
 from headwater.sinks.topic import TopicSink
@@ -183,18 +184,21 @@ class Runner:
         inputs = self.inputs.without(self.dead(node).skips())
         made = shape(node, upstreams, inputs, version.start)
         check_key(node, made.schema)
+        query = Query(made, upstreams, inputs, version.home)
         if node.topic is not None:
-            self._declare(node.topic, made)
-        return Running(Query(made, upstreams, inputs, version.home), version)
+            self._declare(node.topic, query)
+        return Running(query, version)
 
-    def _declare(self, topic: str, made: Shape) -> None:
-        """Make the derived topic of a stream."""
+    def _declare(self, topic: str, query: Query) -> None:
+        """Make the derived topic of a stream; one with deletions keeps the newest row of each key."""
+        made, deletes = query.shape, DELETED in query.shape.schema.names
         self.log.create_topic(
             topic,
-            made.schema,
+            query.schema,
             key=made.node.key,
             event_time=made.event_time,
             partitions=made.node.partitions or 1,
+            cleanup="compact" if deletes else "delete",
         )
 
     def _start(self, running: Running) -> None:
