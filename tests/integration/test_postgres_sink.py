@@ -22,20 +22,9 @@ from headwater.errors import Fenced, RowError, SchemaError, SinkUnavailable, Usa
 from headwater.sinks import Batch, crash
 from headwater.sinks.postgres import PostgresSink
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
-from postgres_server import Missing, Server, running_server
+from postgres_server import Server
 
 STOCK = "item STRING, count BIGINT"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    try:
-        starting = running_server()
-        started = starting.__enter__()
-    except Missing as missing:
-        pytest.skip(f"PostgreSQL tests: {missing}")
-    yield started
-    starting.__exit__(None, None, None)
 
 
 @pytest.fixture

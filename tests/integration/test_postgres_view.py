@@ -17,21 +17,10 @@ from headwater import Position
 from headwater.errors import Behind, OffsetLost, UsageError
 from headwater.sinks import Batch
 from headwater.sinks.postgres import PostgresSink, PostgresView
-from postgres_server import Missing, Server, running_server
+from postgres_server import Server
 
 SCHEMA = "url STRING, n INT, price DECIMAL(30,10), at TIMESTAMP, tags ARRAY<BINARY>, free VARIANT"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    try:
-        starting = running_server()
-        started = starting.__enter__()
-    except Missing as missing:
-        pytest.skip(f"PostgreSQL tests: {missing}")
-    yield started
-    starting.__exit__(None, None, None)
 
 
 @pytest.fixture

@@ -102,7 +102,7 @@ class Work:
         try:
             runner.catch_up()
         except Exception:
-            if not self._stopping:
+            if not self._stopping:  # queries that were told to end fail those who wait for them
                 raise
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
+from headwater.closing import Closing
 from headwater.engine.status import Status
 from headwater.errors import HeadwaterError
 
@@ -83,7 +83,7 @@ def _number(value: float) -> str:
     return repr(value) if isinstance(value, float) else str(int(value))
 
 
-class Endpoint:
+class Endpoint(Closing):
     """Answers ``/metrics`` on a port of the loopback interface, in a thread of its own.
 
     >>> import urllib.request
@@ -114,14 +114,6 @@ class Endpoint:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _answer(self) -> bytes:
         return text(self._pipeline, self._statuses).encode()

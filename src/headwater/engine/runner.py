@@ -11,13 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from headwater.closing import Closing
 from headwater.engine import definition, failures
 from headwater.engine.checking import check_key
 from headwater.engine.culprits import Poisoned
@@ -66,7 +65,7 @@ class Running:
         return self.error is not None and (self.failed >= ATTEMPTS or isinstance(self.error, Fenced))
 
 
-class Runner:
+class Runner(Closing):
     """The nodes of a pipeline, ready to run."""
 
     def __init__(
@@ -161,14 +160,6 @@ class Runner:
                 running.spark.stop()
         self.store.close()
         self.log.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # Inside
 

@@ -8,15 +8,15 @@ an underscore and does the rest.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 
 from headwater import clock
+from headwater.closing import Closing
 from headwater.errors import TopicExists, UsageError, nearest
 from headwater.log import topic as topics
 from headwater.log.outgoing import Appender
@@ -27,7 +27,7 @@ from headwater.log.stretch import Stretch
 from headwater.log.topic import Cleanup, Topic
 
 
-class Log(ABC):
+class Log(Closing):
     """A partitioned, append-only, durable event log.
 
     Made by ``headwater.open``. It may be used from many threads; a process that forks opens its
@@ -254,14 +254,6 @@ class Log(ABC):
     def close(self) -> None:
         """Release files and connections; producers and consumers are closed on their own."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     # What a backend does; arguments have been checked
 
     @abstractmethod
@@ -302,7 +294,7 @@ class Log(ABC):
         return UsageError(f'no group "{group}"', hint=nearest(group, known) or listed)
 
 
-class Consumer(ABC):
+class Consumer(Closing):
     """A member of a consumer group, iterated by batches.
 
     A batch holds records of one partition, in order. Nothing is committed until ``commit`` is
@@ -337,14 +329,6 @@ class Consumer(ABC):
             batch = self.poll()
             if batch is not None:
                 yield batch
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _check_id(id: str) -> None:

@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 from headwater.clock import micros
+from headwater.closing import Closing
 from headwater.errors import (
     BufferFull,
     Fenced,
@@ -54,7 +54,7 @@ class _Waiting(NamedTuple):
     encoded: list[Future[Any]]
 
 
-class Producer:
+class Producer(Closing):
     """Appends records to one topic.
 
     Rows keep the order in which they were sent, within a partition. A row that does not fit is
@@ -211,14 +211,6 @@ class Producer:
             self._appender.close()
             if self.dropped:
                 _log.warning("producer %s dropped %d rows: its buffer was full", self.id, self.dropped)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     # The buffer
 

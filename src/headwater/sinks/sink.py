@@ -9,13 +9,12 @@ number that was committed before changes nothing; a runner that another has repl
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 
+from headwater.closing import Closing
 from headwater.log.position import Position
 
 
@@ -32,7 +31,7 @@ class Batch:
     """The node's clock when this batch is done, in microseconds; None where it has none."""
 
 
-class Sink(ABC):
+class Sink(Closing):
     """A store that takes a node's batches."""
 
     @abstractmethod
@@ -49,11 +48,3 @@ class Sink(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release connections and files."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from headwater.closing import Closing
 from headwater.errors import HeadwaterError
 from headwater.log import Start
 from headwater.log.open import open as open_log
@@ -23,7 +23,7 @@ from headwater.pipeline import Pipeline
 Row = Mapping[str, Any]
 
 
-class Harness:
+class Harness(Closing):
     """A pipeline under test, on a log of its own.
 
     ``send`` gives events to a source or table, ``advance`` says that nothing older comes any more,
@@ -120,14 +120,6 @@ class Harness:
         self._runner.close()
         self.log.close()
         shutil.rmtree(self._directory, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _topic(self, name: str) -> str:
         topic: str | None = getattr(self.pipeline[name], "topic", None)

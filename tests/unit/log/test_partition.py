@@ -48,6 +48,7 @@ def test_a_segment_that_cannot_be_opened_harms_no_other_file(
 ) -> None:
     log.create_topic("t", "n INT")
     producer = log.producer("t")
+    producer._rouse = lambda event: None  # type: ignore[method-assign]  # only flush appends
     for n in range(2):
         producer.send_batch([{"n": n}])
         producer.flush()
@@ -57,7 +58,6 @@ def test_a_segment_that_cannot_be_opened_harms_no_other_file(
         lambda path, flags, *_: str(path).endswith(".log") and flags & os.O_CREAT,
         errno.ENOSPC,
     )
-    producer._rouse = lambda event: None  # type: ignore[method-assign]  # only flush appends
     producer.send_batch([{"n": 2}])
     with pytest.raises(LogUnavailable):
         producer.flush()
@@ -75,10 +75,10 @@ def test_a_failed_sync_is_told_and_the_records_are_written_again(
 ) -> None:
     log.create_topic("t", "n INT", partitions=2)
     producer = log.producer("t")
+    producer._rouse = lambda event: None  # type: ignore[method-assign]  # only flush appends
     producer.send_batch([{"n": 0}])
     producer.flush()
     failing = Failing(monkeypatch, "fdatasync", lambda fd: True, errno.EIO)
-    producer._rouse = lambda event: None  # type: ignore[method-assign]  # only flush appends
     producer.send_batch([{"n": 1}, {"n": 2}])
     with pytest.raises(LogUnavailable, match="cannot append"):
         producer.flush()

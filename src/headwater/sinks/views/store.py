@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pyarrow as pa
 
 from headwater import schema as schemas
+from headwater.closing import Closing
 from headwater.errors import SchemaError, UsageError
 from headwater.log import topic as topics
 from headwater.sinks.keyed import Keyed, declare
@@ -26,7 +25,7 @@ from headwater.sinks.views.view import View
 KEPT_CHANGES = 100_000
 
 
-class ViewStore:
+class ViewStore(Closing):
     """The views of one pipeline, for the runner that writes them.
 
     The file is made if it is not there. Any process may read with ``open_views`` meanwhile. With
@@ -113,14 +112,6 @@ class ViewStore:
         """Release the file; sinks and views made from here are of no use after that."""
         self._readers.close()
         self._writer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _existing(found: list[Entry], version: int | None) -> Entry | None:

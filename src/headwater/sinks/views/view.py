@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 
+from headwater.closing import Closing
 from headwater.log.position import Position
 from headwater.sinks.keyed import key_values
 from headwater.sinks.views import catalog, feed, values
@@ -175,7 +175,7 @@ class Scan:
         return [row for batch in self for row in batch.to_pylist()]
 
 
-class Views:
+class Views(Closing):
     """The views of a store, for reading.
 
     >>> import tempfile, pyarrow as pa
@@ -208,14 +208,6 @@ class Views:
     def close(self) -> None:
         """Close the connections that are not in use."""
         self._readers.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def open_views(path: str | os.PathLike[str]) -> Views:
