@@ -23,10 +23,12 @@ from pathlib import Path
 
 from headwater.errors import Fenced, LogUnavailable, UsageError
 from headwater.log.process import check_process
+from headwater.wal import write_ahead
 
 MAX_POLL_SECONDS = 300.0
 """A member that has not polled for this long is taken for dead, though its process lives."""
 CHECK_SECONDS = 0.5
+_BUSY_SECONDS = 60.0
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS offsets (
@@ -141,10 +143,12 @@ class State:
 
 
 def _connect(database: Path | str, uri: bool = False) -> sqlite3.Connection:
-    db = sqlite3.connect(database, timeout=60, isolation_level=None, check_same_thread=False, uri=uri)
+    db = sqlite3.connect(
+        database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=uri
+    )
     try:
         if not uri:
-            db.execute("PRAGMA journal_mode=WAL")
+            write_ahead(db, _BUSY_SECONDS)
             db.executescript(_TABLES)
         db.execute("SELECT 1 FROM offsets LIMIT 1")  # opens the file, which connecting does not
     except BaseException:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from headwater.errors import SinkUnavailable, UsageError
+from headwater.wal import write_ahead
 
 Durability = Literal["fsync", "os"]
 FORMAT = 1
@@ -155,7 +156,7 @@ def _create(path: Path, durability: Durability) -> sqlite3.Connection:
     db = _connect(path)
     try:
         _check_format(db, path)
-        db.execute("PRAGMA journal_mode=WAL")
+        write_ahead(db, _BUSY_SECONDS)
         db.execute(f"PRAGMA synchronous={'FULL' if durability == 'fsync' else 'NORMAL'}")
         db.execute("PRAGMA temp_store=MEMORY")
         db.execute("PRAGMA cache_size=-65536")
