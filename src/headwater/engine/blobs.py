@@ -14,6 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark import TaskContext
 
+from headwater.engine import worker
+
 BUCKET, TASK, TAG, BLOB = "bucket", "task", "tag", "blob"
 PACKED = "bucket INT, task INT, blob BINARY"
 RESULT = "bucket INT, tag STRING, blob BINARY"
@@ -42,6 +44,7 @@ def packing(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[
     """Return what packs a task's rows, whose last column is the bucket, into a blob per bucket."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        worker.settle()
         taken = list(batches)
         if not taken:
             return

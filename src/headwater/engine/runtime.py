@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
-from headwater.engine import blobs
+from headwater.engine import blobs, worker
 from headwater.engine.blobs import BLOB, BUCKET, PACKED, RESULT, TAG, TASK
 from headwater.engine.bucket import Bucket, Meta
 from headwater.operators import operator as operators
@@ -96,6 +96,7 @@ class Processor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare the state."""
+        worker.settle()
         self._handle = handle
         self._meta = handle.getValueState("meta", _META)
         self._chunks = _SparkChunks(handle.getMapState("chunks", _NUMBER, _CHUNK))

@@ -25,7 +25,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType, TimestampType
 
 from headwater import clock
-from headwater.engine import reading
+from headwater.engine import reading, worker
 from headwater.engine.reading import NEVER, Offsets, Timing
 from headwater.log import Log, Position, Start
 from headwater.log.open import open as open_log
@@ -192,6 +192,7 @@ def _schema(log: Log, options: Mapping[str, str]) -> pa.Schema:
 
 
 def _read(options: Mapping[str, str], span: Any, *, clocked: bool) -> Iterator[pa.RecordBatch]:
+    worker.settle()
     with _open(options) as log:
         schema = _schema(log, options)
         if span.clock is not None:
