@@ -1,4 +1,4 @@
-"""Fixtures of all tests: one Kafka broker for the whole run, started when a test first asks."""
+"""Fixtures of all tests: one Kafka broker and one PostgreSQL server, started when a test first asks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+import postgres_server
 from kafka_broker import Broker, Missing, running_broker
 
 settings.register_profile("headwater", deadline=None)  # how long something takes never decides a test
@@ -28,3 +29,22 @@ def broker() -> Iterator[Broker]:
 def kafka_broker(broker: Broker) -> str:
     """The address of the broker, as host:port."""
     return broker.servers
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[postgres_server.Server]:
+    """A real PostgreSQL server; a test that stops it starts it again."""
+    try:
+        starting = postgres_server.running_server()
+        started = starting.__enter__()
+    except postgres_server.Missing as missing:  # neither the machine nor the package has one
+        pytest.skip(f"PostgreSQL tests: {missing}")
+    yield started
+    starting.__exit__(None, None, None)
+
+
+@pytest.fixture
+def database(server: postgres_server.Server) -> Iterator[str]:
+    """The URL of a place in the PostgreSQL server that is the test's own."""
+    with postgres_server.own_schema(server) as url:
+        yield url

@@ -18,6 +18,7 @@ import stat
 import subprocess
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -111,6 +112,20 @@ def running_server() -> Iterator[Server]:
         if server is not None:
             server.stop()
         shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def own_schema(server: Server) -> Iterator[str]:
+    """Yield a URL of the server under which tables are in a schema of one's own, removed at the end."""
+    import psycopg  # which a server alone does not need
+    from psycopg.sql import SQL, Identifier
+
+    name = f"t_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(server.dsn) as db:
+        db.execute(SQL("CREATE SCHEMA {}").format(Identifier(name)))
+    yield f"{server.dsn}?options=-csearch_path%3D{name}"
+    with psycopg.connect(server.dsn) as db:
+        db.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(name)))
 
 
 def find_binaries() -> Path:

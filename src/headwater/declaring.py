@@ -21,6 +21,7 @@ from headwater.clock import MICROSECOND, interval
 from headwater.errors import HeadwaterError, PipelineError, UsageError, nearest
 from headwater.log import topic as topics
 from headwater.node import ON_ERROR, Declaration, Node, Place, Source, Table
+from headwater.sinks.views.opening import check_store
 from headwater.statement import is_query
 
 Key = str | Sequence[str] | None
@@ -171,6 +172,8 @@ def _check_settings(made: Node) -> None:
     for setting, kinds in _ONLY.items():
         if getattr(made, setting) is not None and made.kind not in kinds:
             raise PipelineError(f"{made.title} takes no {setting}", hint=f"only a {kinds[0]} has one")
+    if made.store is not None:
+        check_store(made.store)
     count = made.partitions
     if count is not None and (type(count) is not int or not 1 <= count <= 1024):
         raise PipelineError(f"{made.title} has 1 to 1024 partitions, not {count!r:.60}")

@@ -94,8 +94,8 @@ class Node(Declaration):
     """The derived topic, of a stream."""
     partitions: int | None = None
     """Of the derived topic; None leaves them to the engine."""
-    store: str | None = None
-    """Where a view is kept; None means the pipeline's own place."""
+    store: str | None = field(default=None, repr=False)
+    """Where a view is kept; None means the pipeline's own place. It may hold a password."""
     target: object = None
     """What a sink writes to."""
 

@@ -21,6 +21,7 @@ from headwater.errors import PipelineError
 from headwater.graph import Graph, check_apart
 from headwater.log import topic as topics
 from headwater.node import Declaration, Node, OnError, Source, Table, caller, origin
+from headwater.sinks.views.opening import check_store
 
 __all__ = ["Declaration", "Node", "Pipeline", "Source", "Table"]
 
@@ -61,6 +62,8 @@ class Pipeline:
         with told_at(place):
             topics.check_name("pipeline", name)
             own = _home(name, log)
+            if views is not None:
+                check_store(views)
         self.name = name
         self.log = log
         self.home = Path(home) if home is not None else own

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from headwater import Pipeline, dedup, latest, scan
-from headwater.sinks import crash
+from headwater.sinks import crash, targets
 
 
 def add(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
@@ -19,7 +19,8 @@ def add(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
     return {"n": before["n"] + 1, "total": before["total"] + event["amount"]}
 
 
-def shop(root: Path) -> Pipeline:
+def shop(root: Path, database: str) -> Pipeline:
+    """Return a pipeline with a derived topic, a view in SQLite, and a view and a sink in PostgreSQL."""
     pipeline = Pipeline("shop", log=f"file:{root / 'log'}")
     schema = "id BIGINT, who STRING, amount BIGINT, at TIMESTAMP"
     pipeline.source("orders", schema, event_time="at", lateness="1 hour", key="who")
@@ -28,13 +29,17 @@ def shop(root: Path) -> Pipeline:
     def unique(orders: DataFrame) -> DataFrame:
         return orders.transform(dedup(on="id", within="1 day"))
 
-    @pipeline.view(key="who")
+    @pipeline.view(key="who", store=database)
     def totals(unique: DataFrame) -> DataFrame:
         return unique.transform(scan(add, by="who", schema="n BIGINT, total BIGINT"))
 
     @pipeline.view(key="who")
     def newest(orders: DataFrame) -> DataFrame:
         return orders.transform(latest(by="who"))
+
+    @pipeline.sink(targets.postgres(database, "archive", "id"))
+    def archived(unique: DataFrame) -> DataFrame:
+        return unique.select("id", "who", "amount")
 
     return pipeline
 
@@ -53,14 +58,15 @@ def die_at(count: int) -> None:
     crash.watch(reached)
 
 
-def main(root: Path, task: str) -> None:
+def main(root: Path, task: str, database: str) -> None:
     from headwater.engine.recompute import verify
     from headwater.engine.runner import Runner
 
-    with Runner(shop(root), limit=2000) as runner:
+    with Runner(shop(root, database), limit=2000) as runner:
         if task == "finish":
             runner.catch_up()
-            assert all(verify(runner, name).ok for name in runner.nodes)
+            proved = [name for name in runner.nodes if name != "archived"]
+            assert all(verify(runner, name).ok for name in proved), proved
             return
         if int(task):
             die_at(int(task))
@@ -69,4 +75,4 @@ def main(root: Path, task: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])

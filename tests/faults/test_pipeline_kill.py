@@ -1,4 +1,8 @@
-"""A pipeline under ``kill -9`` of all its processes, at random and at each step of its commits."""
+"""A pipeline under ``kill -9`` of all its processes, at random and at each step of its commits.
+
+Its results are a derived topic, a view in SQLite, and a view and a sink in a PostgreSQL server, which
+outlives the kills.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +23,7 @@ import headwater
 from headwater.sinks.views import open_views
 
 KILLS = int(os.environ.get("FAULT_KILLS", "2"))
+SEED = int(os.environ.get("FAULT_SEED", "7"))
 WORKER = Path(__file__).with_name("pipeline_worker.py")
 START = 1_700_000_000_000_000
 
@@ -27,7 +33,7 @@ class Shop:
 
     def __init__(self, root: Path):
         self.log = headwater.open(f"file:{root / 'log'}")
-        self._chance = random.Random(7)
+        self._chance = random.Random(SEED)
         self._next = 0
         self.sent: list[dict[str, Any]] = []
 
@@ -54,14 +60,14 @@ class Shop:
 
 @pytest.mark.faults
 @pytest.mark.timeout(KILLS * 60 + 300)
-def test_views_and_streams_are_exact_after_any_kill(tmp_path: Path) -> None:
+def test_views_streams_and_sinks_are_exact_after_any_kill(tmp_path: Path, database: str) -> None:
     errors = tmp_path / "errors"
     _prepare(tmp_path)
-    shop, chance = Shop(tmp_path), random.Random(8)
+    shop, chance = Shop(tmp_path), random.Random(SEED + 1)
     for number in range(KILLS):
         # Every other time at a point of a commit, the other times at any moment.
         point = chance.randint(1, 40) if number % 2 == 0 else 0
-        worker = _start(tmp_path, str(point), errors)
+        worker = _start(tmp_path, str(point), database, errors)
         end = time.monotonic() + (60 if point else chance.uniform(8, 25))
         while time.monotonic() < end and worker.poll() is None:
             shop.send()
@@ -69,9 +75,15 @@ def test_views_and_streams_are_exact_after_any_kill(tmp_path: Path) -> None:
         _kill(worker)
         assert worker.returncode == -signal.SIGKILL, errors.read_text()
     shop.finish()
-    finishing = _start(tmp_path, "finish", errors)
+    finishing = _start(tmp_path, "finish", database, errors)
     assert finishing.wait(240) == 0, errors.read_text()[-3000:]
-    _check(tmp_path, shop)
+    _check(tmp_path, database, shop)
+    points = Counter(line.removeprefix("died at ") for line in _deaths(errors))
+    print(f"{KILLS} kills, {points.total()} of them at {dict(points)}; {len(shop.sent)} orders")
+
+
+def _deaths(errors: Path) -> list[str]:
+    return [line for line in errors.read_text().splitlines() if line.startswith("died at ")]
 
 
 def _prepare(root: Path) -> None:
@@ -85,9 +97,9 @@ def _prepare(root: Path) -> None:
         )
 
 
-def _start(root: Path, task: str, errors: Path) -> subprocess.Popen[bytes]:
+def _start(root: Path, task: str, database: str, errors: Path) -> subprocess.Popen[bytes]:
     with open(errors, "ab") as file:
-        command = [sys.executable, str(WORKER), str(root), task]
+        command = [sys.executable, str(WORKER), str(root), task, database]
         return subprocess.Popen(command, stderr=file, stdout=file, start_new_session=True)
 
 
@@ -97,7 +109,7 @@ def _kill(worker: subprocess.Popen[bytes]) -> None:
     worker.wait()
 
 
-def _check(root: Path, shop: Shop) -> None:
+def _check(root: Path, database: str, shop: Shop) -> None:
     orders = {order["id"]: order for order in shop.sent}
     unique = [row for batch in shop.log.read("shop.unique") for row in batch.to_pylist()]
     assert sorted(row["id"] for row in unique) == sorted(orders)
@@ -107,8 +119,10 @@ def _check(root: Path, shop: Shop) -> None:
         n, total, newest = expected.get(order["who"], (0, 0, 0))
         expected[order["who"]] = (n + 1, total + order["amount"], max(newest, order["at"]))
     with open_views(root / "log" / "pipelines" / "shop" / "views.db") as views:
-        totals = {row["who"]: (row["n"], row["total"]) for row in views["totals"].scan().to_pylist()}
         newest = {row["who"]: int(row["at"].timestamp() * 1e6) for row in views["newest"].scan().to_pylist()}
+    with open_views(database) as views:
+        totals = {row["who"]: (row["n"], row["total"]) for row in views["totals"].scan().to_pylist()}
+        archive = {row["id"]: (row["who"], row["amount"]) for row in views["archive"].scan().to_pylist()}
     assert totals == {who: (n, total) for who, (n, total, _) in expected.items()}
     assert newest == {who: at for who, (_, _, at) in expected.items()}
-    print(f"{KILLS} kills, {len(shop.sent)} orders")
+    assert archive == {number: (order["who"], order["amount"]) for number, order in orders.items()}

@@ -13,15 +13,15 @@ from faults.test_pipeline_kill import Shop, _check, _kill, _prepare, _start
 
 @pytest.mark.long
 @pytest.mark.timeout(600)
-def test_the_newer_runner_goes_on_and_nothing_is_written_twice(tmp_path: Path) -> None:
+def test_the_newer_runner_goes_on_and_nothing_is_written_twice(tmp_path: Path, database: str) -> None:
     errors = tmp_path / "errors", tmp_path / "newer-errors"
     _prepare(tmp_path)
     shop = Shop(tmp_path)
-    older = _start(tmp_path, "0", errors[0])
+    older = _start(tmp_path, "0", database, errors[0])
     newer = None
     try:
         _until_written(tmp_path, shop, 300)
-        newer = _start(tmp_path, "0", errors[1])
+        newer = _start(tmp_path, "0", database, errors[1])
         end = time.monotonic() + 180
         while older.poll() is None and time.monotonic() < end:
             shop.send()
@@ -35,8 +35,8 @@ def test_the_newer_runner_goes_on_and_nothing_is_written_twice(tmp_path: Path) -
             if each is not None:
                 _kill(each)
     shop.finish()
-    assert _start(tmp_path, "finish", errors[0]).wait(240) == 0, errors[0].read_text()[-3000:]
-    _check(tmp_path, shop)
+    assert _start(tmp_path, "finish", database, errors[0]).wait(240) == 0, errors[0].read_text()[-3000:]
+    _check(tmp_path, database, shop)
 
 
 def _until_written(root: Path, shop: Shop, count: int) -> None:

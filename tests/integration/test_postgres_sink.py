@@ -155,7 +155,7 @@ def breaking(server: Server, at: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("watched")
-@pytest.mark.parametrize("at", ["staged", "rows stored", "before commit"])
+@pytest.mark.parametrize("at", ["copying", "staged", "rows stored", "before commit"])
 def test_a_broken_connection_is_made_anew_and_the_commit_repeated(
     server: Server, table: str, at: str
 ) -> None:

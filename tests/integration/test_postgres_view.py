@@ -1,4 +1,4 @@
-"""A PostgreSQL sink read as a view, on a real server."""
+"""Views in PostgreSQL as others see them: as tables, with rights, and beside tables that are not ours."""
 
 from __future__ import annotations
 
@@ -7,34 +7,49 @@ import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import islice
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pytest
+from psycopg.sql import SQL, Identifier
 
 from headwater import Position
-from headwater.errors import Behind, OffsetLost, UsageError
+from headwater.errors import OffsetLost, SinkUnavailable, UsageError
 from headwater.sinks import Batch
-from headwater.sinks.postgres import PostgresSink, PostgresView
+from headwater.sinks.postgres import PostgresSink, PostgresStore
+from headwater.sinks.views import View, open_views
 from postgres_server import Server
 
 SCHEMA = "url STRING, n INT, price DECIMAL(30,10), at TIMESTAMP, tags ARRAY<BINARY>, free VARIANT"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+STOCK = "item STRING, count BIGINT"
 
 
 @pytest.fixture
-def sink(server: Server) -> Iterator[PostgresSink]:
-    with PostgresSink(server.dsn, f"t_{uuid.uuid4().hex[:12]}", SCHEMA, ("url", "n"), feed=5) as sink:
-        sink.begin()
-        yield sink
+def store(server: Server) -> Iterator[PostgresStore]:
+    with PostgresStore(server.dsn) as store:
+        yield store
 
 
 @pytest.fixture
-def view(server: Server, sink: PostgresSink) -> Iterator[PostgresView]:
-    view = PostgresView(server.dsn, sink._table)
-    yield view
-    view.close()
+def name() -> str:
+    return f"v_{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def db(server: Server) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(server.dsn, autocommit=True) as db:
+        yield db
+
+
+def stock(number: int, **counts: int) -> Batch:
+    rows = pa.table({"item": list(counts), "count": list(counts.values())})
+    return Batch(number, rows, (Position("orders", {0: number + 1}),))
+
+
+def selected(db: psycopg.Connection, table: str) -> dict[str, int]:
+    return dict(db.execute(SQL("SELECT item, count FROM {}").format(Identifier(table))).fetchall())
 
 
 def row(url: str, n: int, price: str | None = "1.5") -> dict[str, Any]:
@@ -42,77 +57,181 @@ def row(url: str, n: int, price: str | None = "1.5") -> dict[str, Any]:
     return {"url": url, "n": n, "price": value, "at": NOON, "tags": [b"\0", None], "free": '{"a":1}'}
 
 
-def put(
-    sink: PostgresSink, number: int, *rows: dict[str, Any], gone: tuple[tuple[str, int], ...] = ()
-) -> None:
-    deleted = [{"url": url, "n": n} for url, n in gone]
-    schema = pa.schema([*PARSED, pa.field("_deleted", pa.bool_())])
-    marked = [{**each, "_deleted": False} for each in rows] + [{**each, "_deleted": True} for each in deleted]
-    table = pa.Table.from_pylist(marked, schema=schema)
-    sink.commit(Batch(number, table, (Position("orders", {0: number + 1}),), number))
+# Tables of sinks
 
 
-PARSED = [
-    pa.field("url", pa.string()),
-    pa.field("n", pa.int32()),
-    pa.field("price", pa.decimal128(30, 10)),
-    pa.field("at", pa.timestamp("us", "UTC")),
-    pa.field("tags", pa.list_(pa.binary())),
-    pa.field("free", pa.string()),
-]
+@pytest.fixture
+def sink(server: Server, name: str) -> Iterator[PostgresSink]:
+    with PostgresSink(server.dsn, name, SCHEMA, ("url", "n"), feed=5) as sink:
+        sink.begin()
+        yield sink
 
 
-def test_rows_are_found_by_key_range_and_order(sink: PostgresSink, view: PostgresView) -> None:
+@pytest.fixture
+def view(store: PostgresStore, sink: PostgresSink, name: str) -> View:
+    return store[name]
+
+
+def put(sink: PostgresSink, number: int, *rows: dict[str, Any]) -> None:
+    kinds = {"n": pa.int32(), "price": pa.decimal128(30, 10), "at": pa.timestamp("us", "UTC"),
+             "tags": pa.list_(pa.binary())}  # fmt: skip
+    schema = pa.schema([(key, kinds.get(key, pa.string())) for key in row("", 0)])
+    sink.commit(Batch(number, pa.Table.from_pylist(list(rows), schema=schema)))
+
+
+def test_the_table_of_a_sink_is_read_as_a_view(sink: PostgresSink, view: View) -> None:
     put(sink, 0, *(row(url, n, str(n % 3)) for url in ("/a", "/b") for n in range(5)))
     assert view.get(("/a", 2)) == row("/a", 2, "2")
-    assert view.get({"url": "/a", "n": 9}) is None
-    assert view.scan("/b", start=1, end=3)["n"].to_pylist() == [1, 2]
-    assert view.scan("/b", descending=True, limit=2)["n"].to_pylist() == [4, 3]
-    assert view.scan("/a", order="price")["n"].to_pylist() == [0, 3, 1, 4, 2]
-    assert view.scan("/nothing").num_rows == 0
-    assert (view.key, view.position(), view.clock()) == (("url", "n"), (Position("orders", {0: 1}),), 0)
-    for wrong in ({"order": "m"}, {"limit": -1}, {"prefix": ("/a", 1, 2)}):
-        with pytest.raises(UsageError):
-            view.scan(**wrong)
+    assert view.scan("/a", order="price").to_table()["n"].to_pylist() == [0, 3, 1, 4, 2]
+    put(sink, 1, row("/a", 2, None))
+    (change,) = view.changes(since=10)
+    assert (change.kind, change.old, change.new) == ("update", row("/a", 2, "2"), row("/a", 2, None))
 
 
-def test_changes_tell_the_row_before_and_after(sink: PostgresSink, view: PostgresView) -> None:
-    put(sink, 0, row("/a", 1), row("/b", 1))
-    put(sink, 1, row("/a", 1, "2"), row("/b", 1), gone=(("/c", 1),))
-    put(sink, 2, gone=(("/b", 1),))
-    found = [(c.sequence, c.kind, c.key, c.old, c.new, c.batch) for c in view.changes()]
-    assert found == [
-        (1, "insert", ("/a", 1), None, row("/a", 1), 0),
-        (2, "insert", ("/b", 1), None, row("/b", 1), 0),
-        (3, "update", ("/a", 1), row("/a", 1), row("/a", 1, "2"), 1),
-        (4, "delete", ("/b", 1), row("/b", 1), None, 2),
-    ]
-    assert view.sequence() == 4
-
-
-def test_who_asks_for_changes_that_are_gone_is_told_how_many(sink: PostgresSink, view: PostgresView) -> None:
+def test_who_asks_for_changes_that_are_gone_is_told_how_many(sink: PostgresSink, view: View) -> None:
     for number in range(8):
         put(sink, number, row("/a", number))
     with pytest.raises(OffsetLost, match="3 changes"):
         list(view.changes())
     assert [change.sequence for change in view.changes(since=3)] == [4, 5, 6, 7, 8]
-    with pytest.raises(UsageError, match="no change 9 yet"):
-        list(view.changes(since=9))
 
 
-def test_a_follower_gets_changes_as_they_are_committed(sink: PostgresSink, view: PostgresView) -> None:
-    threading.Timer(0.1, lambda: [put(sink, number, row("/a", number)) for number in range(3)]).start()
-    assert [c.key[1] for c in islice(view.changes(follow=True, timeout=30), 3)] == [0, 1, 2]
-    assert list(view.changes(since=3, follow=True, timeout=0.1)) == []
+def test_a_sink_without_a_feed_has_no_changes_and_says_so(
+    server: Server, store: PostgresStore, name: str
+) -> None:
+    with PostgresSink(server.dsn, name, STOCK, "item") as sink:
+        sink.begin()
+        sink.commit(stock(0, tea=1))
+    with pytest.raises(UsageError, match="has no changes noted"):
+        list(store[name].changes())
 
 
-def test_a_reader_waits_for_its_own_writes(sink: PostgresSink, view: PostgresView) -> None:
-    threading.Timer(0.1, lambda: put(sink, 4, row("/a", 1))).start()
-    assert view.get(("/a", 1), wait_for=Position("orders", {0: 5})) == row("/a", 1)
-    with pytest.raises(Behind, match="4 records are missing"):
-        view.scan(wait_for=Position("orders", {0: 9}), timeout=0.05)
+def test_free_json_of_any_size_of_number_comes_back(server: Server, store: PostgresStore, name: str) -> None:
+    with PostgresSink(server.dsn, name, "id BIGINT, free VARIANT", "id") as sink:
+        sink.begin()
+        sink.commit(Batch(0, pa.table({"id": [1], "free": ["[123456789012345678901234567890, 0.1]"]})))
+    found = store[name].get(1)
+    assert found is not None and found["free"] == "[123456789012345678901234567890,0.1]"
 
 
-def test_a_table_that_no_sink_writes_to_is_told(server: Server, sink: PostgresSink) -> None:
-    with pytest.raises(UsageError, match="no sink writes to table"):
-        PostgresView(server.dsn, "nothing")
+# Versions, as those see them who select from the table
+
+
+def test_the_published_version_has_the_name_of_the_view(
+    store: PostgresStore, name: str, db: psycopg.Connection
+) -> None:
+    old = store.sink(name, STOCK, "item")
+    old.begin()
+    old.commit(stock(0, tea=1))
+    new = store.sink(name, STOCK, "item", version=2)
+    new.begin()
+    new.commit(stock(0, tea=2))
+    assert selected(db, name) == {"tea": 1}
+    store.publish(name, 2)
+    assert selected(db, name) == {"tea": 2}
+    old.commit(stock(1, tea=3))
+    assert (selected(db, name), selected(db, f"{name}@1")) == ({"tea": 2}, {"tea": 3})
+    store.drop(name, 1)
+    tables = db.execute("SELECT relname FROM pg_class WHERE relname LIKE %s AND relkind = 'r'", (f"{name}%",))
+    assert {table for (table,) in tables} == {name, f"{name}_changes"}
+
+
+def test_who_could_read_a_view_can_read_it_after_a_rebuild(
+    store: PostgresStore, name: str, db: psycopg.Connection
+) -> None:
+    reader = Identifier(f"Reader {name}")
+    store.sink(name, STOCK, "item")
+    db.execute(SQL("CREATE ROLE {}").format(reader))
+    for table in (name, f"{name}_changes"):
+        db.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier(table), reader))
+    store.sink(name, STOCK, "item", version=2)
+    store.publish(name, 2)
+    db.execute(SQL("SET ROLE {}").format(reader))
+    assert selected(db, name) == {}
+    assert db.execute(SQL("SELECT * FROM {}").format(Identifier(f"{name}_changes"))).fetchall() == []
+
+
+def test_a_scan_that_is_under_way_is_finished_before_the_switch(store: PostgresStore, name: str) -> None:
+    old = store.sink(name, STOCK, "item")
+    old.begin()
+    old.commit(stock(0, **{f"i{n:05d}": 1 for n in range(20_000)}))
+    store.sink(name, STOCK, "item", version=2)
+    scan = iter(store[name].scan())
+    seen = [*next(scan)["item"].to_pylist()]
+    switching = threading.Thread(target=store.publish, args=(name, 2))
+    switching.start()
+    seen += [item for batch in scan for item in batch["item"].to_pylist()]
+    switching.join()
+    assert len(set(seen)) == 20_000
+    assert store[name].count() == 0
+
+
+def test_what_depends_on_an_old_version_is_told(
+    store: PostgresStore, name: str, db: psycopg.Connection
+) -> None:
+    store.sink(name, STOCK, "item")
+    store.sink(name, STOCK, "item", version=2)
+    top = Identifier(f"{name}_top")
+    db.execute(SQL("CREATE VIEW {} AS SELECT * FROM {}").format(top, Identifier(name)))
+    store.publish(name, 2)
+    with pytest.raises(UsageError, match="something in the database depends on it"):
+        store.drop(name, 1)
+    db.execute(SQL("DROP VIEW {}").format(top))
+    store.drop(name, 1)
+
+
+# What is not ours, or gone
+
+
+def test_a_table_of_somebody_else_does_not_become_a_view(
+    store: PostgresStore, name: str, db: psycopg.Connection
+) -> None:
+    db.execute(SQL("CREATE TABLE {} (item TEXT PRIMARY KEY, count BIGINT)").format(Identifier(name)))
+    with pytest.raises(UsageError, match="belongs to no view"):
+        store.sink(name, STOCK, "item")
+    assert name not in store.names()
+
+
+def test_a_table_that_is_gone_is_not_begun_anew(
+    store: PostgresStore, name: str, db: psycopg.Connection
+) -> None:
+    with store.sink(name, STOCK, "item") as sink:
+        sink.begin()
+        sink.commit(stock(0, tea=1))
+    db.execute(SQL("DROP TABLE {} CASCADE").format(Identifier(name)))
+    with pytest.raises(SinkUnavailable, match="is gone"):
+        store.sink(name, STOCK, "item")
+
+
+def test_a_name_that_the_server_would_cut_is_refused(store: PostgresStore) -> None:
+    with pytest.raises(UsageError, match="too long for PostgreSQL"):
+        store.sink("v" * 48, STOCK, "item")
+
+
+def test_a_database_that_has_never_been_written_to_has_no_views(
+    server: Server, db: psycopg.Connection
+) -> None:
+    db.execute("CREATE DATABASE empty")
+    with open_views(server.dsn.removesuffix("postgres") + "empty") as views:
+        assert views.names() == []
+        with pytest.raises(UsageError, match='no view "stock"'):
+            views["stock"]
+    db.execute("DROP DATABASE empty")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://shop:sec@ret@127.0.0.1:1/shop",
+        "postgresql://shop:sec/ret@127.0.0.1:1/shop",
+        "postgresql://shop:12/sec@127.0.0.1:1/shop",
+        "postgresql://shop:sec%ret@127.0.0.1:1/shop",
+        "postgresql://shop:secret@127.0.0.1:1/shop?password=sec",
+        "mysql://shop:secret@127.0.0.1:1/shop",
+    ],
+)
+def test_no_error_tells_a_password(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.sinks.postgres.store.READ_SECONDS", 0.01)
+    with pytest.raises((UsageError, SinkUnavailable)) as caught, open_views(url) as views:
+        views.names()
+    assert "sec" not in str(caught.value) and "ret" not in str(caught.value)

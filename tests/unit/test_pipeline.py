@@ -200,9 +200,16 @@ def test_home_and_views_may_be_elsewhere() -> None:
 def test_a_query_is_a_node_too() -> None:
     shop = Pipeline("shop")
     shop.source("orders", "id BIGINT")
-    view = shop.sql("all_orders", "SELECT * FROM orders", key="id", store="x", on_error="dead_letter")
+    view = shop.sql(
+        "all_orders", "SELECT * FROM orders", key="id", store="postgresql://x", on_error="dead_letter"
+    )
     stream = shop.sql("ids", "SELECT id FROM orders", kind="stream", key="id", event_time="at", partitions=2)
-    assert (view.kind, view.store, view.on_error, view.topic) == ("view", "x", "dead_letter", None)
+    assert (view.kind, view.store, view.on_error, view.topic) == (
+        "view",
+        "postgresql://db/x",
+        "dead_letter",
+        None,
+    )
     assert (stream.kind, stream.topic, stream.event_time, stream.partitions) == (
         "stream",
         "shop.ids",

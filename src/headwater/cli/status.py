@@ -10,6 +10,7 @@ import click
 
 from headwater.cli import units
 from headwater.cli.clocks import readable, written
+from headwater.cli.failure import say
 from headwater.cli.options import format_option, verbose_option
 from headwater.cli.tables import print_ndjson, print_table
 from headwater.engine.progress import Progress, check_has_run, progress
@@ -43,6 +44,10 @@ def status(file: str, form: str) -> None:
     else:
         columns = ("node", ">batch", ">ago", ">lag", ">clock", ">rows", "has read up to")
         print_table(columns, map(_row, found))
+    for each in found:
+        if each.problem is not None:
+            say("note", f'rows of view "{each.node}" are not known: {each.problem.message}')
+            say("detail", each.problem.detail or "")
 
 
 def _row(each: Progress) -> tuple[object, ...]:

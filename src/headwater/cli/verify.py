@@ -56,13 +56,12 @@ def _chosen(pipeline: Pipeline, names: Sequence[str]) -> list[Node]:
     """Return the nodes to verify: those that were named, or all that can be."""
     for each in (pipeline[name] for name in names):
         if not _verifiable(each):
-            detail = "views of the pipeline's own store and streams can be"
-            raise UsageError(f"{each.title} cannot be verified", detail=detail)
+            raise UsageError(f"{each.title} cannot be verified", detail="views and streams can be")
     return [node for node in pipeline.order() if _verifiable(node) and (not names or node.name in names)]
 
 
 def _verifiable(each: Declaration) -> bool:
-    return isinstance(each, Node) and (each.kind == "stream" or (each.kind == "view" and not each.store))
+    return isinstance(each, Node) and each.kind in ("stream", "view")
 
 
 def _with_results(pipeline: Pipeline, nodes: Sequence[Node]) -> list[str]:

@@ -11,10 +11,11 @@ import click
 
 from headwater.cli import place
 from headwater.cli.options import log_option, log_url, verbose_option
+from headwater.engine.places import STORE, views_in, views_of
 from headwater.errors import HeadwaterError, UsageError, nearest
-from headwater.sinks.views import open_views
+from headwater.loading import load
+from headwater.sinks.views import Views
 
-STORE = "views.db"
 _PREFIX = "headwater-"
 """Begins the directory of a pipeline whose log is not a directory."""
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,7 +26,7 @@ def with_views(command: F) -> F:
 
     @functools.wraps(command)
     def opened(*args: Any, home: Path | None, pipeline: str | None, url: str | None, **kwargs: Any) -> Any:
-        with open_views(find(home, pipeline, log_url(url))) as views:
+        with open_views(home, pipeline, url) as views:
             return command(views, *args, **kwargs)
 
     for option in (verbose_option, log_option, _pipeline_option, _home_option):
@@ -42,8 +43,15 @@ _home_option = click.option(
     help="The directory of the pipeline.  [default: found beside the log]",
 )
 _pipeline_option = click.option(
-    "--pipeline", metavar="NAME", help="Which pipeline, where the log has several."
+    "--pipeline", metavar="NAME", help="Which pipeline, where the log has several; or its file."
 )
+
+
+def open_views(home: Path | None, pipeline: str | None, url: str | None) -> Views:
+    """Open the views of a pipeline; one that is named by its file knows the passwords of its stores too."""
+    if pipeline is not None and pipeline.endswith(".py"):
+        return views_of(load(pipeline))
+    return views_in(find(home, pipeline, log_url(url)).parent)
 
 
 def find(home: Path | None, pipeline: str | None, url: str) -> Path:

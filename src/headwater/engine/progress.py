@@ -12,12 +12,14 @@ from pathlib import Path
 
 from headwater.engine import checkpoint
 from headwater.engine.checkpoint import Reached
+from headwater.engine.places import STORE, views_of
 from headwater.engine.reading import NEVER
-from headwater.errors import HeadwaterError, UnknownTopic
+from headwater.engine.versions import left
+from headwater.errors import HeadwaterError, SinkUnavailable, UnknownTopic, UsageError
 from headwater.log import Log, Position
 from headwater.node import Node
 from headwater.pipeline import Pipeline
-from headwater.sinks.views import View, Views, open_views
+from headwater.sinks.views import Views
 
 Behind = Callable[[str, Mapping[int, int]], int]
 """Tells how many records of a topic lie after the offsets of its partitions."""
@@ -40,16 +42,17 @@ class Progress:
     """Its clock, in microseconds since 1970."""
     rows: int | None
     """Rows of a view."""
+    problem: HeadwaterError | None = None
+    """Why the rows of a view are not known."""
 
 
 def progress(pipeline: Pipeline, log: Log) -> list[Progress]:
     """Return the progress of every node, in the order of the pipeline."""
     check_has_run(pipeline)
-    store = pipeline.home / "views.db"
     behind = lags(log)
-    if not store.exists():
+    if not (pipeline.home / STORE).exists():
         return [_progress(pipeline, node, behind, None) for node in pipeline.order()]
-    with open_views(store) as views:
+    with views_of(pipeline) as views:
         return [_progress(pipeline, node, behind, views) for node in pipeline.order()]
 
 
@@ -109,8 +112,8 @@ def clock_of(reached: Reached | None) -> int | None:
 
 
 def _progress(pipeline: Pipeline, node: Node, behind: Behind, views: Views | None) -> Progress:
-    view = _view(node, views)
-    place = checkpoint_of(pipeline, node, view.version if view is not None else 1)
+    version, rows, problem = _stored(pipeline, node, views)
+    place = checkpoint_of(pipeline, node, version)
     done, reached = checkpoint.last_done(place), written(place)
     return Progress(
         node=node.name,
@@ -120,7 +123,8 @@ def _progress(pipeline: Pipeline, node: Node, behind: Behind, views: Views | Non
         positions=reached.positions if reached is not None else (),
         lag=behind_of(pipeline.inputs(node), reached, behind),
         clock=clock_of(reached),
-        rows=view.count() if view is not None else None,
+        rows=rows,
+        problem=problem,
     )
 
 
@@ -131,8 +135,16 @@ def _ended(place: Path, batch: int) -> float | None:
         return None
 
 
-def _view(node: Node, views: Views | None) -> View | None:
-    """Return a node's view as it is published, if it is one of the pipeline's own store."""
-    if node.kind != "view" or views is None or node.name not in views.names():
-        return None
-    return views[node.name]
+def _stored(
+    pipeline: Pipeline, node: Node, views: Views | None
+) -> tuple[int, int | None, HeadwaterError | None]:
+    """Return the published version of a view and its rows, or why they are not known."""
+    if node.kind != "view" or views is None:
+        return 1, None, None
+    try:
+        view = views[node.name]
+        return view.version, view.count(), None
+    except UsageError:  # it has never run
+        return 1, None, None
+    except SinkUnavailable as problem:
+        return next(iter(left(pipeline.home, node)), 1), None, problem

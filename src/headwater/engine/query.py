@@ -114,7 +114,9 @@ class Query:
     def start(self, sink: Sink, late: Callable[[pa.Schema], Sink]) -> StreamingQuery:
         """Begin, taking over from any other runner."""
         self._sink, self._late, self.error = sink, late, None
-        _check_ahead(self.node, sink.begin(), self.checkpoint)
+        committed = sink.begin()
+        _check_ahead(self.node, committed, self.checkpoint)
+        _check_behind(self.node, committed, self.checkpoint)
         writer = self._stream().writeStream.foreachBatch(self._commit)
         return writer.option("checkpointLocation", str(self.checkpoint.absolute())).start()
 
@@ -231,5 +233,18 @@ def _check_ahead(node: Node, committed: int, path: Path) -> None:
             f"the checkpoint of {node.title} is older than its results",
             detail=f'batch {committed} is committed, and "{path}" does not know it',
             hint=f"restore the checkpoint, or run `headwater rebuild {node.name}`",
+            place=node.place,
+        )
+
+
+def _check_behind(node: Node, committed: int, path: Path) -> None:
+    """Refuse to go on if a view has lost what its checkpoint says is done: those batches never come again."""
+    done = checkpoint.last_done(path)
+    if node.kind == "view" and committed < done:
+        raise PipelineError(
+            f"{node.title} is older than its checkpoint",
+            detail=f"batch {done} is done, and the store has batches up to {committed} only: "
+            "it was moved, emptied, or restored from a backup",
+            hint=f"run `headwater rebuild {node.name}`",
             place=node.place,
         )

@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame
 from headwater.engine import applying, checkpoint
 from headwater.engine.calling import call
 from headwater.engine.checkpoint import Reached
+from headwater.engine.comparing import frozen
 from headwater.engine.query import Query
 from headwater.engine.runner import Runner, late_producer
 from headwater.errors import UsageError
@@ -76,7 +77,7 @@ def _view(runner: Runner, query: Query) -> Verdict:
         expected.toArrow().cast(query.shape.schema), declare(query.node.title, query.schema, query.node.key)
     )
     rows = fitted.rows.filter(pa.array(~fitted.deleted)).to_pylist()
-    return _compared(query.node, _by_key(rows, query.node), _by_key(stored.to_pylist(), query.node))
+    return _compared(query, _by_key(rows, query.node), _by_key(stored.to_pylist(), query.node))
 
 
 def _stream(runner: Runner, query: Query) -> Verdict:
@@ -150,12 +151,12 @@ def _snapshot(runner: Runner, node: Node) -> tuple[int, pa.Table]:
             return batch, rows
 
 
-def _compared(node: Node, expected: Mapping[Hashable, Row], stored: Mapping[Hashable, Row]) -> Verdict:
+def _compared(query: Query, expected: Mapping[Hashable, Row], stored: Mapping[Hashable, Row]) -> Verdict:
     both = [(expected[key], stored[key]) for key in expected if key in stored]
-    different = tuple((a, b) for a, b in both if _frozen(a) != _frozen(b))
+    different = tuple((a, b) for a, b in both if frozen(a, query.schema) != frozen(b, query.schema))
     missing = tuple(row for key, row in expected.items() if key not in stored)
     extra = tuple(row for key, row in stored.items() if key not in expected)
-    return Verdict(node.name, len(both) - len(different), missing, extra, different)
+    return Verdict(query.node.name, len(both) - len(different), missing, extra, different)
 
 
 def _by_key(rows: Iterable[Row], node: Node) -> dict[Hashable, Row]:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -23,10 +22,11 @@ from headwater.engine.culprits import Poisoned
 from headwater.engine.dead import DeadLetters
 from headwater.engine.inputs import LIMIT, Inputs, declare
 from headwater.engine.ownership import Ownership
+from headwater.engine.places import store_of
 from headwater.engine.query import Query, shape
 from headwater.engine.session import session
 from headwater.engine.versions import Version, Versions
-from headwater.errors import Fenced, HeadwaterError, PipelineError, UsageError
+from headwater.errors import Fenced, HeadwaterError, PipelineError, SinkUnavailable, UsageError
 from headwater.log import Log, Start
 from headwater.log.open import open as open_log
 from headwater.log.position import place_text
@@ -34,9 +34,8 @@ from headwater.node import Node
 from headwater.pipeline import Pipeline
 from headwater.sinks.fitting import DELETED
 from headwater.sinks.sink import Sink
-from headwater.sinks.targets import Target, postgres
+from headwater.sinks.targets import Target
 from headwater.sinks.topic import TopicSink
-from headwater.sinks.views.store import KEPT_CHANGES, ViewStore
 
 BACKOFF_SECONDS = 1.0
 BACKOFF_MOST = 60.0
@@ -61,8 +60,9 @@ class Running:
 
     @property
     def broken(self) -> bool:
-        """Whether it is not tried again."""
-        return self.error is not None and (self.failed >= ATTEMPTS or isinstance(self.error, Fenced))
+        """Whether it is not tried again: a target that cannot be used is waited for, however long."""
+        given_up = self.failed >= ATTEMPTS and not isinstance(self.error, SinkUnavailable)
+        return self.error is not None and (given_up or isinstance(self.error, Fenced))
 
 
 class Runner(Closing):
@@ -88,7 +88,7 @@ class Runner(Closing):
             declare(self.log, each)
         self.spark = spark or session(output=pipeline.home / "spark.log")
         self.inputs = Inputs(self.spark, pipeline, self.log, limit=limit, patient=patient)
-        self.store = ViewStore(_made(pipeline.home) / "views.db")
+        self.store = store_of(pipeline)
         self.versions = Versions(pipeline, self.store)
         self._ownership = Ownership(pipeline.home)
         self.nodes: dict[str, Running] = {}
@@ -207,9 +207,6 @@ class Runner(Closing):
             return TopicSink(self.log, node.topic, f"{self.pipeline.name}.{node.name}")
         if node.kind == "sink":
             return _target(node).open(query.schema)
-        store = node.store or self.pipeline.views
-        if store is not None:
-            return postgres(store, node.name, node.key, feed=KEPT_CHANGES).open(query.schema)
         return self.store.sink(node.name, query.schema, node.key, version=version.number)
 
     def _late(self, node: Node, version: Version, schema: pa.Schema) -> Sink:
@@ -250,7 +247,7 @@ class Runner(Closing):
         done = running.query.counts.batches
         running.failed = 1 if done > running.batches else running.failed + 1
         running.batches, running.error = done, error
-        wait = min(BACKOFF_SECONDS * 2 ** (running.failed - 1), BACKOFF_MOST)
+        wait = min(BACKOFF_SECONDS * 2 ** min(running.failed - 1, 16), BACKOFF_MOST)
         running.again = time.monotonic() + wait
 
 
@@ -278,8 +275,3 @@ def _target(node: Node) -> Target:
             place=node.place,
         )
     return node.target
-
-
-def _made(home: Path) -> Path:
-    home.mkdir(parents=True, exist_ok=True)
-    return home

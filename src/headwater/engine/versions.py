@@ -12,10 +12,10 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from headwater.errors import UsageError
+from headwater.errors import SinkUnavailable, UsageError
 from headwater.node import Node
 from headwater.pipeline import Pipeline
-from headwater.sinks.views.store import ViewStore
+from headwater.sinks.views.store import Store
 
 
 @dataclass(frozen=True)
@@ -35,22 +35,24 @@ class Version:
 class Versions:
     """The versions of a pipeline's nodes."""
 
-    def __init__(self, pipeline: Pipeline, store: ViewStore):
+    def __init__(self, pipeline: Pipeline, store: Store):
         self._home, self._store = pipeline.home, store
-        self._elsewhere = pipeline.views is not None
 
     def current(self, node: Node) -> Version:
         """Return the version in force."""
-        published = [number for number, shown in self._known(node).items() if shown]
+        try:
+            published = [number for number, shown in self._known(node).items() if shown]
+        except SinkUnavailable:
+            # A store that is down keeps no pipeline from starting: the only version with a checkpoint is it.
+            published = left(self._home, node)
+            if len(published) > 1:
+                raise
         return self._version(node, published[0] if published else 1)
 
     def next(self, node: Node, start: str = "earliest") -> Version:
         """Return a version to be built beside the others, from a place on."""
-        if node.kind != "view" or node.store is not None or self._elsewhere:
-            raise UsageError(
-                f"{node.title} cannot be built anew",
-                detail="only views in the pipeline's own store have versions",
-            )
+        if node.kind != "view":
+            raise UsageError(f"{node.title} cannot be built anew", detail="only views have versions")
         made = self._version(node, max(self._known(node), default=0) + 1)
         shutil.rmtree(made.home, ignore_errors=True)  # what a rebuild left that was broken off
         made.home.mkdir(parents=True)
@@ -75,3 +77,9 @@ class Versions:
 
     def _version(self, node: Node, number: int) -> Version:
         return Version(number, self._home / "nodes" / node.name / f"v{number}")
+
+
+def left(home: Path, node: Node) -> list[int]:
+    """Return the versions of a node that have left something in the pipeline's home, oldest first."""
+    found = (home / "nodes" / node.name).glob("v[0-9]*")
+    return sorted(int(each.name[1:]) for each in found if each.name[1:].isdecimal())

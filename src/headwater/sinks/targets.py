@@ -16,7 +16,7 @@ import pyarrow as pa
 from headwater.sinks.foreach import ForeachSink
 from headwater.sinks.parquet import ParquetSink
 from headwater.sinks.sink import Batch, Sink
-from headwater.sinks.views.store import ViewStore
+from headwater.sinks.sqlite.store import ViewStore
 
 
 @dataclass(frozen=True)

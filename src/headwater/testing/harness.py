@@ -9,6 +9,7 @@ import copy
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from headwater.closing import Closing
 from headwater.errors import HeadwaterError
 from headwater.log import Start
 from headwater.log.open import open as open_log
+from headwater.node import Node
 from headwater.pipeline import Pipeline
 
 Row = Mapping[str, Any]
@@ -38,7 +40,7 @@ class Harness(Closing):
         from headwater.engine.runner import Runner
 
         self._directory = Path(tempfile.mkdtemp(prefix="headwater-harness-"))
-        self.pipeline = copy.copy(pipeline)
+        self.pipeline = _with_own_views(pipeline)
         self.pipeline.log, self.pipeline.home = f"file:{self._directory / 'log'}", self._directory / "home"
         self.log = open_log(self.pipeline.log)
         self._make = partial(Runner, self.pipeline, spark=spark, limit=limit, patient=True)
@@ -129,3 +131,14 @@ class Harness(Closing):
 
     def _rows(self, topic: str) -> list[dict[str, Any]]:
         return [row for batch in self.log.read(topic) for row in batch.to_pylist()]
+
+
+def _with_own_views(pipeline: Pipeline) -> Pipeline:
+    """Return a pipeline whose views are all kept in its home, whatever store they name."""
+    made = copy.copy(pipeline)
+    made.views = None
+    made._declared = {
+        name: replace(each, store=None) if isinstance(each, Node) else each
+        for name, each in pipeline._declared.items()
+    }
+    return made

@@ -1,4 +1,4 @@
-"""Every sink against the public suite; Postgres is in tests/integration."""
+"""Every sink against the public suite; views are in tests/contract, Postgres is in tests/integration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from headwater.sinks.foreach import ForeachSink
 from headwater.sinks.parquet import ParquetSink, merge
 from headwater.sinks.sink import Batch, Sink
 from headwater.sinks.topic import TopicSink
-from headwater.sinks.views import ViewStore, open_views
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
 
 
@@ -39,19 +38,6 @@ class Together(Sink):
         self._sink.close()
         for each in self._made_from:
             each.close()
-
-
-def view_target(path: Path) -> Target:
-    def opened() -> Sink:
-        store = ViewStore(path / "views.db")
-        return Together(store.sink("rows", SCHEMA, KEY), store)
-
-    def visible() -> list[dict[str, Any]]:
-        with open_views(path / "views.db") as views:
-            return views["rows"].scan().to_pylist()
-
-    opened().close()
-    return Target(opened, visible)
 
 
 def topic_target(path: Path, compacted: bool) -> Target:
@@ -93,11 +79,6 @@ def foreach_target(path: Path) -> Target:
     return Target(
         lambda: ForeachSink(append), lambda: map(json.loads, lines.read_text().splitlines()), keyed=False
     )
-
-
-@pytest.mark.parametrize("check", checks(), ids=named)
-def test_the_view_store_is_effectively_once(check: Check, tmp_path: Path) -> None:
-    check(view_target(tmp_path))
 
 
 @pytest.mark.parametrize("compacted", [False, True], ids=["every row", "by key"])

@@ -1,10 +1,10 @@
-"""PostgreSQL tables as sinks; needs the package ``psycopg``."""
+"""PostgreSQL tables as sinks and as views; needs the package ``psycopg``."""
 
 from headwater.errors import UsageError
 
 try:
     from headwater.sinks.postgres.sink import PostgresSink
-    from headwater.sinks.postgres.view import PostgresView
+    from headwater.sinks.postgres.store import PostgresStore
 except ImportError as error:
     if (error.name or "").split(".")[0] != "psycopg":
         raise
@@ -12,4 +12,4 @@ except ImportError as error:
         "PostgreSQL support is not installed", hint="run `pip install 'headwater[postgres]'`"
     ) from None
 
-__all__ = ["PostgresSink", "PostgresView"]
+__all__ = ["PostgresSink", "PostgresStore"]

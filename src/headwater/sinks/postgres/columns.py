@@ -7,10 +7,10 @@ Invariant: what is read back from the table is the value that was given.
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.csv as csv
 
@@ -62,10 +62,15 @@ def to_batch(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.RecordBatch
 
 def _array(values: list[Any], field: pa.Field) -> pa.Array:
     if is_variant(field):
-        return pa.array([None if v is None else orjson.dumps(v).decode() for v in values], pa.string())
+        return pa.array([None if v is None else _compact(v) for v in values], pa.string())
     if _t.is_nested(field.type):
         return jsonl_columns.column(values, field.type)
     return pa.array(values, field.type)
+
+
+def _compact(value: Any) -> str:
+    # Not by orjson, which refuses whole numbers of more than 64 bits; PostgreSQL has them.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _text(column: pa.Array) -> pa.Array:

@@ -7,22 +7,30 @@ newest epoch only; a commit whose answer was lost is recognised by its number.
 
 from __future__ import annotations
 
-import json
+import weakref
 from datetime import timedelta
+from typing import Literal
 
 import psycopg
 import pyarrow as pa
 
 from headwater import clock
-from headwater import schema as schemas
-from headwater.errors import Fenced, SchemaError, UsageError
+from headwater.errors import Fenced, SinkUnavailable, UsageError
 from headwater.sinks import crash
 from headwater.sinks.fitting import Fitted
 from headwater.sinks.keyed import declare, settle
-from headwater.sinks.postgres import columns, statements
+from headwater.sinks.postgres import catalog, columns, statements
+from headwater.sinks.postgres.catalog import Entry
 from headwater.sinks.postgres.connection import Connection
 from headwater.sinks.postgres.statements import Statements
 from headwater.sinks.sink import Batch, Sink
+from headwater.sinks.views.entry import check_same
+from headwater.sinks.views.store import dropped, existing
+
+_BEGIN_SECONDS = 5.0
+"""How long a beginning waits for the server: its runner has other nodes to mind, and tries again."""
+_LONGEST_NAME = 63
+"""Bytes of a name; PostgreSQL cuts off the rest, and two names may become one."""
 
 
 class PostgresSink(Sink):
@@ -31,7 +39,7 @@ class PostgresSink(Sink):
     The table, which may be named with its schema (``sales.orders``), is made if it is not there; one
     that is there needs the columns and a unique constraint on the key. How far it has got is in the
     table ``headwater_sinks``; with ``feed`` at least that many of the newest changes are kept in a
-    table beside it, named with ``_changes`` at its end. ``PostgresView`` reads all three. When the
+    table beside it, named with ``_changes`` at its end. ``open_views`` reads all three. When the
     connection breaks, or the server restarts, the commit is repeated for up to ``patience``.
 
     >>> sink = PostgresSink("postgresql://shop@db/shop", "stock", "item STRING, count BIGINT", "item")
@@ -48,19 +56,32 @@ class PostgresSink(Sink):
         schema: str | pa.Schema,
         key: str | tuple[str, ...],
         *,
+        version: int | None = None,
         feed: int = 0,
         patience: str | timedelta = "1 minute",
+        kind: Literal["table", "view"] = "table",
     ):
-        self._table, self._keyed = table, declare(f'table "{table}"', schema, key)
-        self._sql = Statements(table, self._keyed)
+        self._keyed = declare(f'{kind} "{table}"', schema, key)
+        self._table, self._kind, self._feed = table, kind, feed
+        _check_length(self._keyed.what, f"{table}@1048576_changes" if kind == "view" else f"{table}_changes")
+        self.version = version
         self._connection = Connection(dsn, self._keyed.what, clock.interval(patience).total_seconds())
+        # A runner that starts a node again makes another sink, and lets go of this one.
+        weakref.finalize(self, self._connection.close).atexit = False
+        self._id: int | None = None
         self._epoch: int | None = None
         self._last = -1
-        self._feed = feed
+
+    def prepare(self) -> None:
+        """Make the table, or the version of it, if it is not there."""
+        entry = self._connection.run(self._made, _BEGIN_SECONDS)
+        self._id, self.version = entry.id, entry.version
 
     def begin(self) -> int:
         """Take over from any other runner; return the number of the last batch committed, or -1."""
-        self._epoch, last = self._connection.run(self._begin)
+        if self._id is None:
+            self.prepare()
+        self._epoch, last = self._connection.run(self._taken, _BEGIN_SECONDS)
         crash.point("postgres: begun")
         return last
 
@@ -86,62 +107,93 @@ class PostgresSink(Sink):
         """Close the connection."""
         self._connection.close()
 
-    def _begin(self, db: psycopg.Connection) -> tuple[int, int]:
-        db.execute(statements.ALONE)
-        db.execute(statements.PROGRESS)
-        db.execute(self._sql.create)
+    def _made(self, db: psycopg.Connection) -> Entry:
+        catalog.prepare(db)
+        entry = existing(catalog.of(db, self._table), self.version, self._keyed.what)
+        new = entry is None
+        if entry is None:
+            entry = catalog.add(db, self._table, self.version or 1, self._keyed)
+        check_same(entry, self._keyed)
+        self._check_table(entry, catalog.exists(db, entry.sql.target), new)
+        db.execute(entry.sql.create)
         if self._feed:
-            db.execute(self._sql.create_changes)
-        wanted = (schemas.ddl(self._keyed.schema), json.dumps(self._keyed.key))
-        found = db.execute(statements.BEGIN, (self._table, *wanted)).fetchone()
-        assert found is not None, "the statement returns a row"
-        if found[:2] != wanted:
-            raise SchemaError(
-                f"sink of {self._keyed.what} has had other columns or another key",
-                detail=f"it has `{found[0]}` by {found[1]}, asked for `{wanted[0]}` by {wanted[1]}",
-                hint="write to another table, or drop this one and its row in headwater_sinks",
+            db.execute(entry.sql.create_changes)
+        return entry
+
+    def _check_table(self, entry: Entry, there: bool, new: bool) -> None:
+        """Refuse a table of somebody else's for a view, and one that is gone with what it held."""
+        if new and there and self._kind == "view":
+            raise UsageError(
+                f'{self._keyed.what} cannot be kept in table "{entry.table}"',
+                detail="the table is there already, and belongs to no view",
+                hint="give the view another name, or drop the table",
             )
-        return found[2], found[3]
+        if not (new or there):
+            raise SinkUnavailable(
+                f'table "{entry.table}" of {self._keyed.what} is gone',
+                detail=f"up to batch {entry.batch} its rows were committed",
+                hint="restore it; or delete its row in headwater_sinks, and compute it anew",
+            )
+
+    def _taken(self, db: psycopg.Connection) -> tuple[int, int]:
+        found = db.execute(statements.TAKE, (self._id,)).fetchone()
+        if found is None:
+            raise dropped(self._keyed.what, self.version or 1)
+        return int(found[0]), int(found[1])
 
     def _store(self, db: psycopg.Connection, settled: Fitted, batch: Batch) -> bool:
+        staged = Statements(self._table, self._keyed)
         if len(settled):
-            self._stage(db, settled)
+            self._stage(db, settled, staged)
             crash.point("postgres: staged")
         # After the copy, so that the lock is held for the shorter part.
-        self._last, changed = self._reached(db)
+        self._last, changed, sql = self._reached(db)
         if batch.number <= self._last:
             return False
         if len(settled):
-            changed += self._note(db, changed, batch.number)
-            db.execute(self._sql.upsert)
-            db.execute(self._sql.delete)
+            changed += self._note(db, sql, changed, batch.number)
+            db.execute(sql.upsert)
+            db.execute(sql.delete)
         crash.point("postgres: rows stored")
         positions = "\n".join(map(str, batch.positions))
-        db.execute(statements.NOTE, (batch.number, positions, batch.clock, changed, self._table))
+        db.execute(statements.NOTE, (batch.number, positions, batch.clock, changed, self._id))
         db.execute(statements.TELL, (self._table,))
         crash.point("postgres: before commit")
         return True
 
-    def _note(self, db: psycopg.Connection, last: int, number: int) -> int:
+    def _note(self, db: psycopg.Connection, sql: Statements, last: int, number: int) -> int:
         """Note what changes, forget what is older than the feed, and return how many changed."""
         if not self._feed:
             return 0
-        count = db.execute(self._sql.note, (last, number)).rowcount
-        db.execute(self._sql.prune, (last + count - self._feed,))
+        count = db.execute(sql.note, (last, number)).rowcount
+        db.execute(sql.prune, (last + count - self._feed,))
         return count
 
-    def _stage(self, db: psycopg.Connection, settled: Fitted) -> None:
-        db.execute(self._sql.prepare)
-        with db.cursor() as cursor, cursor.copy(self._sql.copy) as copy:
+    def _stage(self, db: psycopg.Connection, settled: Fitted, sql: Statements) -> None:
+        db.execute(sql.prepare)
+        with db.cursor() as cursor, cursor.copy(sql.copy) as copy:
             copy.write(columns.to_csv(settled))
+            crash.point("postgres: copying")
 
-    def _reached(self, db: psycopg.Connection) -> tuple[int, int]:
-        """Return the last batch and the last change, or say that another runner has taken over."""
-        found = db.execute(statements.REACHED, (self._table,)).fetchone()
-        if found is not None and found[0] == self._epoch:
-            return int(found[1]), int(found[2])
-        raise Fenced(
-            f"another runner has taken over {self._keyed.what}",
-            detail="nothing was written",
-            hint="let this runner end: the other goes on from the last batch",
+    def _reached(self, db: psycopg.Connection) -> tuple[int, int, Statements]:
+        """Return the last batch, the last change and the tables, or say that it is somebody else's."""
+        found = db.execute(statements.REACHED, (self._id,)).fetchone()
+        if found is None:
+            raise dropped(self._keyed.what, self.version or 1)
+        epoch, last, changed, published = found
+        if epoch != self._epoch:
+            raise Fenced(
+                f"another runner has taken over {self._keyed.what}",
+                detail="nothing was written",
+                hint="let this runner end: the other goes on from the last batch",
+            )
+        name = self._table if published else f"{self._table}@{self.version}"
+        return int(last), int(changed), Statements(name, self._keyed)
+
+
+def _check_length(what: str, name: str) -> None:
+    over = len(name.split(".")[-1].encode()) - _LONGEST_NAME
+    if over > 0:
+        raise UsageError(
+            f"the name of {what} is too long for PostgreSQL", hint=f"make it shorter by {over} bytes"
         )

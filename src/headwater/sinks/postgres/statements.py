@@ -14,20 +14,9 @@ from headwater.sinks.fitting import DELETED
 from headwater.sinks.keyed import Keyed
 from headwater.sinks.postgres import columns
 
-PROGRESS = SQL(
-    "CREATE TABLE IF NOT EXISTS headwater_sinks ("
-    "name TEXT PRIMARY KEY, columns TEXT NOT NULL, key TEXT NOT NULL, epoch BIGINT NOT NULL, "
-    "batch BIGINT NOT NULL, positions TEXT NOT NULL, clock BIGINT, changes BIGINT NOT NULL)"
-)
-"""Which sinks write to this database, and how far each has got."""
-ALONE = SQL("SELECT pg_advisory_xact_lock(5277655813324800)")
-"""Taken while tables are made: two sessions that make one table at once get an error."""
-BEGIN = SQL(
-    "INSERT INTO headwater_sinks AS s VALUES (%s, %s, %s, 1, -1, '', NULL, 0) "
-    "ON CONFLICT (name) DO UPDATE SET epoch = s.epoch + 1 RETURNING columns, key, epoch, batch"
-)
-REACHED = SQL("SELECT epoch, batch, changes FROM headwater_sinks WHERE name = %s FOR UPDATE")
-NOTE = SQL("UPDATE headwater_sinks SET batch = %s, positions = %s, clock = %s, changes = %s WHERE name = %s")
+TAKE = SQL("UPDATE headwater_sinks SET epoch = epoch + 1 WHERE id = %s RETURNING epoch, batch")
+REACHED = SQL("SELECT epoch, batch, changes, published FROM headwater_sinks WHERE id = %s FOR UPDATE")
+NOTE = SQL("UPDATE headwater_sinks SET batch = %s, positions = %s, clock = %s, changes = %s WHERE id = %s")
 TELL = SQL("SELECT pg_notify('headwater_sinks', %s)")
 """Tells readers that wait for a commit, when it is one."""
 

@@ -1,12 +1,13 @@
-"""What a scan of a view asks for, and the SQL that answers it.
+"""What a scan of a view asks for.
 
-Invariant: a query that can be answered names only columns the view has, and compares each with a
+Invariant: a query that passes its check names only columns the view has, and compares each with a
 value of its type.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -14,9 +15,8 @@ import pyarrow as pa
 from headwater.errors import UsageError, nearest
 from headwater.schema import type_name
 from headwater.sinks.keyed import Keyed
-from headwater.sinks.views.tables import Tables, quoted
-from headwater.sinks.views.values import encode_one
 
+_t = pa.types
 Condition = tuple[pa.Field, str, Any]
 """A column, a sign, and the value it is compared with."""
 
@@ -35,22 +35,13 @@ class Query:
     descending: bool = False
     limit: int | None = None
 
-    def sql(self, tables: Tables) -> tuple[str, list[Any]]:
-        """Return the statement for SQLite and its parameters; its columns are in the schema's order."""
-        keyed = tables.keyed
-        conditions = self.conditions(keyed)
-        columns = ", ".join(quoted(name) for name in keyed.schema.names)
-        where = " AND ".join(f"{quoted(field.name)} {sign} ?" for field, sign, _ in conditions) or "true"
-        direction = " DESC" if self.descending else ""
-        order = ", ".join(quoted(name) + direction for name in self.ordered(keyed))
-        limit = self.checked_limit()
-        return (
-            f"SELECT {columns} FROM {tables.rows} WHERE {where} ORDER BY {order} LIMIT ?",  # noqa: S608
-            [
-                *(encode_one(value, field, keyed.what) for field, _, value in conditions),
-                -1 if limit is None else limit,
-            ],
-        )
+    def check(self, keyed: Keyed) -> None:
+        """Refuse what cannot be asked of a view."""
+        for field, _, value in self.conditions(keyed):
+            fitted(value, field, keyed.what)
+        self.ordered(keyed)
+        if self.limit is not None and not (type(self.limit) is int and self.limit >= 0):
+            raise UsageError(f"limit is a number of rows, not {self.limit!r:.60}")
 
     def conditions(self, keyed: Keyed) -> list[Condition]:
         """Return which columns are compared, how, and with what."""
@@ -81,15 +72,24 @@ class Query:
             hint = nearest(names[0], known) or "its columns: " + ", ".join(known)
             raise UsageError(f'{keyed.what} has no column "{names[0]}" to order by', hint=hint)
         field = keyed.schema.field(names[0])
-        if pa.types.is_nested(field.type):
+        if _t.is_nested(field.type):
             raise UsageError(
                 f'{keyed.what} cannot be ordered by "{field.name}"', detail=f"it is {type_name(field)}"
             )
         return names
 
-    def checked_limit(self) -> int | None:
-        """Return how many rows are wanted, None for all."""
-        number = isinstance(self.limit, int) and not isinstance(self.limit, bool)
-        if self.limit is not None and not (number and self.limit >= 0):
-            raise UsageError(f"limit is a number of rows, not {self.limit!r:.60}")
-        return self.limit
+
+def fitted(value: Any, field: pa.Field, what: str) -> pa.Array:
+    """Return one value that a reader has given, as one of its column."""
+    try:
+        whole = not isinstance(value, float) or not (_t.is_integer(field.type) or _t.is_temporal(field.type))
+        made = pa.array([value], field.type) if whole else None
+        if _t.is_date(field.type) and isinstance(value, datetime):
+            made = None  # Arrow would cut off the time of day
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        made = None
+    if made is None or value is None:
+        raise UsageError(
+            f'column "{field.name}" of {what} is {type_name(field)}', detail=f"got {value!r:.80}"
+        )
+    return made

@@ -6,29 +6,24 @@ view as it was after one batch, never in the middle of one.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from headwater.closing import Closing
 from headwater.log.position import Position
 from headwater.sinks.keyed import key_values
-from headwater.sinks.views import catalog, feed, values
-from headwater.sinks.views.catalog import Entry
-from headwater.sinks.views.connection import Readers
+from headwater.sinks.views.entry import Entry
 from headwater.sinks.views.feed import Change
 from headwater.sinks.views.query import Query
+from headwater.sinks.views.reading import Lend
 from headwater.sinks.views.wait import wait
 
 TIMEOUT = 30.0
-_ROWS = 8192
 
 
 class View:
-    """One view, for reading.
+    """One view, for reading, by any number of threads.
 
     Every read may be told to ``wait_for`` a position of one of the view's inputs, such as a
     producer's ``flush`` returns: it waits until the view includes everything before it, or raises
@@ -36,16 +31,15 @@ class View:
     version.
     """
 
-    def __init__(self, readers: Readers, name: str, version: int | None = None):
+    def __init__(self, name: str, lend: Lend):
         self.name = name
-        self._readers = readers
-        self._of = (name, version)
+        self._lend = lend
         self._entry()  # says so if there is none
 
     @property
     def schema(self) -> pa.Schema:
         """The view's columns."""
-        return self._entry().tables.keyed.schema
+        return self._entry().keyed.schema
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -65,10 +59,12 @@ class View:
         A key of several columns is a tuple in their order, or a mapping.
         """
         self._wait(wait_for, timeout)
-        with self._readers.snapshot() as db:
-            tables = catalog.find(db, *self._of).tables
-            found = db.execute(*Query(key_values(key, tables.keyed)).sql(tables)).fetchall()
-        return _batch(found, tables.keyed.schema).to_pylist()[0] if found else None
+        with self._lend() as reading:
+            keyed = reading.entry().keyed
+            query = Query(key_values(key, keyed))
+            query.check(keyed)
+            found = [row for batch in reading.batches(query) for row in batch.to_pylist()]
+        return found[0] if found else None
 
     def scan(
         self,
@@ -91,8 +87,8 @@ class View:
         self._wait(wait_for, timeout)
         leading = prefix if isinstance(prefix, tuple) else () if prefix is None else (prefix,)
         query = Query(leading, start, end, order, descending, limit)
-        query.sql(self._entry().tables)  # what cannot be asked is told now, not at the first row
-        return Scan(self._readers, self._of, query)
+        query.check(self._entry().keyed)  # what cannot be asked is told now, not at the first row
+        return Scan(self._lend, query)
 
     def changes(
         self,
@@ -109,12 +105,12 @@ class View:
         ``OffsetLost`` if changes after ``since`` are no longer kept, or the view has been rebuilt.
         """
         self._wait(wait_for, TIMEOUT if timeout is None else timeout)
-        return feed.changes(self._readers, self._of, since, follow, timeout)
+        return self._changes(since, follow, timeout)
 
     def sequence(self) -> int:
         """Return the number of the newest change."""
-        with self._readers.snapshot() as db:
-            return feed.sequence(db, catalog.find(db, *self._of))
+        with self._lend() as reading:
+            return reading.sequence()
 
     def position(self) -> tuple[Position, ...]:
         """Return how far each input is included in the view."""
@@ -131,91 +127,54 @@ class View:
     def count(self, *, wait_for: Position | None = None, timeout: float = TIMEOUT) -> int:
         """Return the number of rows."""
         self._wait(wait_for, timeout)
-        with self._readers.snapshot() as db:
-            tables = catalog.find(db, *self._of).tables
-            return int(db.execute(f"SELECT count(*) FROM {tables.rows}").fetchone()[0])  # noqa: S608
+        with self._lend() as reading:
+            return reading.count()
 
     def _entry(self) -> Entry:
-        with self._readers.snapshot() as db:
-            return catalog.find(db, *self._of)
+        with self._lend() as reading:
+            return reading.entry()
+
+    def _changes(self, since: int, follow: bool, timeout: float | None) -> Iterator[Change]:
+        with self._lend() as reading:
+            while True:
+                while chunk := reading.chunk(since):
+                    yield from chunk
+                    since = chunk[-1].sequence
+                if not follow:
+                    return
+                seen = since or reading.entry().first
+                if not any(reading.sequence() != seen for _ in reading.commits(timeout)):
+                    return
 
     def _wait(self, position: Position | None, timeout: float) -> None:
         if position is not None:
-            wait(self._readers, *self._of, position, timeout)
+            with self._lend() as reading:
+                wait(reading, position, timeout)
 
 
 class Scan:
     """The rows that a scan finds, as Arrow batches, all from one moment.
 
-    The moment is when the iteration begins. An iteration that is not finished keeps SQLite from
-    reusing its log, so finish it, or take ``to_table``.
+    The moment is when the iteration begins. An iteration that is not finished keeps the store from
+    reusing space, and a rebuild in PostgreSQL from taking its place, so finish it, or take
+    ``to_table``.
     """
 
-    def __init__(self, readers: Readers, of: tuple[str, int | None], query: Query):
-        self._readers, self._of, self._query = readers, of, query
+    def __init__(self, lend: Lend, query: Query):
+        self._lend, self._query = lend, query
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        with self._readers.snapshot() as db:
-            tables = catalog.find(db, *self._of).tables
-            cursor = db.execute(*self._query.sql(tables))
-            while rows := cursor.fetchmany(_ROWS):
-                yield _batch(rows, tables.keyed.schema)
+        with self._lend() as reading:
+            yield from reading.batches(self._query)
 
     def to_table(self) -> pa.Table:
         """Return the rows as one Arrow table."""
         batches = list(self)
         if batches:
             return pa.Table.from_batches(batches)
-        with self._readers.snapshot() as db:
-            schema: pa.Schema = catalog.find(db, *self._of).tables.keyed.schema
-        return schema.empty_table()
+        with self._lend() as reading:
+            return reading.entry().keyed.schema.empty_table()
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """Return the rows as mappings."""
         return [row for batch in self for row in batch.to_pylist()]
-
-
-class Views(Closing):
-    """The views of a store, for reading.
-
-    >>> import tempfile, pyarrow as pa
-    >>> from headwater.sinks import Batch
-    >>> from headwater.sinks.views import ViewStore
-    >>> path = tempfile.mkdtemp() + "/views.db"
-    >>> with ViewStore(path) as store, store.sink("stock", "item STRING, count BIGINT", "item") as sink:
-    ...     _ = sink.begin()
-    ...     _ = sink.commit(Batch(0, pa.table({"item": ["tea", "rum"], "count": [3, 1]})))
-    >>> with open_views(path) as views:
-    ...     views["stock"].scan(order="count").to_pylist()
-    [{'item': 'rum', 'count': 1}, {'item': 'tea', 'count': 3}]
-    """
-
-    def __init__(self, path: str | os.PathLike[str]):
-        self._readers = Readers(Path(path))
-
-    def names(self) -> list[str]:
-        """Return the names of all views."""
-        with self._readers.snapshot() as db:
-            return catalog.names(db)
-
-    def view(self, name: str, version: int | None = None) -> View:
-        """Return a view: what is published, or one version of it."""
-        return View(self._readers, name, version)
-
-    def __getitem__(self, name: str) -> View:
-        return self.view(name)
-
-    def close(self) -> None:
-        """Close the connections that are not in use."""
-        self._readers.close()
-
-
-def open_views(path: str | os.PathLike[str]) -> Views:
-    """Open the views of a pipeline for reading, from any process."""
-    return Views(path)
-
-
-def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True)
-    arrays = [values.decode(column, field) for column, field in zip(columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)

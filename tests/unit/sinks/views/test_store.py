@@ -1,4 +1,4 @@
-"""Commits, versions and epochs of the view store."""
+"""What is particular about a view store in a SQLite file; the rest is in tests/contract/views."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 from headwater import Position
-from headwater.errors import Fenced, RowError, SchemaError, SinkUnavailable, TopicError, UsageError
+from headwater.errors import SinkUnavailable, UsageError
 from headwater.sinks import Batch
-from headwater.sinks.views import ViewStore, open_views, sink
+from headwater.sinks.sqlite import sink
+from headwater.sinks.views import ViewStore, open_views
 
 STOCK = "item STRING, count BIGINT"
 
@@ -38,17 +39,6 @@ def contents(store: ViewStore, version: int | None = None) -> dict[str, int]:
     return {row["item"]: row["count"] for row in store.view("stock", version).scan().to_pylist()}
 
 
-def test_a_commit_stores_rows_positions_and_clock_together(store: ViewStore) -> None:
-    with store.sink("stock", STOCK, "item") as sink:
-        assert sink.begin() == -1
-        assert sink.commit(stock(3, tea=1, rum=2))
-        assert sink.commit(stock(4, tea=5, deleted=["rum", "never"]))
-    view = store.view("stock")
-    assert contents(store) == {"tea": 5}
-    assert view.position() == (Position("orders", {0: 5}),)
-    assert view.clock() == 40
-
-
 def test_a_batch_of_several_chunks_is_one_commit(store: ViewStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sink, "_CHUNK", 3)
     target = store.sink("stock", STOCK, "item")
@@ -57,135 +47,6 @@ def test_a_batch_of_several_chunks_is_one_commit(store: ViewStore, monkeypatch: 
     target.commit(stock(1, **{f"i{n}": 0 for n in range(10)}, deleted=["i9", "i4"]))
     assert contents(store) == {f"i{n}": 0 for n in range(10) if n not in (9, 4)}
     assert len(list(store.view("stock").changes())) == 10 + 9  # i0 was 0 before, and stays so
-
-
-def test_a_view_may_be_nothing_but_its_key(store: ViewStore) -> None:
-    target = store.sink("seen", "id BIGINT", "id")
-    target.begin()
-    for number in range(2):
-        target.commit(Batch(number, pa.table({"id": [1, 2]})))
-    target.commit(Batch(2, pa.table({"id": [1], "_deleted": [True]})))
-    assert store.view("seen").scan().to_pylist() == [{"id": 2}]
-    assert [change.kind for change in store.view("seen").changes()] == ["insert", "insert", "delete"]
-
-
-def test_a_bad_row_leaves_everything_as_it_was(store: ViewStore) -> None:
-    target = store.sink("stock", STOCK, "item")
-    target.begin()
-    target.commit(stock(0, tea=1))
-    with pytest.raises(RowError, match="is null"):
-        target.commit(Batch(1, pa.table({"item": ["rum", None], "count": [1, 2]})))
-    assert contents(store) == {"tea": 1}
-    assert target.commit(stock(1, rum=2))
-
-
-def test_a_failure_in_the_middle_of_a_commit_leaves_everything_as_it_was(
-    store: ViewStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    target = store.sink("stock", STOCK, "item")
-    target.begin()
-    target.commit(stock(0, tea=1))
-
-    def fail(name: str) -> None:
-        if name == "view: rows stored":
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr("headwater.sinks.crash._reached", fail)
-    with pytest.raises(KeyboardInterrupt):
-        target.commit(stock(1, tea=2, rum=2))
-    monkeypatch.undo()
-    assert contents(store) == {"tea": 1}
-    assert target.commit(stock(1, tea=2))
-    assert contents(store) == {"tea": 2}
-
-
-def test_names_that_are_hostile_to_sql_are_only_names(store: ViewStore) -> None:
-    schema = '`drop "table"; --` BIGINT, `select` STRING, `o0` BIGINT, `rowid` INT'
-    target = store.sink("sqlite_master", schema, 'drop "table"; --')
-    target.begin()
-    row = {'drop "table"; --': 1, "select": "'; DELETE FROM views; --", "o0": 7, "rowid": 3}
-    target.commit(Batch(0, pa.Table.from_pylist([row])))
-    assert store.view("sqlite_master").get(1) == row
-    assert [change.new for change in store.view("sqlite_master").changes()] == [row]
-
-
-def test_an_older_runner_is_fenced_and_told_so(store: ViewStore) -> None:
-    first, second = store.sink("stock", STOCK, "item"), store.sink("stock", STOCK, "item")
-    first.begin()
-    second.begin()
-    with pytest.raises(Fenced, match='another runner has taken over view "stock"'):
-        first.commit(stock(0, tea=1))
-    with pytest.raises(Fenced):
-        first.commit(stock(-1))
-    assert second.commit(stock(0, tea=2))
-
-
-def test_a_sink_begins_before_it_commits(store: ViewStore) -> None:
-    with pytest.raises(UsageError, match="has not begun"):
-        store.sink("stock", STOCK, "item").commit(stock(0))
-
-
-def test_a_rebuild_is_written_beside_what_readers_see_until_it_is_published(store: ViewStore) -> None:
-    old = store.sink("stock", STOCK, "item")
-    old.begin()
-    old.commit(stock(5, tea=1))
-    new = store.sink("stock", STOCK + ", note STRING", "item", version=2)
-    assert new.begin() == -1
-    new.commit(Batch(0, pa.table({"item": ["tea"], "count": [2], "note": ["new"]})))
-    view = store.view("stock")
-    assert (view.get("tea"), view.version) == ({"item": "tea", "count": 1}, 1)
-    assert contents(store, version=2) == {"tea": 2}
-    old.commit(stock(6, tea=3))
-    store.publish("stock", 2)
-    assert (view.get("tea"), view.version) == ({"item": "tea", "count": 2, "note": "new"}, 2)
-    assert store.versions("stock") == {1: False, 2: True}
-    store.drop("stock", 1)
-    with pytest.raises(Fenced, match="has been dropped"):
-        old.commit(stock(7, tea=4))
-
-
-def test_a_runner_goes_on_with_the_published_version(store: ViewStore) -> None:
-    store.sink("stock", STOCK, "item")
-    store.sink("stock", "item STRING", "item", version=4)
-    store.publish("stock", 4)
-    assert store.sink("stock", "item STRING", "item").version == 4
-
-
-def test_the_published_version_is_not_dropped_but_the_view_may_be(store: ViewStore) -> None:
-    store.sink("stock", STOCK, "item")
-    store.sink("stock", STOCK, "item", version=2)
-    with pytest.raises(UsageError, match="is published"):
-        store.drop("stock", 1)
-    store.drop("stock")
-    with pytest.raises(UsageError, match='no view "stock"'):
-        store.view("stock")
-    with pytest.raises(UsageError, match='no view "stock"'):
-        store.drop("stock")
-
-
-def test_a_version_keeps_its_columns_and_key(store: ViewStore) -> None:
-    store.sink("stock", STOCK, "item")
-    for schema, key in (("item STRING, count INT", "item"), (STOCK, ("item", "count"))):
-        with pytest.raises(SchemaError, match="build version 2"):
-            store.sink("stock", schema, key)
-
-
-@pytest.mark.parametrize("arguments", [{"version": 0}, {"version": "1"}, {"feed": 0}])
-def test_what_cannot_be_meant_is_refused(store: ViewStore, arguments: dict[str, Any]) -> None:
-    with pytest.raises(UsageError):
-        store.sink("stock", STOCK, "item", **arguments)
-    with pytest.raises(TopicError, match="invalid view name"):
-        store.sink("a b", STOCK, "item")
-    with pytest.raises(UsageError, match="durability"):
-        ViewStore(store.path, durability="none")  # type: ignore[arg-type]
-
-
-def test_unknown_views_and_versions_are_answered_with_what_there_is(store: ViewStore) -> None:
-    store.sink("stock", STOCK, "item")
-    with pytest.raises(UsageError, match='did you mean "stock"'):
-        store.view("stok")
-    with pytest.raises(UsageError, match="versions: 1"):
-        store.publish("stock", 3)
 
 
 def test_a_closed_store_says_so(tmp_path: Path) -> None:
@@ -247,3 +108,8 @@ def test_commits_that_are_left_to_the_operating_system_are_there_too(tmp_path: P
     with open_views(tmp_path / "views.db") as views:
         assert views["stock"].count() == 1
         assert views.names() == ["stock"]
+
+
+def test_a_durability_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="durability"):
+        ViewStore(tmp_path / "views.db", durability="none")  # type: ignore[arg-type]

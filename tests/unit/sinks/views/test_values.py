@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from headwater import schema as schemas
 from headwater.errors import UsageError
-from headwater.sinks.views import values
+from headwater.sinks.sqlite import values
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 MICROS = st.integers(-(10**15), 10**17)

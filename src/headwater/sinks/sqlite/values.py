@@ -18,7 +18,6 @@ nested compare in SQLite as they do in Spark.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.errors import UsageError
 from headwater.log import jsonl, jsonl_columns
-from headwater.schema import type_name
+from headwater.sinks.views.query import fitted
 
 _t = pa.types
 _SHORT = 18
@@ -80,18 +78,7 @@ def decode(values: Sequence[Any], field: pa.Field) -> pa.Array:
 
 def encode_one(value: Any, field: pa.Field, what: str) -> Any:
     """Return one value, given by a reader, as it would be stored."""
-    try:
-        whole = not isinstance(value, float) or not (_t.is_integer(field.type) or _t.is_temporal(field.type))
-        made = pa.array([value], field.type) if whole else None
-        if _t.is_date(field.type) and isinstance(value, datetime):
-            made = None  # Arrow would cut off the time of day
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        made = None
-    if made is None or value is None:
-        raise UsageError(
-            f'column "{field.name}" of {what} is {type_name(field)}', detail=f"got {value!r:.80}"
-        )
-    return encode(made, field)[0]
+    return encode(fitted(value, field, what), field)[0]
 
 
 def _listed(column: pa.Array) -> list[Any]:

@@ -15,9 +15,10 @@ from headwater.sinks import crash
 from headwater.sinks.fitting import Fitted
 from headwater.sinks.keyed import settle
 from headwater.sinks.sink import Batch, Sink
-from headwater.sinks.views import catalog, tables, values
-from headwater.sinks.views.catalog import Entry
-from headwater.sinks.views.connection import Writer
+from headwater.sinks.sqlite import catalog, tables, values
+from headwater.sinks.sqlite.catalog import Entry
+from headwater.sinks.sqlite.connection import Writer
+from headwater.sinks.views.store import dropped
 
 _CHUNK = 50_000
 """Rows staged at a time: what is staged lies in memory."""
@@ -91,11 +92,7 @@ class ViewSink(Sink):
         for entry in catalog.of(db, self.view):
             if entry.id == self._id:
                 return entry
-        raise Fenced(
-            f'version {self.version} of view "{self.view}" has been dropped',
-            detail="nothing was written",
-            hint="a rebuild has taken its place; let this runner end",
-        )
+        raise dropped(f'view "{self.view}"', self.version)
 
     def _fenced(self) -> Fenced:
         return Fenced(

@@ -16,9 +16,8 @@ import pyarrow as pa
 
 from headwater.sinks.fitting import DELETED
 from headwater.sinks.keyed import Keyed
-from headwater.sinks.views import values
-
-INSERT, UPDATE, DELETE = 0, 1, 2
+from headwater.sinks.sqlite import values
+from headwater.sinks.views.feed import DELETE, INSERT, UPDATE
 
 
 def quoted(name: str) -> str:

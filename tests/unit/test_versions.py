@@ -1,0 +1,68 @@
+"""Which version of a view is in force, also while its store cannot be asked, and when a node is given up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headwater import Pipeline
+from headwater.engine.runner import ATTEMPTS, Running
+from headwater.engine.versions import Versions
+from headwater.errors import Fenced, HeadwaterError, PipelineError, SinkUnavailable
+from headwater.node import Node
+from headwater.sinks.postgres import PostgresStore
+
+
+@pytest.fixture
+def down(monkeypatch: pytest.MonkeyPatch) -> PostgresStore:
+    monkeypatch.setattr("headwater.sinks.postgres.store.READ_SECONDS", 0.01)
+    return PostgresStore("postgresql://127.0.0.1:1/nowhere")
+
+
+@pytest.fixture
+def pipeline(tmp_path: Path) -> Pipeline:
+    shop = Pipeline("shop", log=f"file:{tmp_path}/data")
+    shop.source("orders", "id BIGINT")
+    shop.sql("seen", "SELECT * FROM orders", key="id")
+    return shop
+
+
+def seen(pipeline: Pipeline) -> Node:
+    node = pipeline["seen"]
+    assert isinstance(node, Node)
+    return node
+
+
+def test_while_a_store_is_down_the_only_version_that_left_anything_counts(
+    pipeline: Pipeline, down: PostgresStore
+) -> None:
+    versions = Versions(pipeline, down)
+    assert versions.current(seen(pipeline)).number == 1
+    (pipeline.home / "nodes" / "seen" / "v3").mkdir(parents=True)
+    assert versions.current(seen(pipeline)).number == 3
+
+
+def test_while_a_store_is_down_nothing_is_guessed(pipeline: Pipeline, down: PostgresStore) -> None:
+    for number in (1, 2):
+        (pipeline.home / "nodes" / "seen" / f"v{number}").mkdir(parents=True)
+    with pytest.raises(SinkUnavailable):
+        Versions(pipeline, down).current(seen(pipeline))
+
+
+@pytest.mark.parametrize(
+    ("error", "failed", "broken"),
+    [
+        (None, 0, False),
+        (PipelineError("it failed"), ATTEMPTS - 1, False),
+        (PipelineError("it failed"), ATTEMPTS, True),
+        (Fenced("taken over"), 1, True),
+        (SinkUnavailable("the server is down"), 10_000, False),
+    ],
+)
+def test_a_node_is_given_up_after_some_failures_but_a_target_is_waited_for(
+    error: HeadwaterError | None, failed: int, broken: bool
+) -> None:
+    nothing: Any = None
+    assert Running(nothing, nothing, failed=failed, error=error).broken is broken
