@@ -75,6 +75,7 @@ class Runner(Closing):
         spark: SparkSession | None = None,
         limit: int = LIMIT,
         patient: bool = False,
+        gate: Path | None = None,
     ):
         pipeline.check()
         if pipeline.log == "memory:":
@@ -87,7 +88,7 @@ class Runner(Closing):
         for each in (*pipeline.sources, *pipeline.tables):  # before Spark's own file makes the directory
             declare(self.log, each)
         self.spark = spark or session(output=pipeline.home / "spark.log")
-        self.inputs = Inputs(self.spark, pipeline, self.log, limit=limit, patient=patient)
+        self.inputs = Inputs(self.spark, pipeline, self.log, limit=limit, patient=patient, gate=gate)
         self.store = ViewStore(_made(pipeline.home) / "views.db")
         self.versions = Versions(pipeline, self.store)
         self._ownership = Ownership(pipeline.home)
