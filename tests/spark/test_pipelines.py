@@ -254,3 +254,51 @@ def test_a_key_that_is_deleted_from_a_table_leaves_view_and_stream(spark: SparkS
             ("update", (2,)),
         ]
         harness.verify()
+
+
+def test_after_a_restart_an_input_with_nothing_new_does_not_hold_time_back(spark: SparkSession) -> None:
+    pipeline = Pipeline("two")
+    for name in ("left", "right"):
+        pipeline.source(name, "who STRING, amount DOUBLE, at TIMESTAMP", event_time="at")
+
+    @pipeline.view(key="who")
+    def totals(left: DataFrame, right: DataFrame) -> DataFrame:
+        return left.unionByName(right).transform(scan(add, by="who", schema="n BIGINT, total DOUBLE"))
+
+    with Harness(pipeline, spark=spark) as harness:
+        harness.send("left", [{"who": "ada", "amount": 1, "at": at(60)}, {"who": "ada", "at": at(100)}])
+        harness.send("right", {"who": "ada", "amount": 2, "at": at(50)})
+        harness.step()
+        harness.restart()
+        harness.send("right", {"who": "ada", "amount": 4, "at": at(200)})  # left stands at 100, as before
+        harness.step()
+        assert [(row["n"], row["total"]) for row in harness.view("totals")] == [(2, 3.0)]
+        harness.verify()
+
+
+def test_rows_that_were_late_are_left_out_of_the_proof_without_changing_the_order(
+    spark: SparkSession,
+) -> None:
+    pipeline = Pipeline("late")
+    schema = "id BIGINT, n BIGINT, notes MAP<STRING, BIGINT>, at TIMESTAMP"
+    pipeline.source("orders", schema, key="id", event_time="at")
+
+    def sent(key: int, n: int, seconds: int) -> dict[str, Any]:
+        return {"id": key, "n": n, "notes": {"n": n, "one": 1}, "at": at(seconds)}
+
+    @pipeline.view(key="id")
+    def unique(orders: DataFrame) -> DataFrame:
+        return orders.transform(dedup(on="id", within="1 second"))
+
+    with Harness(pipeline, spark=spark) as harness:
+        for n in range(30):  # of each id the last to arrive counts, which is not the newest
+            harness.send(
+                "orders", [{"id": key, "n": n, "at": at(100 + (n * 7 % 31) * 10)} for key in range(3)]
+            )
+        harness.advance(at(1000))
+        harness.step()
+        harness.send("orders", sent(1, 99, 3))
+        harness.step()
+        assert [row["n"] for row in harness.late("unique")] == [99]
+        assert [(row["id"], row["n"]) for row in harness.view("unique")] == [(0, 29), (1, 29), (2, 29)]
+        harness.verify()

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import headwater
 from headwater.engine.checkpoint import Reached, last_batch, reached
 from headwater.engine.clocked import clocked, event_time_of
+from headwater.engine.source import StreamReader
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MICROS = int(NOON.timestamp()) * 1_000_000
@@ -160,3 +162,32 @@ def test_the_clock_survives_user_code(
     told = [json.loads(each)["eventTime"] for each in (p.json for p in running.recentProgress)]
     assert max(each.get("max", "") for each in told).startswith("2026-01-01T13:00")
     assert event_time_of(changed) == {"select": None, "rename": "moment"}.get(code, "at")
+
+
+def test_nothing_new_is_planned_while_the_gate_is_closed(
+    url: str, log: headwater.Log, tmp_path: Path
+) -> None:
+    gate = tmp_path / "open"
+    options = {"url": url, "topic": "events", "lateness": "0", "idle": "1", "gate": str(gate)}
+    reader = StreamReader(options)
+    send(log, range(4))
+    start = reader.initialOffset()
+    assert reader.latestOffset(start, ReadAllAvailable()) == start
+    gate.touch()
+    assert sum(reader.latestOffset(start, ReadAllAvailable())["offsets"].values()) == 4
+    reader.stop()
+
+
+def test_a_query_that_starts_again_tells_the_time_once_more(url: str, log: headwater.Log) -> None:
+    options = {"url": url, "topic": "events", "lateness": "0", "idle": "1", "retell": "true"}
+    send(log, range(4))
+    first = StreamReader(options)
+    begun = first.initialOffset()
+    reached = first.latestOffset(begun, ReadAllAvailable())
+    assert first.latestOffset(reached, ReadAllAvailable()) == reached
+    again = StreamReader(options)
+    told = again.latestOffset(reached, ReadAllAvailable())
+    assert [span.clock for span in again.partitions(reached, told)] == [reached["clock"]]
+    assert again.latestOffset(told, ReadAllAvailable()) == told
+    for reader in (first, again):
+        reader.stop()

@@ -97,8 +97,7 @@ def whole(clock: int = FOREVER, late: DataFrame | None = None, buckets: int = BU
     """Run the operator over all rows at once, but for those that were judged to be late."""
 
     def run(stage: Stage) -> DataFrame:
-        rows = stage.rows if late is None else stage.rows.exceptAll(late)
-        tagged = runtime.batched(rows, stage.operator, stage.schema, clock, buckets)
+        tagged = runtime.batched(stage.rows, stage.operator, stage.schema, clock, buckets, late)
         main = tagged.filter(tagged[TAG] == runtime.MAIN).select(BLOB)
         return main.mapInArrow(_unpacking(), from_arrow_schema(stage.output))
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -44,10 +46,17 @@ class Inputs:
     """The topics that a pipeline's nodes read."""
 
     def __init__(
-        self, spark: SparkSession, pipeline: Pipeline, log: Log, *, limit: int = LIMIT, patient: bool = False
+        self,
+        spark: SparkSession,
+        pipeline: Pipeline,
+        log: Log,
+        *,
+        limit: int = LIMIT,
+        patient: bool = False,
+        gate: Path | None = None,
     ):
         self._spark, self._pipeline, self._log = spark, pipeline, log
-        self._limit, self._patient = limit, patient
+        self._limit, self._patient, self._gate = limit, patient, gate
         self._skips: Skips = {}
 
     def without(self, skips: Skips) -> Inputs:
@@ -56,10 +65,18 @@ class Inputs:
         fewer._skips = skips
         return fewer
 
-    def stream(self, each: Declaration, start: str) -> DataFrame:
-        """Return an upstream's rows as they come, from a place on."""
+    def streams(self, upstreams: Mapping[str, Declaration], start: str) -> dict[str, DataFrame]:
+        """Return the rows of a node's upstreams as they come, from a place on."""
+        # Spark restores the smallest of its inputs' clocks when a query starts again, and forgets the
+        # others: an input that has nothing new would hold the clock back there.
+        options = {"retell": "true"} if len(upstreams) > 1 else {}
+        return {name: self._stream(each, start, options) for name, each in upstreams.items()}
+
+    def _stream(self, each: Declaration, start: str, more: Mapping[str, str]) -> DataFrame:
         topic = self._topic(each)
-        options = {**self._options(each, topic), "limit": str(self._limit), "start": start}
+        options = {**self._options(each, topic), **more, "limit": str(self._limit), "start": start}
+        if self._gate is not None:
+            options["gate"] = str(self._gate)
         if topic.event_time is not None:
             options |= _timing(each)
             if self._patient:  # a silent producer is waited for, however long that takes

@@ -74,7 +74,7 @@ def shape(node: Node, upstreams: dict[str, Declaration], inputs: Inputs, start: 
     carry(node)
     capturing = Capturing()
     with applying.during(capturing):
-        frames = {name: inputs.stream(each, start) for name, each in upstreams.items()}
+        frames = inputs.streams(upstreams, start)
         timed = any(clocked.event_time_of(frame) for frame in frames.values())
         rows = call(node, frames)
     if capturing.stage is not None and rows.isStreaming:

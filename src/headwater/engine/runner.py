@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -75,6 +76,7 @@ class Runner(Closing):
         spark: SparkSession | None = None,
         limit: int = LIMIT,
         patient: bool = False,
+        gate: Path | None = None,
     ):
         pipeline.check()
         if pipeline.log == "memory:":
@@ -87,7 +89,7 @@ class Runner(Closing):
         for each in (*pipeline.sources, *pipeline.tables):  # before Spark's own file makes the directory
             declare(self.log, each)
         self.spark = spark or session(output=pipeline.home / "spark.log")
-        self.inputs = Inputs(self.spark, pipeline, self.log, limit=limit, patient=patient)
+        self.inputs = Inputs(self.spark, pipeline, self.log, limit=limit, patient=patient, gate=gate)
         self.store = store_of(pipeline)
         self.versions = Versions(pipeline, self.store)
         self._ownership = Ownership(pipeline.home)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -22,12 +23,15 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 from headwater.engine import blobs, worker
 from headwater.engine.blobs import BLOB, BUCKET, PACKED, RESULT, TAG, TASK
 from headwater.engine.bucket import Bucket, Meta
+from headwater.engine.judged import without
 from headwater.operators import operator as operators
 from headwater.operators.operator import NEVER, Operator, Step
 
 MAIN, LATE, NOTE = "main", "late", "note"
 _META = StructType([StructField("meta", StringType())])
 _NUMBER = StructType([StructField("number", LongType())])
+_NO_TASK = -1
+"""Stands where rows are of no task: those that were judged to be late."""
 _CHUNK = StructType([StructField("data", BinaryType())])
 
 
@@ -55,19 +59,29 @@ def streamed(
 
 
 def batched(
-    rows: DataFrame, operator: Operator[Any], schema: pa.Schema, clock: int, buckets: int
+    rows: DataFrame,
+    operator: Operator[Any],
+    schema: pa.Schema,
+    clock: int,
+    buckets: int,
+    late: DataFrame | None = None,
 ) -> DataFrame:
-    """Return the tagged blobs that come out of an operator over all rows at once."""
-    return (
-        packed(rows, operator, schema, buckets)
-        .groupBy(BUCKET)
-        .applyInArrow(_whole(operator, schema, clock), RESULT)
-    )
+    """Return the tagged blobs that come out of an operator over all rows at once, but for those too late."""
+    blobs = packed(rows, operator, schema, buckets)
+    if late is not None:
+        blobs = blobs.union(packed(late, operator, schema, buckets).withColumn(TASK, F.lit(_NO_TASK)))
+    return blobs.groupBy(BUCKET).applyInArrow(_whole(operator, schema, clock), RESULT)
 
 
 def _whole(operator: Operator[Any], schema: pa.Schema, clock: int) -> Callable[[pa.Table], pa.Table]:
     def run(table: pa.Table) -> pa.Table:
-        rows = blobs.decode_all(table.sort_by(TASK).column(BLOB).to_pylist(), schema)
+        table = table.sort_by(TASK)
+        judged = pc.equal(table.column(TASK), _NO_TASK)
+        rows, late = (
+            blobs.decode_all(table.filter(which).column(BLOB).to_pylist(), schema)
+            for which in (pc.invert(judged), judged)
+        )
+        rows = without(rows, late)
         bucket = table.column(BUCKET)[0].as_py()
         tagged = [pair for step in operators.run(operator, rows, clock) for pair in _tagged(step)]
         return pa.table(

@@ -10,6 +10,7 @@ Invariant: what a micro-batch reads depends on its offsets alone.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -40,8 +41,9 @@ class HeadwaterSource(DataSource):
 
     Options: ``url`` and ``topic``; ``columns`` (names, separated by commas), ``meta``; ``start`` and,
     in a batch, ``end``; in a stream ``lateness`` and ``idle`` (microseconds), ``limit`` (rows of a
-    micro-batch); ``skip`` (offsets to leave out, by partition, as JSON); ``only`` (of a batch: the
-    partitions that ``start`` names); ``log`` (the log's own options, as JSON).
+    micro-batch), ``gate`` (a file: while it is not there, nothing new is read) and ``retell`` (tell the
+    time again when a query starts); ``skip`` (offsets to leave out, by partition, as JSON); ``only``
+    (of a batch: the partitions that ``start`` names); ``log`` (the log's own options, as JSON).
     """
 
     @classmethod
@@ -100,6 +102,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._topic = options["topic"]
         self._log: Log | None = None
         self._target: Mapping[int, int] | None = None
+        self._told_anew = "retell" not in options
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query begins."""
@@ -117,6 +120,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Plan the next micro-batch."""
+        if "gate" in self._options and not os.path.exists(self._options["gate"]):
+            return start
         log, begun = self._opened(), Offsets.from_json(start)
         ends = self._target or log.resolve(self._topic, "latest").offsets
         # A query that runs to a target does not wait for producers to go idle.
@@ -129,7 +134,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             now,
             self._timing(),
         )
-        return self._told(reached)
+        return self._told(reached, self._starts(start, begun))
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """Return where the topic ends now."""
@@ -143,7 +148,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for number, reached in last.offsets.items()
             if first.offsets.get(number, 0) < reached
         ]
-        if last.clock > first.clock:
+        if last.clock > first.clock or start.get("starts") != end.get("starts"):
             spans = spans or [Span(0, 0, 0)]
             spans[0].clock = last.clock
         return spans
@@ -163,9 +168,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._log = _open(self._options)
         return self._log
 
-    def _told(self, offsets: Offsets) -> dict[str, Any]:
+    def _told(self, offsets: Offsets, starts: int = 0) -> dict[str, Any]:
         timed = "lateness" in self._options
-        return {"topic": self._topic, "timed": timed, **offsets.to_json()}
+        told = {"topic": self._topic, "timed": timed, **offsets.to_json()}
+        return {**told, "starts": starts} if starts else told
+
+    def _starts(self, start: dict[str, Any], begun: Offsets) -> int:
+        """Return how often the time was told anew; where the number grows, there is a micro-batch."""
+        before: int = start.get("starts", 0)
+        due, self._told_anew = not self._told_anew and begun.clock != NEVER, True
+        return before + due
 
     def _timing(self) -> Timing | None:
         if "lateness" not in self._options:

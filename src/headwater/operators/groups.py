@@ -40,6 +40,11 @@ def group(rows: pa.Table, by: Sequence[str]) -> Groups:
     return Groups(of, first, _keys([column.take(pa.array(first)) for column in columns]))
 
 
+def alike(rows: pa.Table) -> Numbers:
+    """Number distinct rows, by all their columns, in the order of their first appearance."""
+    return reduce(pairs, (number(_plain(_whole(column))) for column in rows.columns))
+
+
 def number(values: pa.Array) -> Numbers:
     """Number distinct values, in the order of their first appearance."""
     indices = values.dictionary_encode(null_encoding="encode").indices

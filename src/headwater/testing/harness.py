@@ -8,7 +8,8 @@ from __future__ import annotations
 import copy
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -43,7 +44,8 @@ class Harness(Closing):
         self.pipeline = _with_own_views(pipeline)
         self.pipeline.log, self.pipeline.home = f"file:{self._directory / 'log'}", self._directory / "home"
         self.log = open_log(self.pipeline.log)
-        self._make = partial(Runner, self.pipeline, spark=spark, limit=limit, patient=True)
+        self._gate = self._directory / "open"
+        self._make = partial(Runner, self.pipeline, spark=spark, limit=limit, patient=True, gate=self._gate)
         self._runner = self._make()
 
     def send(self, name: str, rows: Iterable[Row] | Row, *, producer: str = "test") -> None:
@@ -66,7 +68,8 @@ class Harness(Closing):
 
     def step(self) -> None:
         """Let every node process all of its input."""
-        self._runner.catch_up()
+        with self._open():
+            self._runner.catch_up()
 
     def restart(self) -> None:
         """Begin anew from what is stored, as after a crash."""
@@ -75,7 +78,8 @@ class Harness(Closing):
 
     def rebuild(self, name: str) -> None:
         """Compute a view anew from the log, and switch over to it."""
-        self._runner.rebuild(name)
+        with self._open():
+            self._runner.rebuild(name)
         self.restart()
 
     def reset(self, name: str, to: Start) -> None:
@@ -122,6 +126,15 @@ class Harness(Closing):
         self._runner.close()
         self.log.close()
         shutil.rmtree(self._directory, ignore_errors=True)
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """Let nodes read within the block, and only there: events that are sent together come together."""
+        self._gate.touch()
+        try:
+            yield
+        finally:
+            self._gate.unlink()
 
     def _topic(self, name: str) -> str:
         topic: str | None = getattr(self.pipeline[name], "topic", None)
