@@ -13,7 +13,7 @@ setup: .venv/ready  ## make .venv with the package and all tools
 .venv/ready: pyproject.toml constraints.txt tools/setup.sh
 	@sh tools/setup.sh $(PYTHON)
 
-demo: setup  ## see the log at work, in the terminal
+demo: setup  ## see a pipeline at work, in the terminal
 	@$(BIN)/headwater demo
 
 test: setup  ## run all tests, with the servers they need

@@ -69,7 +69,7 @@ def run(file: str, port: int | None, form: str | None, **how: Any) -> None:
         _watch(work, display(form, pipeline.name, ends=wish.until_caught_up), endpoint)
         statuses = work.result()
     if not wish.until_caught_up:  # it has ended by itself, so no node is left that could go on
-        _tell_broken(statuses)
+        tell_broken(statuses)
         raise click.exceptions.Exit(1)
     conclude(form, pipeline.name, statuses, time.monotonic() - started)
 
@@ -87,7 +87,7 @@ def _watch(work: Work, shown: AbstractContextManager[Show], endpoint: Endpoint |
         if sys.stderr.isatty():
             click.echo("stopping …", err=True)
         work.stop()
-        _tell_broken(work.statuses())
+        tell_broken(work.statuses())
         raise
 
 
@@ -103,7 +103,8 @@ def _follow(work: Work, show: Show, endpoint: Endpoint | None) -> None:
         show(statuses, work.step, new)
 
 
-def _tell_broken(statuses: Sequence[Status]) -> None:
+def tell_broken(statuses: Sequence[Status]) -> None:
+    """Say why nodes are not tried again."""
     for status in statuses:
         if status.state == "broken" and status.error is not None:
             tell(status.error)

@@ -47,9 +47,9 @@ def verify(file: str, nodes: tuple[str, ...], form: str) -> None:
     chosen = _chosen(pipeline, nodes)
     ready = _with_results(pipeline, chosen)
     with waiting(f'verifying pipeline "{pipeline.name}"'):
-        verdicts = apart(partial(_verdicts, pipeline, ready)) if ready else []
+        verdicts = apart(partial(verdicts_of, pipeline, ready)) if ready else []
     _print(chosen, verdicts, form)
-    _tell_wrong(pipeline, verdicts)
+    tell_wrong(pipeline, verdicts)
 
 
 def _chosen(pipeline: Pipeline, names: Sequence[str]) -> list[Node]:
@@ -74,7 +74,8 @@ def _with_results(pipeline: Pipeline, nodes: Sequence[Node]) -> list[str]:
     return [node.name for node in nodes if node.name in done]
 
 
-def _verdicts(pipeline: Pipeline, names: Sequence[str]) -> list[Verdict]:
+def verdicts_of(pipeline: Pipeline, names: Sequence[str]) -> list[Verdict]:
+    """Compute nodes again and compare; call it apart, for it starts Spark."""
     session = spark.start(spark.log_of(pipeline))
     from headwater.engine.recompute import verify
     from headwater.engine.runner import Runner
@@ -88,17 +89,24 @@ def _print(nodes: Sequence[Node], verdicts: Sequence[Verdict], form: str) -> Non
         kinds = {node.name: node.kind for node in nodes}
         print_ndjson(_facts(each, kinds[each.node]) for each in verdicts)
     elif verdicts:
-        columns = ("node", ">equal", ">missing", ">extra", ">different")
-        print_table(columns, [(each.node, *_counts(each).values()) for each in verdicts])
+        print_verdicts(verdicts)
         if all(each.ok for each in verdicts):
             click.echo("\nall rows are equal")
 
 
-def _tell_wrong(pipeline: Pipeline, verdicts: Sequence[Verdict]) -> None:
+def print_verdicts(verdicts: Sequence[Verdict]) -> None:
+    """Print verdicts as a table."""
+    columns = ("node", ">equal", ">missing", ">extra", ">different")
+    print_table(columns, [(each.node, *_counts(each).values()) for each in verdicts])
+
+
+def tell_wrong(
+    pipeline: Pipeline, verdicts: Sequence[Verdict], should: str = "a batch over the same input gives"
+) -> None:
     """Say what differs, with examples, and exit with 1; or say nothing."""
     wrong = [each for each in verdicts if not each.ok]
     for each in wrong:
-        say("error", f"{pipeline[each.node].title} is not what a batch over the same input gives")
+        say("error", f"{pipeline[each.node].title} is not what {should}")
         for example in _examples(each):
             say("detail", example)
     if wrong:

@@ -24,7 +24,7 @@ from headwater.engine.query import Query
 from headwater.engine.runner import Runner, late_producer
 from headwater.errors import UsageError
 from headwater.log import Position
-from headwater.node import Node
+from headwater.node import Declaration, Node
 from headwater.sinks.keyed import declare, settle
 
 EXAMPLES = 5
@@ -77,7 +77,7 @@ def _view(runner: Runner, query: Query) -> Verdict:
         expected.toArrow().cast(query.shape.schema), declare(query.node.title, query.schema, query.node.key)
     )
     rows = fitted.rows.filter(pa.array(~fitted.deleted)).to_pylist()
-    return _compared(query, _by_key(rows, query.node), _by_key(stored.to_pylist(), query.node))
+    return compared(query.node, rows, stored.to_pylist(), query.schema)
 
 
 def _stream(runner: Runner, query: Query) -> Verdict:
@@ -151,15 +151,17 @@ def _snapshot(runner: Runner, node: Node) -> tuple[int, pa.Table]:
             return batch, rows
 
 
-def _compared(query: Query, expected: Mapping[Hashable, Row], stored: Mapping[Hashable, Row]) -> Verdict:
-    both = [(expected[key], stored[key]) for key in expected if key in stored]
-    different = tuple((a, b) for a, b in both if frozen(a, query.schema) != frozen(b, query.schema))
-    missing = tuple(row for key, row in expected.items() if key not in stored)
-    extra = tuple(row for key, row in stored.items() if key not in expected)
-    return Verdict(query.node.name, len(both) - len(different), missing, extra, different)
+def compared(node: Declaration, expected: Iterable[Row], stored: Iterable[Row], schema: pa.Schema) -> Verdict:
+    """Compare rows that a node should have with those that it has, by its key."""
+    wanted, found = _by_key(expected, node), _by_key(stored, node)
+    both = [(wanted[key], found[key]) for key in wanted if key in found]
+    different = tuple((a, b) for a, b in both if frozen(a, schema) != frozen(b, schema))
+    missing = tuple(row for key, row in wanted.items() if key not in found)
+    extra = tuple(row for key, row in found.items() if key not in wanted)
+    return Verdict(node.name, len(both) - len(different), missing, extra, different)
 
 
-def _by_key(rows: Iterable[Row], node: Node) -> dict[Hashable, Row]:
+def _by_key(rows: Iterable[Row], node: Declaration) -> dict[Hashable, Row]:
     return {tuple(_hashable(row[name]) for name in node.key): row for row in rows}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -25,7 +24,7 @@ PATIENCE = 60.0
 @pytest.fixture
 def start(url: str, tmp_path: Path) -> Callable[..., Popen]:
     """Start ``headwater`` in a process of its own."""
-    # The tests' own processes must not leave memory logs or demos where other runs look for theirs.
+    # The tests' own processes must not leave memory logs where other runs look for theirs.
     environment = {**os.environ, "HEADWATER_LOG": url, "TMPDIR": str(tmp_path)}
 
     def started(*args: object) -> Popen:
@@ -176,25 +175,3 @@ def test_an_interrupted_export_leaves_nothing(start: Start, orders: Log, tmp_pat
         assert process.wait(PATIENCE) in (130, 0)
         assert process.returncode == 0 or not list(tmp_path.glob("*.parquet"))
         assert not list(tmp_path.glob(".o.parquet*"))
-
-
-def test_the_demo_ends_by_itself_with_everything_read(start: Start, tmp_path: Path) -> None:
-    with running(start("demo", "--seconds", 5)) as process:
-        output, errors = process.communicate(timeout=120)
-    text = output.decode()
-    assert process.returncode == 0, text + errors.decode()
-    assert "kill -9 billing-1" in text
-    assert "billing-2 has taken over" in text
-    assert re.search(r'group "billing" has read every order', text)
-    assert re.search(r'group "search" has read every order', text)
-    assert not list(tmp_path.glob("headwater-demo-*"))
-
-
-def test_ctrl_c_ends_the_demo_and_leaves_nothing_behind(start: Start, tmp_path: Path) -> None:
-    with running(start("demo")) as process:
-        eventually(lambda: list(tmp_path.glob("headwater-demo-*")))
-        time.sleep(2)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    assert not list(tmp_path.glob("headwater-demo-*"))

@@ -1,1 +1,0 @@
-"""The log at work: a small play of real processes on one directory, for ``headwater demo``."""

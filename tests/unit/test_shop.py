@@ -1,0 +1,120 @@
+"""The generator of ``examples/shop``: as many events as asked for, the same each time, not too perfect."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headwater
+from headwater import Log
+from headwater.engine.inputs import declare
+from headwater.loading import load
+
+SHOP = Path(__file__).parents[2] / "examples" / "shop"
+MODULES = ("shop", "feed", "expected")
+
+
+@pytest.fixture
+def feed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The module ``feed.py``; none of the example's modules stays behind."""
+    monkeypatch.setattr(sys, "path", [str(SHOP), *sys.path])
+    yield importlib.import_module("feed")
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def log(feed: Any, tmp_path: Path) -> Iterator[Log]:
+    """A new log with the topics of the shop."""
+    pipeline = load(SHOP / "shop.py")
+    with headwater.open(f"file:{tmp_path}/data") as opened:
+        for each in (*pipeline.sources, *pipeline.tables):
+            declare(opened, each)
+        yield opened
+
+
+def write(log: Log, *options: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SHOP / "feed.py"), "--log", log.url, *map(str, options)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def rows(log: Log, topic: str) -> list[dict[str, Any]]:
+    return [row for batch in log.read(topic) for row in batch.to_pylist()]
+
+
+def test_a_seed_gives_the_same_events_each_time_and_another_seed_others(feed: Any) -> None:
+    def some(seed: int) -> list[Any]:
+        return list(islice(feed.events(seed=seed), 3000))
+
+    assert some(1) == some(1)
+    assert some(1) != some(2)
+
+
+def test_fewer_events_are_the_first_of_more(feed: Any) -> None:
+    more = list(islice(feed.events(), 2000))
+    assert list(islice(feed.events(), 500)) == more[:500]
+    assert [event.sent for event in more] == sorted(event.sent for event in more)
+
+
+def test_some_orders_are_sent_twice_and_some_late_and_parcels_overtake(feed: Any) -> None:
+    events = list(islice(feed.events(), 20_000))
+    orders = [event for event in events if event.topic == "orders"]
+    copies = Counter(event.row["order_id"] for event in orders)
+    delays = [(event.sent - event.row["at"]).total_seconds() for event in orders]
+    assert 0.02 < sum(n - 1 for n in copies.values()) / len(copies) < 0.08
+    assert 0.002 < sum(delay > 15 for delay in delays) / len(delays) < 0.03
+    heard: dict[int, Any] = {}
+    overtaken = 0
+    for event in events:
+        if event.topic == "parcels":
+            number, at = event.row["order_id"], event.row["at"]
+            overtaken += number in heard and at < heard[number]
+            heard[number] = at
+    assert overtaken
+    distinct = {tuple(event.row.items()) for event in orders}
+    assert len(distinct) == len(copies), "copies are exact"
+
+
+def test_the_generator_writes_exactly_as_many_events_as_asked_for(feed: Any, log: Log) -> None:
+    told = write(log, "--events", 6000)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert told.stdout.split() == ["5000", "6000"]
+    expected = Counter(event.topic for event in islice(feed.events(), 6000))
+    for topic in ("orders", "parcels"):
+        assert len(rows(log, topic)) == expected[topic]
+    assert sum(log.describe(topic).records for topic in expected) == 6000
+
+
+def test_events_at_once_are_for_a_new_log(log: Log) -> None:
+    assert write(log, "--events", 100).returncode == 0
+    told = write(log, "--events", 100)
+    assert told.returncode == 1
+    assert told.stderr.startswith("error: the log has orders already")
+
+
+def test_without_the_topics_it_says_so_in_a_line(tmp_path: Path) -> None:
+    with headwater.open(f"file:{tmp_path}/data") as log:
+        told = write(log)
+    assert told.returncode == 1
+    assert told.stderr.startswith('error: no topic "orders"'), told.stderr
+    assert "Traceback" not in told.stderr
+
+
+def test_the_views_are_foretold_of_unique_orders_without_late_ones(feed: Any) -> None:
+    expected = importlib.import_module("expected").expected
+    events = list(islice(feed.events(), 3000))
+    orders = {event.row["order_id"]: event.row for event in events if event.topic == "orders"}
+    views = expected(events)
+    assert sum(row["orders"] for row in views["spending"]) == len(orders)
+    assert sum(row["total"] for row in views["spending"]) == sum(row["amount"] for row in orders.values())
+    assert all(row["amount"] >= 500 for row in views["big_orders"])
+    late = set(islice(orders, 10))
+    assert sum(row["orders"] for row in expected(events, late)["spending"]) == len(orders) - 10
