@@ -128,7 +128,7 @@ def test_a_restart_goes_on_where_it_was(harness: Harness) -> None:
 def test_a_wrong_view_is_found(harness: Harness) -> None:
     harness.send("orders", [order(1, "ada", 1, 10), order(2, "bob", 5, 30)])
     harness.step()
-    store = harness._runner.store
+    store: Any = harness._runner.store.of("newest")  # type: ignore[attr-defined]
     with store._writer.transaction() as db:
         db.execute(f"DELETE FROM {store.view('newest')._entry().tables.rows}")  # noqa: S608
     with pytest.raises(HeadwaterError, match="is not what a batch"):

@@ -201,7 +201,7 @@ def test_a_query_is_a_node_too() -> None:
     shop = Pipeline("shop")
     shop.source("orders", "id BIGINT")
     view = shop.sql(
-        "all_orders", "SELECT * FROM orders", key="id", store="postgresql://x", on_error="dead_letter"
+        "all_orders", "SELECT * FROM orders", key="id", store="postgresql://db/x", on_error="dead_letter"
     )
     stream = shop.sql("ids", "SELECT id FROM orders", kind="stream", key="id", event_time="at", partitions=2)
     assert (view.kind, view.store, view.on_error, view.topic) == (

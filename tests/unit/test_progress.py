@@ -51,7 +51,14 @@ def write(pipeline: Pipeline, node: str, batch: int, topic: str, offset: int, ve
     place = pipeline.home / "nodes" / node / f"v{version}" / "checkpoint"
     for folder in ("offsets", "commits"):
         (place / folder).mkdir(parents=True, exist_ok=True)
-    source = {"topic": topic, "timed": True, "offsets": {"0": offset}, "clock": CLOCK, "claims": {}}
+    source = {
+        "name": topic,
+        "topic": topic,
+        "timed": True,
+        "offsets": {"0": offset},
+        "clock": CLOCK,
+        "claims": {},
+    }
     about = {"batchWatermarkMs": 0}
     (place / "offsets" / str(batch)).write_text("\n".join(["v1", json.dumps(about), json.dumps(source)]))
     (place / "commits" / str(batch)).write_text("v1\n{}")

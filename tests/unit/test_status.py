@@ -13,7 +13,7 @@ from tests.unit.test_progress import write
 
 import headwater
 from headwater import Pipeline, Position
-from headwater.engine.checkpoint import Reached
+from headwater.engine.checkpoint import Input, Reached
 from headwater.engine.status import Meter, Rate, Status
 from headwater.errors import HeadwaterError
 from headwater.node import Node
@@ -30,8 +30,9 @@ class Fake:
             batches=0, rows=0, out=0, late=0, duplicates=0, seconds=0.0, states={}, reached=None
         )
         place = pipeline.home / "nodes" / "seen" / "v1" / "checkpoint"
-        query = SimpleNamespace(node=pipeline["seen"], counts=self.counts, checkpoint=place)
-        self.running = SimpleNamespace(query=query, spark=None, error=None, broken=False, batches=0)
+        member = SimpleNamespace(node=pipeline["seen"], counts=self.counts, checkpoint=place)
+        self.query = SimpleNamespace(spark=None, broken=False, done=0, batches=0)
+        self.running = SimpleNamespace(member=member, query=self.query, error=None)
         self.nodes = {"seen": self.running}
 
     def dead(self, node: Node) -> SimpleNamespace:
@@ -42,8 +43,8 @@ class Fake:
         return Meter(runner).read()[0]
 
     def did(self, offset: int) -> None:
-        self.counts.batches += 1
-        self.counts.reached = Reached((Position("orders", {0: offset}),), (), 0)
+        self.query.done += 1
+        self.counts.reached = Reached({"orders": Input(Position("orders", {0: offset}))})
 
 
 @pytest.fixture
@@ -66,31 +67,31 @@ def test_a_node_that_was_never_started_is_behind_by_everything(runner: Fake) -> 
 
 def test_a_node_that_was_just_started_is_as_far_as_its_last_run(runner: Fake) -> None:
     write(runner.pipeline, "seen", 0, "orders", 7)
-    runner.running.spark = object()
+    runner.query.spark = object()
     assert (runner.read().state, runner.read().lag) == ("starting", 3)
 
 
 def test_a_node_runs_when_it_has_done_a_batch_or_has_nothing_to_do(runner: Fake) -> None:
-    runner.running.spark = object()
+    runner.query.spark = object()
     runner.did(4)
     assert (runner.read().state, runner.read().lag) == ("running", 6)
     write(runner.pipeline, "seen", 0, "orders", 10)
-    runner.counts.batches, runner.counts.reached = 0, None
+    runner.query.done, runner.counts.reached = 0, None
     assert (runner.read().state, runner.read().lag) == ("running", 0)
 
 
 def test_a_failed_node_waits_and_tells_why_until_it_has_gone_on(runner: Fake) -> None:
     runner.did(4)
-    runner.running.error, runner.running.batches = ERROR, 1
+    runner.running.error, runner.query.batches = ERROR, 1
     assert (runner.read().state, runner.read().error) == ("waiting", ERROR)
-    runner.running.spark = object()
+    runner.query.spark = object()
     assert (runner.read().state, runner.read().error) == ("starting", ERROR)
     runner.did(6)
     assert (runner.read().state, runner.read().error) == ("running", None)
 
 
 def test_a_node_that_is_not_tried_again_is_broken(runner: Fake) -> None:
-    runner.running.error, runner.running.broken = ERROR, True
+    runner.running.error, runner.query.broken = ERROR, True
     assert (runner.read().state, runner.read().error) == ("broken", ERROR)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from headwater import Pipeline
-from headwater.engine.runner import ATTEMPTS, Running
+from headwater.engine.query import ATTEMPTS, Query
 from headwater.engine.versions import Versions
 from headwater.errors import Fenced, HeadwaterError, PipelineError, SinkUnavailable
 from headwater.node import Node
@@ -61,8 +61,10 @@ def test_while_a_store_is_down_nothing_is_guessed(pipeline: Pipeline, down: Post
         (SinkUnavailable("the server is down"), 10_000, False),
     ],
 )
-def test_a_node_is_given_up_after_some_failures_but_a_target_is_waited_for(
+def test_a_query_is_given_up_after_some_failures_but_a_target_is_waited_for(
     error: HeadwaterError | None, failed: int, broken: bool
 ) -> None:
     nothing: Any = None
-    assert Running(nothing, nothing, failed=failed, error=error).broken is broken
+    query = Query(nothing, nothing, nothing)
+    query.failed, query.error = failed, error
+    assert query.broken is broken

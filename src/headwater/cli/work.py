@@ -107,6 +107,5 @@ class Work:
 
 
 def _end_queries(runner: Runner) -> None:
-    for running in list(runner.nodes.values()):
-        if running.spark is not None and running.spark.isActive:
-            running.spark.stop()
+    for query in list(runner.queries.values()):
+        query.stop()

@@ -58,7 +58,10 @@ def apply(rows: DataFrame, door: Door) -> DataFrame:
         )
     result = (phase or whole())(stage)
     kept = event_time if event_time in stage.output.names else None
-    return clocked.marked(result, kept)
+    made = clocked.marked(result, kept)
+    if isinstance(phase, Capturing):
+        phase.made = made
+    return made
 
 
 @contextmanager
@@ -76,6 +79,8 @@ class Capturing:
 
     def __init__(self) -> None:
         self.stage: Stage | None = None
+        self.made: DataFrame | None = None
+        """What user code goes on with."""
 
     def __call__(self, stage: Stage) -> DataFrame:
         """Take note of the one stateful operator of a node."""

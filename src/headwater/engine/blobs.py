@@ -7,14 +7,14 @@ batches that go in to the operator, and a repeated micro-batch has the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark import TaskContext
 
-from headwater.engine import worker
+from headwater.engine import placing, worker
 
 BUCKET, TASK, TAG, BLOB = "bucket", "task", "tag", "blob"
 PACKED = "bucket INT, task INT, blob BINARY"
@@ -40,18 +40,15 @@ def decode_all(blobs: Iterable[bytes], schema: pa.Schema) -> pa.Table:
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
-def packing(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what packs a task's rows, whose last column is the bucket, into a blob per bucket."""
+def packing(key: Sequence[str], count: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what packs a task's rows into a blob per bucket."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         worker.settle()
-        taken = list(batches)
-        if not taken:
+        rows = _table(batches)
+        if rows is None:
             return
-        table = pa.Table.from_batches(taken).combine_chunks()
-        buckets = table.column(table.num_columns - 1).to_numpy()
-        rows = pa.Table.from_arrays(table.columns[:-1], names=table.column_names[:-1])
-        found = dict(split(rows, buckets))
+        found = dict(split(rows, placing.buckets(rows, key, count)))
         context = TaskContext.get()
         task = context.partitionId() if context is not None else 0
         yield pa.RecordBatch.from_pydict(
@@ -63,6 +60,11 @@ def packing(schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[
         )
 
     return pack
+
+
+def _table(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+    taken = list(batches)
+    return pa.Table.from_batches(taken).combine_chunks() if taken else None
 
 
 def split(rows: pa.Table, buckets: npt.NDArray[np.int32]) -> Iterator[tuple[int, pa.Table]]:

@@ -1,16 +1,19 @@
-"""A bucket's state as Spark keeps it: a small log of chunks, and one value about them.
+"""A bucket's state as it is stored: a small log of chunks, each a file, and a list of them.
 
 A step appends a chunk. Now and then the newer chunks are joined into one, and when they outweigh
-the snapshot before them, a new snapshot takes the place of all. Invariant: absorbing the chunks
-from first to last gives the state, in any process.
+the snapshot before them, a new snapshot takes the place of all. A chunk is never changed, and its
+name is random, so a task that is retried or run twice at a time disturbs no other: what counts is
+which chunks the driver has listed.
+
+Invariant: absorbing the chunks from first to last gives the state, in any process.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -26,16 +29,28 @@ SNAPSHOT_BYTES = 1 << 20
 
 
 class Chunks(Protocol):
-    """Where chunks are kept: Spark's map state, or a dict."""
+    """Where chunks are kept."""
 
-    def get(self, number: int) -> bytes:
+    def get(self, token: str) -> bytes:
         """Return a chunk."""
 
-    def put(self, number: int, data: bytes) -> None:
-        """Store a chunk."""
+    def put(self, token: str, data: bytes) -> None:
+        """Store a chunk under a name that no other has."""
 
-    def remove(self, number: int) -> None:
-        """Remove a chunk."""
+
+class Files:
+    """Chunks as files of a directory, which all workers see."""
+
+    def __init__(self, folder: str):
+        self._folder = Path(folder)
+
+    def get(self, token: str) -> bytes:
+        """Return a chunk."""
+        return (self._folder / token).read_bytes()
+
+    def put(self, token: str, data: bytes) -> None:
+        """Store a chunk; a reader never sees a part of it, as its name is known only when it is whole."""
+        (self._folder / token).write_bytes(data)
 
 
 class Chunk(NamedTuple):
@@ -49,30 +64,24 @@ class Chunk(NamedTuple):
 class Meta:
     """What is known of a bucket without reading its chunks."""
 
-    first: int = 0
     chunks: tuple[Chunk, ...] = ()
-    timer: int | None = None
-    """When the bucket wants to be woken, in milliseconds."""
-
-    @property
-    def next(self) -> int:
-        """The number that the next chunk will get."""
-        return self.first + len(self.chunks)
+    wake: int | None = None
+    """The clock at which the bucket wants to be woken."""
 
     @property
     def size(self) -> int:
         """The bytes of all chunks."""
         return sum(chunk.size for chunk in self.chunks)
 
-    def encode(self) -> str:
+    def to_json(self) -> list[Any]:
         """Return the form that is stored."""
-        return json.dumps([self.first, self.chunks, self.timer])
+        return [self.chunks, self.wake]
 
     @classmethod
-    def decode(cls, text: str) -> Meta:
-        """Read what ``encode`` has written."""
-        first, chunks, timer = json.loads(text)
-        return cls(first, tuple(Chunk(*chunk) for chunk in chunks), timer)
+    def from_json(cls, told: list[Any]) -> Meta:
+        """Read what ``to_json`` has written."""
+        chunks, wake = told
+        return cls(tuple(Chunk(*chunk) for chunk in chunks), wake)
 
 
 class Loaded(NamedTuple):
@@ -93,51 +102,41 @@ class Bucket:
     def load(self, meta: Meta, cache: Cache = STATES) -> Loaded:
         """Return the state: from memory, from memory and newer chunks, or from all chunks."""
         entry = cache.take(self._key)
-        if entry is not None and _is_of(entry, meta):
-            state, start = entry.state, entry.newest + 1
-        else:
-            state, start = self._operator.begin(self._schema), meta.first
-        data = [self._chunks.get(number) for number in range(start, meta.next)]
+        known = _known(entry, meta) if entry is not None else 0
+        state = entry.state if entry is not None and known else self._operator.begin(self._schema)
+        data = [self._chunks.get(chunk.token) for chunk in meta.chunks[known:]]
         for part in (part for each in data for part in _parts(each)):
             self._operator.absorb(state, part)
-        return Loaded(state, start > meta.first, sum(map(len, data)))
+        return Loaded(state, known > 0, sum(map(len, data)))
 
     def store(self, meta: Meta, state: Any, chunk: pa.Table | None, cache: Cache = STATES) -> Meta:
         """Store what a step has learnt, and keep the state at hand."""
         if chunk is not None and chunk.num_rows:
             meta = self._append(meta, blobs.encode(chunk))
             if sum(each.size for each in meta.chunks[1:]) > max(meta.chunks[0].size, SNAPSHOT_BYTES):
-                meta = self._snapshot(meta, state)
+                meta = self._append(replace(meta, chunks=()), blobs.encode(self._operator.snapshot(state)))
             elif len(meta.chunks) > JOIN_AT:
                 meta = self._join(meta)
         if meta.chunks:
-            cache.put(self._key, Entry(state, meta.next - 1, meta.chunks[-1].token), meta.size)
-        return meta
+            cache.put(self._key, Entry(state, meta.chunks[-1].token), meta.size)
+        return replace(meta, wake=self._operator.wake(state))
 
     def _append(self, meta: Meta, data: bytes) -> Meta:
-        self._chunks.put(meta.next, data)
-        return replace(meta, chunks=(*meta.chunks, Chunk(os.urandom(8).hex(), len(data))))
-
-    def _emptied(self, meta: Meta) -> Meta:
-        for number in range(meta.first, meta.next):
-            self._chunks.remove(number)
-        return Meta(meta.next, (), meta.timer)
-
-    def _snapshot(self, meta: Meta, state: Any) -> Meta:
-        return self._append(self._emptied(meta), blobs.encode(self._operator.snapshot(state)))
+        chunk = Chunk(os.urandom(8).hex(), len(data))
+        self._chunks.put(chunk.token, data)
+        return replace(meta, chunks=(*meta.chunks, chunk))
 
     def _join(self, meta: Meta) -> Meta:
         """Join all chunks but the first, and each stays a batch of its own."""
-        numbers = range(meta.first + 1, meta.next)
-        tail = pa.concat_tables([part for n in numbers for part in _parts(self._chunks.get(n))])
-        base = self._chunks.get(meta.first)
-        return self._append(self._append(self._emptied(meta), base), blobs.encode(tail))
+        first, *newer = meta.chunks
+        tail = pa.concat_tables([part for each in newer for part in _parts(self._chunks.get(each.token))])
+        return self._append(replace(meta, chunks=(first,)), blobs.encode(tail))
 
 
-def _is_of(entry: Entry, meta: Meta) -> bool:
-    """Tell whether what is stored begins with what an entry was made from."""
-    there = meta.first <= entry.newest < meta.next
-    return there and meta.chunks[entry.newest - meta.first].token == entry.token
+def _known(entry: Entry, meta: Meta) -> int:
+    """Return how many of the chunks that are stored an entry was made from; 0 if it is of others."""
+    tokens = [chunk.token for chunk in meta.chunks]
+    return tokens.index(entry.token) + 1 if entry.token in tokens else 0
 
 
 def _parts(data: bytes) -> Iterator[pa.Table]:

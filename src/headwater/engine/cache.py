@@ -24,10 +24,9 @@ Key = tuple[str, int]
 
 @dataclass
 class Entry:
-    """A state with the place in its log of chunks that it stands for."""
+    """A state, and the newest chunk that it was made from."""
 
     state: Any
-    newest: int
     token: str
     size: int = 0
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater import schema as schemas
-from headwater.engine.query import Shape
+from headwater.engine.shape import Shape
 from headwater.errors import PipelineError
 
 _NAMES = {

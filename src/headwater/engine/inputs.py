@@ -8,15 +8,19 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater import clock
 from headwater.engine.clocked import clocked, marked
 from headwater.engine.dead import Skips
+from headwater.engine.source import pieces
 from headwater.errors import TopicError
 from headwater.log import Log, Position, Topic, record
 from headwater.log.position import parse_start
@@ -65,16 +69,29 @@ class Inputs:
         fewer._skips = skips
         return fewer
 
-    def streams(self, upstreams: Mapping[str, Declaration], start: str) -> dict[str, DataFrame]:
-        """Return the rows of a node's upstreams as they come, from a place on."""
+    def streams(
+        self, upstreams: Mapping[str, Declaration], begin: Mapping[str, Position] | None = None
+    ) -> dict[str, DataFrame]:
+        """Return the rows of upstreams as they come, from their beginnings or other places on."""
         # Spark restores the smallest of its inputs' clocks when a query starts again, and forgets the
         # others: an input that has nothing new would hold the clock back there.
         options = {"retell": "true"} if len(upstreams) > 1 else {}
-        return {name: self._stream(each, start, options) for name, each in upstreams.items()}
+        starts = {name: {"start": str(at)} for name, at in (begin or {}).items()}
+        return {
+            name: self._stream(each, {**options, **starts.get(name, {})}) for name, each in upstreams.items()
+        }
 
-    def _stream(self, each: Declaration, start: str, more: Mapping[str, str]) -> DataFrame:
+    def plan(
+        self, upstreams: Mapping[str, Declaration], begin: Mapping[str, Position], limit: int
+    ) -> DataFrame:
+        """Return a stream whose micro-batches are planned over upstreams, and which is not to be read."""
+        options = {"limit": str(min(limit, self._limit))}
+        streams = [self._stream(upstreams[name], {**options, "start": str(at)}) for name, at in begin.items()]
+        return reduce(DataFrame.union, [each.select(F.lit(0)) for each in streams])
+
+    def _stream(self, each: Declaration, more: Mapping[str, str]) -> DataFrame:
         topic = self._topic(each)
-        options = {**self._options(each, topic), **more, "limit": str(self._limit), "start": start}
+        options = {**self._options(each, topic), "limit": str(self._limit), "name": each.name, **more}
         if self._gate is not None:
             options["gate"] = str(self._gate)
         if topic.event_time is not None:
@@ -97,15 +114,41 @@ class Inputs:
         options = {**self._options(each, topic), "start": str(start), "end": str(end), "only": "true"}
         return marked(self._spark.read.format("headwater").options(**options).load(), topic.event_time)
 
+    def table(self, each: Declaration, start: Position, end: Position) -> pa.Table:
+        """Return the same rows, read in this process."""
+        schema = self._schema(each)
+        skips = self._skips.get(start.topic, {})
+        found = [
+            batch
+            for partition, last in sorted(end.offsets.items())
+            for first, until in pieces(start.offsets.get(partition, 0), last, skips.get(partition, ()))
+            for batch in self._log.read(
+                start.topic, partition, *_between(start.topic, partition, first, until)
+            )
+        ]
+        return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
+
+    def frame(self, each: Declaration, rows: pa.Table) -> DataFrame:
+        """Return rows of an upstream as a DataFrame."""
+        made = self._spark.createDataFrame(rows, from_arrow_schema(rows.schema))
+        return marked(made, self._topic(each).event_time)
+
+    def skipped(self, each: Declaration) -> str:
+        """Return which records of an upstream are left out, as text."""
+        return json.dumps(self._skips.get(self._topic(each).name, {}), sort_keys=True)
+
     def empty(self, each: Declaration) -> DataFrame:
         """Return a DataFrame with an upstream's columns and no rows."""
-        topic = self._topic(each)
-        schema = from_arrow_schema(record.read_schema(topic.schema, topic.compacted))
-        return marked(self._spark.createDataFrame([], schema), topic.event_time)
+        return self.frame(each, self._schema(each).empty_table())
 
     def resolve(self, each: Declaration, start: str) -> Position:
         """Return the offsets that a start stands for in an upstream."""
         return self._log.resolve(self._topic(each).name, parse_start(start))
+
+    def _schema(self, each: Declaration) -> pa.Schema:
+        topic = self._topic(each)
+        schema = record.read_schema(topic.schema, topic.compacted)
+        return pa.schema([pa.field(field.name, field.type) for field in schema])
 
     def _topic(self, each: Declaration) -> Topic:
         name = getattr(each, "topic", None)
@@ -117,6 +160,10 @@ class Inputs:
         if topic.name in self._skips:
             options["skip"] = json.dumps(self._skips[topic.name])
         return options
+
+
+def _between(topic: str, partition: int, start: int, end: int) -> tuple[Position, Position]:
+    return Position(topic, {partition: start}), Position(topic, {partition: end})
 
 
 def _timing(each: Declaration) -> dict[str, str]:

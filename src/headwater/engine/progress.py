@@ -71,11 +71,11 @@ def checkpoint_of(pipeline: Pipeline, node: Node, version: int = 1) -> Path:
     return pipeline.home / "nodes" / node.name / f"v{version}" / "checkpoint"
 
 
-def written(place: Path) -> Reached | None:
-    """Return how far a checkpoint says that its node has got, None if it has done nothing."""
+def written(place: Path, node: Node) -> Reached | None:
+    """Return how far a checkpoint says that a node has got, None if it has done nothing."""
     done = checkpoint.last_done(place)
     try:
-        return checkpoint.reached(place, done) if done >= 0 else None
+        return checkpoint.reached(place, done).of(node.upstreams) if done >= 0 else None
     except OSError:  # Spark has just removed it for a newer one
         return None
 
@@ -114,7 +114,7 @@ def clock_of(reached: Reached | None) -> int | None:
 def _progress(pipeline: Pipeline, node: Node, behind: Behind, views: Views | None) -> Progress:
     version, rows, problem = _stored(pipeline, node, views)
     place = checkpoint_of(pipeline, node, version)
-    done, reached = checkpoint.last_done(place), written(place)
+    done, reached = checkpoint.last_done(place), written(place, node)
     return Progress(
         node=node.name,
         kind=node.kind,

@@ -1,250 +1,113 @@
-"""One node as one Spark query: from the log, through user code and an operator, into its sink.
+"""A Spark query that one or more nodes share.
 
-A micro-batch's results are collected, and committed by the sink in one transaction with the batch's
-number and positions. Late rows go to a topic of their own first; it leaves out what it has, so a
-batch that is repeated after a crash changes nothing there either.
+Spark plans each micro-batch over all their inputs and stores where it ends; then each node does its
+part, one after the other. So twenty views cost one query, and each topic is read once. A node on
+which Spark's own stateful operators run has a query of its own, whose plan is the node's.
 
-Invariant: Spark counts a batch as done only after the sink has committed it.
+Invariant: Spark counts a micro-batch as done only after every node has committed its part.
 """
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from operator import itemgetter
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headwater.engine import applying, blobs, checkpoint, clocked, culprits, failures, runtime
-from headwater.engine.applying import Capturing, Stage, arrow_schema
-from headwater.engine.calling import call, carry
-from headwater.engine.checkpoint import Reached
-from headwater.engine.inputs import Inputs
-from headwater.errors import HeadwaterError, PipelineError
+from headwater.engine import applying, checkpoint, failures
+from headwater.engine.applying import Capturing
+from headwater.engine.calling import call
+from headwater.engine.inputs import LIMIT, Inputs
+from headwater.engine.member import Member
+from headwater.engine.slice import Slice
+from headwater.errors import Fenced, HeadwaterError, SinkUnavailable
 from headwater.log import Position
-from headwater.node import Declaration, Node
+from headwater.node import Declaration
 from headwater.sinks import crash
-from headwater.sinks.fitting import DELETED
-from headwater.sinks.sink import Batch, Sink
 
-
-@dataclass(frozen=True)
-class Shape:
-    """What a node turns out to be when its function is called over streams."""
-
-    node: Node
-    rows: DataFrame
-    """What the function returns; behind an operator, no rows."""
-    schema: pa.Schema
-    event_time: str | None
-    stage: Stage | None
-    timed: bool
-    """Whether an input tells the time."""
-    start: str
-    """Where it begins to read, if it has no checkpoint."""
-
-
-@dataclass
-class Counts:
-    """What a node has done so far, in this run."""
-
-    batches: int = 0
-    rows: int = 0
-    out: int = 0
-    late: int = 0
-    duplicates: int = 0
-    states: dict[int, int] = field(default_factory=dict)
-    """Bytes of each bucket's state."""
-    hits: int = 0
-    loads: int = 0
-    read: int = 0
-    seconds: float = 0.0
-    reached: Reached | None = None
-    at: float = field(default_factory=time.time)
-
-
-def shape(node: Node, upstreams: dict[str, Declaration], inputs: Inputs, start: str) -> Shape:
-    """Call a node's function over streams, and see what it is."""
-    carry(node)
-    capturing = Capturing()
-    with applying.during(capturing):
-        frames = inputs.streams(upstreams, start)
-        timed = any(clocked.event_time_of(frame) for frame in frames.values())
-        rows = call(node, frames)
-    if capturing.stage is not None and rows.isStreaming:
-        raise PipelineError(
-            f"{node.title} uses an upstream after its operator, {capturing.stage.name}",
-            detail="what comes after an operator sees its results only",
-            hint="use the upstream before the operator, or make a stream of the operator's results",
-            place=node.place,
-        )
-    event_time = node.event_time or clocked.event_time_of(rows)
-    return Shape(node, rows, arrow_schema(rows), event_time, capturing.stage, timed, start)
+ATTEMPTS = 6
+"""Failures in a row, without a batch in between, after which a query counts as broken."""
+LEAST = 20_000
+"""Rows of a topic that a micro-batch may take, however many nodes share it."""
 
 
 class Query:
-    """Runs a node."""
+    """Runs nodes, together."""
 
-    def __init__(self, shape: Shape, upstreams: dict[str, Declaration], inputs: Inputs, home: Path):
-        self.node, self.shape = shape.node, shape
-        self.upstreams, self.inputs = upstreams, inputs
-        self._home = home
-        self.checkpoint = home / "checkpoint"
-        self.counts = Counts()
+    def __init__(self, checkpoint: Path, upstreams: Callable[[str], Declaration], inputs: Inputs):
+        self.checkpoint = checkpoint
+        self.members: dict[str, Member] = {}
+        self._upstream, self._inputs = upstreams, inputs
+        self.spark: StreamingQuery | None = None
+        self.failed = 0
+        self.batches = 0
+        """Batches that were done when it failed last."""
+        self.again = 0.0
+        """When it may start again, by the monotonic clock."""
         self.error: HeadwaterError | None = None
-        """What went wrong last while results were committed."""
-        self._late_sink: Sink | None = None
+        """Why it stopped last."""
+        self.done = 0
+        """Micro-batches done in this run."""
 
     @property
-    def schema(self) -> pa.Schema:
-        """The columns that are stored: all but the one that marks deletions."""
-        return pa.schema([field for field in self.shape.schema if field.name != DELETED])
+    def broken(self) -> bool:
+        """Whether it is not tried again: a target that cannot be used is waited for, however long."""
+        given_up = self.failed >= ATTEMPTS and not isinstance(self.error, SinkUnavailable)
+        return self.error is not None and (given_up or isinstance(self.error, Fenced))
 
-    @property
-    def stage(self) -> Stage | None:
-        """What is stateful in the node."""
-        return self.shape.stage
+    def begin(self, places: Mapping[str, Position]) -> None:
+        """Write down where the inputs begin, at the first start."""
+        checkpoint.begin(self.checkpoint, dict(sorted(places.items())))
 
-    def start(self, sink: Sink, late: Callable[[pa.Schema], Sink]) -> StreamingQuery:
-        """Begin, taking over from any other runner."""
-        self._sink, self._late, self.error = sink, late, None
-        committed = sink.begin()
-        _check_ahead(self.node, committed, self.checkpoint)
-        _check_behind(self.node, committed, self.checkpoint)
-        writer = self._stream().writeStream.foreachBatch(self._commit)
-        return writer.option("checkpointLocation", str(self.checkpoint.absolute())).start()
+    def start(self) -> StreamingQuery:
+        """Start, when every member has begun."""
+        writer = self._stream().writeStream.foreachBatch(self._process)
+        self.spark = writer.option("checkpointLocation", str(self.checkpoint.resolve())).start()
+        return self.spark
+
+    def stop(self) -> None:
+        """End, if it is running."""
+        if self.spark is not None and self.spark.isActive:
+            self.spark.stop()
+        self.spark = None
 
     def _stream(self) -> DataFrame:
-        stage = self.shape.stage
-        if stage is None:
-            return self.shape.rows
-        of = (stage.rows, stage.operator, stage.schema)
-        return runtime.streamed(*of, str(self._home), self.shape.timed, applying.BUCKETS)
+        begin = checkpoint.begun(self.checkpoint)
+        if self.own is not None:
+            return _own_plan(self.own, begin)
+        upstreams = {name: self._upstream(name) for name in begin}
+        return self._inputs.plan(upstreams, begin, max(LIMIT // max(len(self.members), 1), LEAST))
 
-    def _commit(self, results: DataFrame, number: int) -> None:
-        try:
-            self._committed(results, number)
-        except HeadwaterError as error:
-            self.error = error  # Spark would tell of it in its own words only
-            raise
+    @property
+    def own(self) -> Member | None:
+        """The only member, if Spark's own stateful operators run on it."""
+        return next((member for member in self.members.values() if member.shape.own), None)
 
-    def _committed(self, results: DataFrame, number: int) -> None:
-        started = time.perf_counter()
-        reached = checkpoint.reached(self.checkpoint, number)
+    def _process(self, rows: DataFrame, number: int) -> None:
+        before = checkpoint.reached(self.checkpoint, number - 1)
+        slice = Slice(before, checkpoint.reached(self.checkpoint, number))
         crash.point("query: planned")
-        rows = self._computed(results, number, reached)
-        crash.point("query: computed")
-        self._sink.commit(Batch(number, rows, reached.positions, self._promise(reached)))
-        crash.point("query: committed")
-        if self.shape.stage is None:  # an operator counts its rows itself
-            self.counts.rows += self._taken(number, reached)
-        self.counts.batches += 1
-        self.counts.out += rows.num_rows
-        self.counts.reached = reached
-        self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
-
-    def _computed(self, results: DataFrame, number: int, reached: Reached) -> pa.Table:
-        try:
-            return self._plain(results) if self.shape.stage is None else self._stateful(results, number)
-        except HeadwaterError:
-            raise
-        except Exception as error:
-            first = self._begun(number)
-            found = culprits.find(self.node, self.upstreams, self.inputs, first, list(reached.positions))
-            if not found:  # it fails on no record alone
-                raise failures.told(self.node, str(error)) from error
-            raise culprits.Poisoned(self.node, found) from error
-
-    def _taken(self, number: int, reached: Reached) -> int:
-        """Return how many records a batch has read."""
-        before = {each.topic: each.offsets for each in self._begun(number)}
-        ends = [(before.get(each.topic, {}), each.offsets) for each in reached.positions]
-        return sum(end - start.get(part, 0) for start, offsets in ends for part, end in offsets.items())
-
-    def _begun(self, number: int) -> list[Position]:
-        """Return where a batch begins."""
-        if number > 0:
-            return list(checkpoint.reached(self.checkpoint, number - 1).positions)
-        return [self.inputs.resolve(each, self.shape.start) for each in self.upstreams.values()]
-
-    def _plain(self, results: DataFrame) -> pa.Table:
-        return results.toArrow().cast(self.shape.schema)
-
-    def _stateful(self, results: DataFrame, number: int) -> pa.Table:
-        """Take the tagged blobs apart: late rows to their topic, the others through the rest of user code."""
-        stage = self.shape.stage
-        assert stage is not None
-        tagged: dict[str, list[bytes]] = {runtime.MAIN: [], runtime.LATE: [], runtime.NOTE: []}
-        # In an order that a repeated batch has too: rows are numbered by it.
-        for row in sorted(results.collect(), key=itemgetter(blobs.BUCKET)):
-            tagged[row[blobs.TAG]].append(bytes(row[blobs.BLOB]))
-        self._note(map(json.loads, tagged[runtime.NOTE]))
-        if tagged[runtime.LATE]:
-            rows = blobs.decode_all(tagged[runtime.LATE], stage.schema)
-            self._late_rows(stage.schema).commit(Batch(number, rows))
-        return self._rest(blobs.decode_all(tagged[runtime.MAIN], stage.output))
-
-    def _late_rows(self, schema: pa.Schema) -> Sink:
-        if self._late_sink is None:
-            self._late_sink = self._late(schema)
-            self._late_sink.begin()
-        return self._late_sink
-
-    def _rest(self, rows: pa.Table) -> pa.Table:
-        """Return what user code makes of an operator's results."""
-        if not rows.num_rows:
-            return self.shape.schema.empty_table()
-        stage = self.shape.stage
-        assert stage is not None
-        results = stage.rows.sparkSession.createDataFrame(rows)
-        with applying.during(applying.finishing(results)):
-            made = call(self.node, {name: self.inputs.empty(each) for name, each in self.upstreams.items()})
-        return made.toArrow().cast(self.shape.schema)
-
-    def _promise(self, reached: Reached) -> int | None:
-        """Return the time before which this node emits nothing any more."""
-        if reached.clock is None:
-            return None
-        stage = self.shape.stage
-        return reached.clock if stage is None else stage.operator.promise(reached.watermark)
-
-    def _note(self, notes: Any) -> None:
-        counts = self.counts
-        for note in notes:
-            counts.rows += note["rows"]
-            counts.late += note["late"]
-            counts.duplicates += note["duplicates"]
-            counts.hits += note["hits"]
-            counts.loads += note["loads"]
-            counts.read += note["read"]
-            counts.states[note["bucket"]] = note["state"]
+        for member in self.members.values():
+            _try(member, number, slice, rows if member.shape.own else None)
+        failed = next((member.error for member in self.members.values() if member.error), None)
+        if failed is not None:
+            raise failed
+        self.done += 1
 
 
-def _check_ahead(node: Node, committed: int, path: Path) -> None:
-    """Refuse to go on from a checkpoint that knows less than the sink: its batches would be left out."""
-    if committed > checkpoint.last_batch(path):
-        raise PipelineError(
-            f"the checkpoint of {node.title} is older than its results",
-            detail=f'batch {committed} is committed, and "{path}" does not know it',
-            hint=f"restore the checkpoint, or run `headwater rebuild {node.name}`",
-            place=node.place,
-        )
+def _try(member: Member, number: int, slice: Slice, given: DataFrame | None) -> None:
+    """Let a member do its part; what fails there keeps no other from doing its own."""
+    try:
+        member.process(number, slice, given)
+    except HeadwaterError as error:
+        member.error = error
+    except Exception as error:
+        member.error = failures.told(member.node, str(error))
 
 
-def _check_behind(node: Node, committed: int, path: Path) -> None:
-    """Refuse to go on if a view has lost what its checkpoint says is done: those batches never come again."""
-    done = checkpoint.last_done(path)
-    if node.kind == "view" and committed < done:
-        raise PipelineError(
-            f"{node.title} is older than its checkpoint",
-            detail=f"batch {done} is done, and the store has batches up to {committed} only: "
-            "it was moved, emptied, or restored from a backup",
-            hint=f"run `headwater rebuild {node.name}`",
-            place=node.place,
-        )
+def _own_plan(member: Member, begin: Mapping[str, Position]) -> DataFrame:
+    capturing = Capturing()
+    with applying.during(capturing):
+        rows = call(member.node, member.inputs.streams(member.upstreams, begin))
+    return rows if capturing.stage is None else capturing.stage.rows

@@ -18,13 +18,12 @@ from pyspark.sql import DataFrame
 
 from headwater.engine import applying, checkpoint
 from headwater.engine.calling import call
-from headwater.engine.checkpoint import Reached
 from headwater.engine.comparing import frozen
-from headwater.engine.query import Query
+from headwater.engine.member import Member
 from headwater.engine.runner import Runner, late_producer
 from headwater.errors import UsageError
-from headwater.log import Position
 from headwater.node import Declaration, Node
+from headwater.operators.operator import NEVER
 from headwater.sinks.keyed import declare, settle
 
 EXAMPLES = 5
@@ -60,73 +59,72 @@ class Verdict:
 
 def verify(runner: Runner, name: str) -> Verdict:
     """Compute a view or stream again and compare it with what is stored."""
-    query = runner.nodes[name].query
-    if query.node.kind == "view":
-        return _view(runner, query)
-    if query.node.kind == "stream":
-        return _stream(runner, query)
-    raise UsageError(f"{query.node.title} cannot be verified", detail="what a sink holds is not known here")
+    member = runner.nodes[name].member
+    if member.node.kind == "view":
+        return _view(runner, member)
+    if member.node.kind == "stream":
+        return _stream(runner, member)
+    raise UsageError(f"{member.node.title} cannot be verified", detail="what a sink holds is not known here")
 
 
-def _view(runner: Runner, query: Query) -> Verdict:
-    batch, stored = _snapshot(runner, query.node)
+def _view(runner: Runner, member: Member) -> Verdict:
+    batch, stored = _snapshot(runner, member.node)
     if batch < 0:
-        return Verdict(query.node.name)
-    expected = recomputed(runner, query, batch)
+        return Verdict(member.node.name)
+    expected = recomputed(runner, member, batch)
     fitted = settle(
-        expected.toArrow().cast(query.shape.schema), declare(query.node.title, query.schema, query.node.key)
+        expected.toArrow().cast(member.shape.schema),
+        declare(member.node.title, member.schema, member.node.key),
     )
     rows = fitted.rows.filter(pa.array(~fitted.deleted)).to_pylist()
-    return compared(query.node, rows, stored.to_pylist(), query.schema)
+    return compared(member.node, rows, stored.to_pylist(), member.schema)
 
 
-def _stream(runner: Runner, query: Query) -> Verdict:
-    assert query.node.topic is not None
-    batch = checkpoint.last_done(query.checkpoint)
+def _stream(runner: Runner, member: Member) -> Verdict:
+    assert member.node.topic is not None
+    batch = checkpoint.last_done(member.checkpoint)
     if batch < 0:
-        return Verdict(query.node.name)
-    producer = f"{runner.pipeline.name}.{query.node.name}"
-    expected = _counted(recomputed(runner, query, batch).toArrow().cast(query.shape.schema), query)
-    stored = _counted(_before(runner, query.node.topic, batch, producer), query)
+        return Verdict(member.node.name)
+    producer = f"{runner.pipeline.name}.{member.node.name}"
+    expected = _counted(recomputed(runner, member, batch).toArrow().cast(member.shape.schema), member)
+    stored = _counted(_before(runner, member.node.topic, batch, producer), member)
     missing, extra = (
         tuple(dict(row) for row in rest.elements()) for rest in (expected - stored, stored - expected)
     )
-    return Verdict(query.node.name, (expected & stored).total(), missing, extra)
+    return Verdict(member.node.name, (expected & stored).total(), missing, extra)
 
 
-def _counted(rows: pa.Table, query: Query) -> Counter[tuple[tuple[str, Hashable], ...]]:
+def _counted(rows: pa.Table, member: Member) -> Counter[tuple[tuple[str, Hashable], ...]]:
     """Return how often each row is there; where only the last of each key counts, those."""
     listed = rows.to_pylist()
-    operator = query.stage.operator if query.stage else None
+    operator = member.stage.operator if member.stage else None
     if operator is not None and operator.settles:
         last = {tuple(_hashable(row.get(name)) for name in operator.key): row for row in listed}
         listed = list(last.values())
     return Counter(map(_frozen, listed))
 
 
-def recomputed(runner: Runner, query: Query, batch: int) -> DataFrame:
+def recomputed(runner: Runner, member: Member, batch: int) -> DataFrame:
     """Return what a node's function makes of all its input up to a batch."""
-    reached, start = checkpoint.reached(query.checkpoint, batch), runner.nodes[query.node.name].version.start
+    start = checkpoint.begun(member.checkpoint)
+    reached = checkpoint.reached(member.checkpoint, checkpoint.kept(member.checkpoint, batch))
     frames = {
-        name: query.inputs.batch(each, start, _position(reached, each))
-        for name, each in query.upstreams.items()
+        name: member.inputs.batch(each, str(start[name]), reached.inputs[name].position)
+        for name, each in member.upstreams.items()
     }
-    late = _late(runner, query, batch)
-    with applying.during(applying.whole(reached.watermark, late)):
-        return call(query.node, frames)
+    clock = reached.of(member.upstreams).clock
+    late = _late(runner, member, batch)
+    with applying.during(applying.whole(NEVER if clock is None else clock, late)):
+        return call(member.node, frames)
 
 
-def _position(reached: Reached, upstream: Any) -> Position:
-    return next(each for each in reached.positions if each.topic == upstream.topic)
-
-
-def _late(runner: Runner, query: Query, batch: int) -> DataFrame | None:
+def _late(runner: Runner, member: Member, batch: int) -> DataFrame | None:
     """Return the rows that the node's operator has judged to be late, up to a batch."""
-    topic = runner.late_topic(query.node)
-    if query.stage is None or topic not in {each.name for each in runner.log.topics()}:
+    topic = runner.late_topic(member.node)
+    if member.stage is None or topic not in {each.name for each in runner.log.topics()}:
         return None
-    producer = late_producer(topic, runner.nodes[query.node.name].version)
-    found = _before(runner, topic, batch, producer).cast(query.stage.schema)
+    producer = late_producer(topic, runner.nodes[member.node.name].version)
+    found = _before(runner, topic, batch, producer).cast(member.stage.schema)
     return runner.spark.createDataFrame(found) if found.num_rows else None
 
 

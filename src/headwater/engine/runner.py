@@ -1,4 +1,4 @@
-"""Runs a pipeline: one query per node, each on its own feet.
+"""Runs a pipeline: nodes share queries, and each is on its own feet when something fails.
 
 Invariant: one node's failure stops no other; what a node has committed it never commits again.
 """
@@ -14,20 +14,28 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from headwater.closing import Closing
-from headwater.engine import definition, failures
+from headwater.engine import checkpoint, definition, failures, sharing
 from headwater.engine.checking import check_key
 from headwater.engine.culprits import Poisoned
 from headwater.engine.dead import DeadLetters
 from headwater.engine.inputs import LIMIT, Inputs, declare
+from headwater.engine.member import Member
 from headwater.engine.ownership import Ownership
 from headwater.engine.places import store_of
-from headwater.engine.query import Query, shape
+from headwater.engine.query import Query
 from headwater.engine.session import session
+from headwater.engine.shape import shape
 from headwater.engine.versions import Version, Versions
-from headwater.errors import Fenced, HeadwaterError, PipelineError, SinkUnavailable, UsageError
+from headwater.errors import (
+    Fenced,
+    HeadwaterError,
+    LogUnavailable,
+    PipelineError,
+    SinkUnavailable,
+    UsageError,
+)
 from headwater.log import Log, Start
 from headwater.log.open import open as open_log
 from headwater.log.position import place_text
@@ -40,30 +48,21 @@ from headwater.sinks.topic import TopicSink
 
 BACKOFF_SECONDS = 1.0
 BACKOFF_MOST = 60.0
-ATTEMPTS = 6
-"""Failures in a row, without a batch in between, after which a node counts as broken."""
 STAGGER_SECONDS = 0.3
 
 
 @dataclass
 class Running:
-    """A node with its query, as it runs."""
+    """A node, and the query that runs it."""
 
-    query: Query
+    member: Member
     version: Version
-    spark: StreamingQuery | None = None
-    failed: int = 0
-    batches: int = 0
-    """Batches that were done when it failed last."""
-    again: float = 0.0
-    error: HeadwaterError | None = None
-    """Why it stopped last."""
+    query: Query
 
     @property
-    def broken(self) -> bool:
-        """Whether it is not tried again: a target that cannot be used is waited for, however long."""
-        given_up = self.failed >= ATTEMPTS and not isinstance(self.error, SinkUnavailable)
-        return self.error is not None and (given_up or isinstance(self.error, Fenced))
+    def error(self) -> HeadwaterError | None:
+        """Why it does not go on."""
+        return self.member.error or self.query.error
 
 
 class Runner(Closing):
@@ -77,6 +76,7 @@ class Runner(Closing):
         limit: int = LIMIT,
         patient: bool = False,
         gate: Path | None = None,
+        share: bool = True,
     ):
         pipeline.check()
         if pipeline.log == "memory:":
@@ -93,10 +93,12 @@ class Runner(Closing):
         self.store = store_of(pipeline)
         self.versions = Versions(pipeline, self.store)
         self._ownership = Ownership(pipeline.home)
+        self._share = share
+        self.queries: dict[Path, Query] = {}
         self.nodes: dict[str, Running] = {}
         self._stop = threading.Event()
         for node in pipeline.order():
-            self.nodes[node.name] = self._prepared(node, self.versions.current(node))
+            self._prepare(node, self.versions.current(node))
 
     def late_topic(self, node: Node) -> str:
         """Return the topic of the rows that came too late for a node."""
@@ -109,46 +111,59 @@ class Runner(Closing):
     # Running
 
     def catch_up(self) -> None:
-        """Return when every node has processed all of its input; a node that fails is raised."""
+        """Return when every node has processed all of its input; what fails is raised at the end."""
         self._take_over()
-        for running in self.nodes.values():
-            if running.spark is None:
-                self._start(running)
-        for name in self.nodes:
-            self._await(name)
+        for query in self._idle():
+            self._start(query)
+        failed: list[HeadwaterError] = []
+        for _ in range(len(self.queries) + 1):  # what one query derives may be another's input
+            before = self._done()
+            failed = [error for query in list(self.queries.values()) if (error := self._await(query))]
+            if before == self._done():
+                break
+        if failed:
+            raise failed[0]
 
     def run(self, watch: Callable[[], None], every: float = 0.5) -> None:
-        """Run until stopped, or until every node is broken; ``watch`` is called now and then."""
+        """Run until stopped, or until every query is broken; ``watch`` is called now and then."""
         self._take_over()
-        for running in self.nodes.values():
-            self._start(running)
+        for query in self._idle():
+            self._start(query)
             self._stop.wait(STAGGER_SECONDS)  # Python workers that all start at once time out
         while not self._stop.wait(every):
-            for running in self.nodes.values():
-                self._mind(running)
+            for query in list(self.queries.values()):
+                self._mind(query)
             watch()
-            if all(running.broken for running in self.nodes.values()):
+            if all(query.broken for query in self.queries.values()):
                 return
 
     def rebuild(self, name: str) -> None:
         """Compute a view anew from the log, beside the one that readers see, and then switch over."""
-        node = self.nodes[name].query.node
-        beside = self._prepared(node, self.versions.next(node))
-        definition.check(beside.version.home, beside.query.shape, list(self.pipeline.inputs(node)))
-        self._start(beside)
-        _caught_up(beside)
-        assert beside.spark is not None
-        beside.spark.stop()
-        self.versions.publish(node, beside.version)
+        node = self.nodes[name].member.node
+        version = self.versions.next(node)
+        member = self._member(node, version)
+        definition.check(version.home, member.shape, list(self.pipeline.inputs(node)))
+        query = self._query(member.checkpoint)
+        query.members[name] = member
+        try:
+            self._begin(query, {name: version})
+            query.start().processAllAvailable()
+        except HeadwaterError:
+            raise
+        except Exception as error:
+            raise _why(query, error) from error
+        finally:
+            query.stop()
+        self.versions.publish(node, version)
 
     def reset(self, name: str, to: Start) -> None:
         """Let a view begin anew, empty, from a place in its inputs: the rest of them is left out."""
-        node = self.nodes[name].query.node
-        for topic in self.pipeline.inputs(node):
-            self.log.resolve(topic, to)  # says so if there is no such place
+        node = self.nodes[name].member.node
+        places = {each: self.log.resolve(self._topic(each), to) for each in node.upstreams}
         version = self.versions.next(node, place_text(to))
-        running = self._prepared(node, version)
-        self._sink(running.query, version).close()  # makes the version
+        member = self._member(node, version)
+        checkpoint.begin(member.checkpoint, places)
+        self._sink(member, version).close()  # makes the version
         self.versions.publish(node, version)
 
     def stop(self) -> None:
@@ -157,110 +172,189 @@ class Runner(Closing):
 
     def close(self) -> None:
         """End all queries and release everything but Spark."""
-        for running in self.nodes.values():
-            if running.spark is not None and running.spark.isActive:
-                running.spark.stop()
+        for query in self.queries.values():
+            query.stop()
         self.store.close()
         self.log.close()
 
-    # Inside
+    # Preparing
 
-    def _take_over(self) -> None:
-        """Begin as the one runner of this pipeline, if its checkpoints are of these nodes."""
-        for running in self.nodes.values():
-            query = running.query
-            definition.check(running.version.home, query.shape, list(self.pipeline.inputs(query.node)))
-        self._ownership.take()
+    def _prepare(self, node: Node, version: Version) -> None:
+        """Make a node ready to run, in the query that it shares or in one of its own."""
+        member = self._member(node, version)
+        path = sharing.place(self.pipeline, member.shape, version, share=self._share)
+        query = self.queries.setdefault(path, self._query(path))
+        query.members[node.name] = member
+        query.members = {each: query.members[each] for each in self._ordered(query)}
+        self.nodes[node.name] = Running(member, version, query)
 
-    def _prepared(self, node: Node, version: Version) -> Running:
+    def _ordered(self, query: Query) -> list[str]:
+        return [node.name for node in self.pipeline.order() if node.name in query.members]
+
+    def _member(self, node: Node, version: Version) -> Member:
         upstreams = {name: self.pipeline[name] for name in node.upstreams}
         inputs = self.inputs.without(self.dead(node).skips())
-        made = shape(node, upstreams, inputs, version.start)
+        made = shape(node, upstreams, inputs)
         check_key(node, made.schema)
-        query = Query(made, upstreams, inputs, version.home)
+        member = Member(made, inputs, version.home)
         if node.topic is not None:
-            self._declare(node.topic, query)
-        return Running(query, version)
+            self._declare(node.topic, member)
+        return member
 
-    def _declare(self, topic: str, query: Query) -> None:
+    def _query(self, path: Path) -> Query:
+        return Query(path, lambda name: self.pipeline[name], self.inputs)
+
+    def _declare(self, topic: str, member: Member) -> None:
         """Make the derived topic of a stream; one with deletions keeps the newest row of each key."""
-        made, deletes = query.shape, DELETED in query.shape.schema.names
+        made, deletes = member.shape, DELETED in member.shape.schema.names
         self.log.create_topic(
             topic,
-            query.schema,
+            member.schema,
             key=made.node.key,
             event_time=made.event_time,
             partitions=made.node.partitions or 1,
             cleanup="compact" if deletes else "delete",
         )
 
-    def _start(self, running: Running) -> None:
-        query = running.query
+    def _topic(self, name: str) -> str:
+        return str(getattr(self.pipeline[name], "topic", ""))
+
+    # Starting
+
+    def _take_over(self) -> None:
+        """Begin as the one runner of this pipeline, if its checkpoints are of these nodes."""
+        for running in self.nodes.values():
+            topics = list(self.pipeline.inputs(running.member.node))
+            definition.check(running.version.home, running.member.shape, topics)
+        self._ownership.take()
+        for path, query in self.queries.items():
+            for name in query.members:
+                sharing.join(self.nodes[name].version, path)
+
+    def _idle(self) -> list[Query]:
+        return [query for query in list(self.queries.values()) if query.spark is None]
+
+    def _start(self, query: Query) -> None:
         try:
             self._ownership.check()
-            sink = self._sink(query, running.version)
-            running.spark = query.start(sink, partial(self._late, query.node, running.version))
+            self._begin(query, {name: self.nodes[name].version for name in query.members})
+            query.start()
         except HeadwaterError as error:
-            self._failed(running, error)
+            self._failed(query, error)
 
-    def _sink(self, query: Query, version: Version) -> Sink:
-        node = query.node
+    def _begin(self, query: Query, versions: dict[str, Version]) -> None:
+        """Open the sinks of a query's members, which shuts out any other runner."""
+        upstreams = {name for member in query.members.values() for name in member.upstreams}
+        query.begin({name: self.inputs.resolve(self.pipeline[name], "earliest") for name in upstreams})
+        for name, member in query.members.items():
+            member.error = None
+            try:
+                sink = self._sink(member, versions[name])
+                member.begin(sink, partial(self._late, member.node, versions[name]))
+            except HeadwaterError as error:
+                member.error = error
+                raise
+
+    def _sink(self, member: Member, version: Version) -> Sink:
+        node = member.node
         if node.topic is not None:
             return TopicSink(self.log, node.topic, f"{self.pipeline.name}.{node.name}")
         if node.kind == "sink":
-            return _target(node).open(query.schema)
-        return self.store.sink(node.name, query.schema, node.key, version=version.number)
+            return _target(node).open(member.schema)
+        return self.store.sink(node.name, member.schema, node.key, version=version.number)
 
     def _late(self, node: Node, version: Version, schema: pa.Schema) -> Sink:
         topic = self.late_topic(node)
         self.log.create_topic(topic, schema)
         return TopicSink(self.log, topic, late_producer(topic, version))
 
-    def _await(self, name: str) -> None:
-        """Wait until a node has processed its input; records that it sets aside cost it another start."""
-        while True:
-            running = self.nodes[name]
+    # Minding
+
+    def _await(self, query: Query) -> HeadwaterError | None:
+        """Wait until a query has processed its input; records that it sets aside cost it another start."""
+        while query.members:
+            if query.spark is None:
+                return query.error
             try:
-                return _caught_up(running)
-            except HeadwaterError as error:
-                self._failed(running, error)
-                if self.nodes[name] is running:
-                    raise
-                self._start(self.nodes[name])
+                query.spark.processAllAvailable()
+                return None
+            except Exception as error:
+                if self._failed(query, _why(query, error)):
+                    self._start(query)
+        return None
 
-    def _mind(self, running: Running) -> None:
+    def _mind(self, query: Query) -> None:
         """Notice a query that has ended, and start it again when its time has come."""
-        if running.spark is not None and not running.spark.isActive:
-            error = running.spark.exception()
-            running.spark = None
-            self._failed(running, running.query.error or failures.told(running.query.node, str(error)))
-        elif running.spark is None and not running.broken and time.monotonic() >= running.again:
-            self._start(running)
+        if query.spark is not None and not query.spark.isActive:
+            self._failed(query, _why(query, query.spark.exception()))
+        elif query.spark is None and not query.broken and time.monotonic() >= query.again:
+            self._start(query)
 
-    def _failed(self, running: Running, error: HeadwaterError) -> None:
-        node = running.query.node
+    def _failed(self, query: Query, error: HeadwaterError) -> bool:
+        """Decide how a query that has ended goes on; tell whether what made it fail is out of its way."""
+        query.stop()
+        failing = {name: member.error for name, member in query.members.items() if member.error is not None}
+        left = {name: why for name, why in failing.items() if not self._mend(name, why)}
+        if failing and (not left or self._part(query, left)):
+            query.again, query.error = 0.0, None
+            if not query.members:
+                del self.queries[query.checkpoint]
+            return True
+        _back_off(query, error)
+        return False
+
+    def _mend(self, name: str, error: HeadwaterError) -> bool:
+        """Take what made a node fail out of its way, if that can be done."""
+        running = self.nodes[name]
+        node, query = running.member.node, running.query
         if isinstance(error, Poisoned) and node.on_error == "dead_letter":
             self.dead(node).bury(error.culprits)
-            self.nodes[node.name] = self._prepared(node, running.version)  # which leaves them out
-            return
+            query.members[name] = running.member = self._again(node, running)  # which leaves them out
+            return True
         if isinstance(error, Fenced) and self.versions.current(node) != running.version:
-            self.nodes[node.name] = self._prepared(node, self.versions.current(node))  # it was rebuilt
-            return
-        done = running.query.counts.batches
-        running.failed = 1 if done > running.batches else running.failed + 1
-        running.batches, running.error = done, error
-        wait = min(BACKOFF_SECONDS * 2 ** min(running.failed - 1, 16), BACKOFF_MOST)
-        running.again = time.monotonic() + wait
+            del query.members[name]  # it was rebuilt
+            self._prepare(node, self.versions.current(node))
+            self._start(self.nodes[name].query)
+            return True
+        return False
+
+    def _again(self, node: Node, running: Running) -> Member:
+        member = self._member(node, running.version)
+        member.counts = running.member.counts
+        return member
+
+    def _part(self, query: Query, failing: dict[str, HeadwaterError]) -> bool:
+        """Let nodes whose own code fails go on by themselves, so that the others can."""
+        if len(failing) == len(query.members) or any(isinstance(why, _SHARED) for why in failing.values()):
+            return False
+        for name, why in failing.items():
+            running = self.nodes[name]
+            del query.members[name]
+            path = sharing.leave(running.version)
+            running.query = self.queries[path] = self._query(path)
+            running.query.members[name] = running.member
+            _back_off(running.query, why)
+        return True
+
+    def _done(self) -> int:
+        return sum(query.done for query in self.queries.values())
 
 
-def _caught_up(running: Running) -> None:
-    if running.spark is None:
-        assert running.error is not None
-        raise running.error
-    try:
-        running.spark.processAllAvailable()
-    except Exception as error:
-        raise running.query.error or failures.told(running.query.node, str(error)) from error
+_SHARED = (Fenced, SinkUnavailable, LogUnavailable)
+"""What befalls all nodes of a query alike."""
+
+
+def _back_off(query: Query, error: HeadwaterError) -> None:
+    query.failed = 1 if query.done > query.batches else query.failed + 1
+    query.batches, query.error = query.done, error
+    wait = min(BACKOFF_SECONDS * 2 ** min(query.failed - 1, 16), BACKOFF_MOST)
+    query.again = time.monotonic() + wait
+
+
+def _why(query: Query, error: BaseException | None) -> HeadwaterError:
+    """Return why a query has ended: what a member says, or else what Spark does."""
+    told = next((member.error for member in query.members.values() if member.error is not None), None)
+    return told or failures.told(next(iter(query.members.values())).node, str(error))
 
 
 def late_producer(topic: str, version: Version) -> str:

@@ -1,61 +1,68 @@
-"""Runs an operator, bucket by bucket, inside Spark: as a stateful stream, and over a batch.
+"""Runs an operator, bucket by bucket, on Spark: over a micro-batch, and over everything at once.
 
-Invariant: an operator's state lives in Spark's state store and nowhere else; what a worker
-remembers only spares it the reading.
+Invariant: a task changes nothing that is stored; what it has learnt counts when the driver says so.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from headwater.engine import blobs, worker
 from headwater.engine.blobs import BLOB, BUCKET, PACKED, RESULT, TAG, TASK
-from headwater.engine.bucket import Bucket, Meta
+from headwater.engine.bucket import Meta
 from headwater.engine.judged import without
+from headwater.engine.stepping import Done, Work
 from headwater.operators import operator as operators
-from headwater.operators.operator import NEVER, Operator, Step
+from headwater.operators.operator import Operator
 
 MAIN, LATE, NOTE = "main", "late", "note"
-_META = StructType([StructField("meta", StringType())])
-_NUMBER = StructType([StructField("number", LongType())])
 _NO_TASK = -1
-"""Stands where rows are of no task: those that were judged to be late."""
-_CHUNK = StructType([StructField("data", BinaryType())])
+"""Stands where rows are of no task: those that were judged to be late, and buckets that are woken."""
 
 
-def packed(rows: DataFrame, operator: Operator[Any], schema: pa.Schema, buckets: int) -> DataFrame:
-    """Return rows as blobs, one per bucket and task."""
-    keys = [F.col(f"`{name}`") for name in operator.key]
-    bucket = F.pmod(F.hash(*keys), F.lit(buckets)) if keys else F.lit(0)
-    return rows.withColumn("_bucket", bucket.cast("int")).mapInArrow(blobs.packing(schema), PACKED)
+@dataclass(frozen=True)
+class Results:
+    """What came out of all buckets of a node in a micro-batch."""
+
+    main: pa.Table
+    late: pa.Table
+    buckets: dict[int, Meta]
+    """Those that were stepped, as they are now."""
+    notes: list[dict[str, Any]]
 
 
-def streamed(
-    rows: DataFrame, operator: Operator[Any], schema: pa.Schema, node: str, timed: bool, buckets: int
-) -> DataFrame:
-    """Return the tagged blobs that come out of an operator over a stream."""
-    return (
-        packed(rows, operator, schema, buckets)
-        .groupBy(BUCKET)
-        .transformWithStateInPandas(
-            Processor(operator, schema, node),
-            outputStructType=RESULT,
-            outputMode="append",
-            timeMode="EventTime" if timed else "None",
-        )
+def gathered(done: list[Done], schema: pa.Schema, output: pa.Schema) -> Results:
+    """Return what came out of buckets that were stepped in this process."""
+    main = [table for each in done for table in each.out]
+    late = [table for each in done for table in each.late]
+    return Results(
+        _joined(main, output),
+        _joined(late, schema),
+        {each.bucket: each.meta for each in done},
+        [_note(each) for each in done],
     )
+
+
+def spread(work: Work, rows: DataFrame, output: pa.Schema, buckets: int) -> Results:
+    """Let all buckets take their rows, in Spark's workers."""
+    blobs_ = packed(rows, work.operator, buckets)
+    due = work.due()
+    if due:
+        none = blobs.encode(work.schema.empty_table())
+        woken = pa.table({BUCKET: due, TASK: [_NO_TASK] * len(due), BLOB: [none] * len(due)})
+        blobs_ = blobs_.union(rows.sparkSession.createDataFrame(woken, PACKED))
+    tasks = rows.sparkSession.sparkContext.defaultParallelism
+    stepped = blobs_.repartition(tasks, BUCKET).groupBy(BUCKET).applyInArrow(_stepping(work), RESULT)
+    return _collected(stepped, work.schema, output)
 
 
 def batched(
@@ -67,10 +74,26 @@ def batched(
     late: DataFrame | None = None,
 ) -> DataFrame:
     """Return the tagged blobs that come out of an operator over all rows at once, but for those too late."""
-    blobs = packed(rows, operator, schema, buckets)
+    blobs = packed(rows, operator, buckets)
     if late is not None:
-        blobs = blobs.union(packed(late, operator, schema, buckets).withColumn(TASK, F.lit(_NO_TASK)))
+        blobs = blobs.union(packed(late, operator, buckets).withColumn(TASK, F.lit(_NO_TASK)))
     return blobs.groupBy(BUCKET).applyInArrow(_whole(operator, schema, clock), RESULT)
+
+
+def packed(rows: DataFrame, operator: Operator[Any], buckets: int) -> DataFrame:
+    """Return rows as blobs, one per bucket and task."""
+    return rows.mapInArrow(blobs.packing(operator.key, buckets), PACKED)
+
+
+def _stepping(work: Work) -> Callable[[pa.Table], pa.Table]:
+    def run(table: pa.Table) -> pa.Table:
+        worker.settle()
+        bucket = table.column(BUCKET)[0].as_py()
+        done = work.step(bucket, blobs.decode_all(table.sort_by(TASK).column(BLOB).to_pylist(), work.schema))
+        note = (NOTE, json.dumps({**_note(done), "meta": done.meta.to_json()}).encode())
+        return _tagged(bucket, [*_encoded(MAIN, done.out), *_encoded(LATE, done.late), note])
+
+    return run
 
 
 def _whole(operator: Operator[Any], schema: pa.Schema, clock: int) -> Callable[[pa.Table], pa.Table]:
@@ -81,109 +104,52 @@ def _whole(operator: Operator[Any], schema: pa.Schema, clock: int) -> Callable[[
             blobs.decode_all(table.filter(which).column(BLOB).to_pylist(), schema)
             for which in (pc.invert(judged), judged)
         )
-        rows = without(rows, late)
-        bucket = table.column(BUCKET)[0].as_py()
-        tagged = [pair for step in operators.run(operator, rows, clock) for pair in _tagged(step)]
-        return pa.table(
-            {
-                BUCKET: pa.array([bucket] * len(tagged), pa.int32()),
-                TAG: pa.array([tag for tag, _ in tagged], pa.string()),
-                BLOB: pa.array([blob for _, blob in tagged], pa.binary()),
-            }
-        )
+        steps = operators.run(operator, without(rows, late), clock)
+        out = [step.out for step in steps if step.out.num_rows]
+        return _tagged(table.column(BUCKET)[0].as_py(), _encoded(MAIN, out))
 
     return run
 
 
-def _tagged(step: Step) -> Iterator[tuple[str, bytes]]:
-    if step.out.num_rows:
-        yield MAIN, blobs.encode(step.out)
-    if step.late is not None and step.late.num_rows:
-        yield LATE, blobs.encode(step.late)
+def _encoded(tag: str, tables: list[pa.Table]) -> Iterator[tuple[str, bytes]]:
+    return ((tag, blobs.encode(table)) for table in tables)
 
 
-class Processor(StatefulProcessor):
-    """Steps an operator for each bucket that has new rows or wants to be woken."""
-
-    def __init__(self, operator: Operator[Any], schema: pa.Schema, node: str):
-        self._operator, self._schema, self._node = operator, schema, node
-
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state."""
-        worker.settle()
-        self._handle = handle
-        self._meta = handle.getValueState("meta", _META)
-        self._chunks = _SparkChunks(handle.getMapState("chunks", _NUMBER, _CHUNK))
-
-    def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
-    ) -> Iterator[pd.DataFrame]:
-        """Step with a bucket's new rows."""
-        arrived = [pair for frame in rows for pair in zip(frame[TASK], frame[BLOB], strict=True)]
-        ordered = [blob for _, blob in sorted(arrived, key=itemgetter(0))]
-        yield self._step(key[0], blobs.decode_all(ordered, self._schema), timerValues)
-
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
-        """Step without rows: time has come."""
-        yield self._step(key[0], self._schema.empty_table(), timerValues)
-
-    def close(self) -> None:
-        """Release nothing: the state is Spark's."""
-
-    def _step(self, number: int, rows: pa.Table, timers: Any) -> pd.DataFrame:
-        told = self._meta.get() if self._meta.exists() else None
-        meta = Meta.decode(told[0]) if told else Meta()
-        bucket = Bucket(self._operator, self._schema, (self._node, int(number)), self._chunks)
-        loaded = bucket.load(meta)
-        step = self._operator.step(loaded.state, rows, _clock(timers))
-        after = self._timed(bucket.store(meta, loaded.state, step.chunk), loaded.state)
-        if after != meta:
-            self._meta.update((after.encode(),))
-        note = {
-            "bucket": int(number),
-            "rows": rows.num_rows,
-            "late": step.late.num_rows if step.late is not None else 0,
-            "duplicates": step.duplicates,
-            "out": step.out.num_rows,
-            "state": after.size,
-            "hits": int(loaded.hit),
-            "loads": int(bool(meta.chunks)),
-            "read": loaded.bytes_read,
+def _tagged(bucket: int, tagged: Any) -> pa.Table:
+    listed = list(tagged)
+    return pa.table(
+        {
+            BUCKET: pa.array([bucket] * len(listed), pa.int32()),
+            TAG: pa.array([tag for tag, _ in listed], pa.string()),
+            BLOB: pa.array([blob for _, blob in listed], pa.binary()),
         }
-        tagged = [*_tagged(step), (NOTE, json.dumps(note).encode())]
-        return pd.DataFrame(
-            {BUCKET: [int(number)] * len(tagged), TAG: [t for t, _ in tagged], BLOB: [b for _, b in tagged]}
-        )
-
-    def _timed(self, meta: Meta, state: Any) -> Meta:
-        """Keep one timer, at the time the operator wants."""
-        wake = self._operator.wake(state)
-        timer = None if wake is None else max(0, -(-wake // 1000))
-        if timer == meta.timer:
-            return meta
-        if meta.timer is not None:
-            self._handle.deleteTimer(meta.timer)
-        if timer is not None:
-            self._handle.registerTimer(timer)
-        return replace(meta, timer=timer)
+    )
 
 
-class _SparkChunks:
-    """Chunks in Spark's map state."""
-
-    def __init__(self, map_state: Any):
-        self._map = map_state
-
-    def get(self, number: int) -> bytes:
-        return bytes(self._map.getValue((number,))[0])
-
-    def put(self, number: int, data: bytes) -> None:
-        self._map.updateValue((number,), (data,))
-
-    def remove(self, number: int) -> None:
-        self._map.removeKey((number,))
+def _note(done: Done) -> dict[str, Any]:
+    return {
+        "bucket": done.bucket,
+        "rows": done.rows,
+        "late": sum(table.num_rows for table in done.late),
+        "duplicates": done.duplicates,
+        "out": sum(table.num_rows for table in done.out),
+        "state": done.meta.size,
+        "hits": int(done.hit),
+        "loads": int(done.loaded),
+        "read": done.read,
+    }
 
 
-def _clock(timers: Any) -> int:
-    told = timers.getCurrentWatermarkInMs()
-    return NEVER if told <= 0 else told * 1000
+def _collected(results: DataFrame, schema: pa.Schema, output: pa.Schema) -> Results:
+    tagged: dict[str, list[bytes]] = {MAIN: [], LATE: [], NOTE: []}
+    # In an order that a repeated micro-batch has too: rows are numbered by it.
+    for row in sorted(results.collect(), key=itemgetter(BUCKET)):
+        tagged[row[TAG]].append(bytes(row[BLOB]))
+    notes = [json.loads(note) for note in tagged[NOTE]]
+    buckets = {note["bucket"]: Meta.from_json(note.pop("meta")) for note in notes}
+    main, late = blobs.decode_all(tagged[MAIN], output), blobs.decode_all(tagged[LATE], schema)
+    return Results(main, late, buckets, notes)
+
+
+def _joined(tables: list[pa.Table], schema: pa.Schema) -> pa.Table:
+    return pa.concat_tables([table.cast(schema) for table in tables]) if tables else schema.empty_table()

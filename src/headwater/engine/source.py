@@ -170,7 +170,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _told(self, offsets: Offsets, starts: int = 0) -> dict[str, Any]:
         timed = "lateness" in self._options
-        told = {"topic": self._topic, "timed": timed, **offsets.to_json()}
+        name = self._options.get("name", self._topic)
+        told = {"name": name, "topic": self._topic, "timed": timed, **offsets.to_json()}
         return {**told, "starts": starts} if starts else told
 
     def _starts(self, start: dict[str, Any], begun: Offsets) -> int:
@@ -210,22 +211,22 @@ def _read(options: Mapping[str, str], span: Any, *, clocked: bool) -> Iterator[p
         if span.clock is not None:
             yield _tick(schema, span.clock)
         meta = options.get("meta") == "true"
-        for start, end in _pieces(span, json.loads(options.get("skip", "{}"))):
+        skips = json.loads(options.get("skip", "{}")).get(str(span.partition), ())
+        for start, end in pieces(span.start, span.end, skips):
             first, last = _place(options, span.partition, start), _place(options, span.partition, end)
             for batch in log.read(options["topic"], span.partition, first, last, meta=meta):
                 yield _selected(batch, schema, clocked)
 
 
-def _pieces(span: Any, skip: Mapping[str, Sequence[int]]) -> Iterator[tuple[int, int]]:
-    """Yield a span's offsets without those that are left out."""
-    start = span.start
-    for offset in sorted(skip.get(str(span.partition), ())):
-        if start <= offset < span.end:
+def pieces(start: int, end: int, skips: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the offsets from one to another without those that are left out."""
+    for offset in sorted(skips):
+        if start <= offset < end:
             if start < offset:
                 yield start, offset
             start = offset + 1
-    if start < span.end:
-        yield start, span.end
+    if start < end:
+        yield start, end
 
 
 def _place(options: Mapping[str, str], partition: int, offset: int) -> Start:

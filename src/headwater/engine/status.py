@@ -65,8 +65,8 @@ class Meter:
         return [self._status(running, behind) for running in list(self._runner.nodes.values())]
 
     def _status(self, running: Running, behind: Behind) -> Status:
-        counts, node = running.query.counts, running.query.node
-        reached = counts.reached or written(running.query.checkpoint)
+        counts, node = running.member.counts, running.member.node
+        reached = counts.reached or written(running.member.checkpoint, node)
         lag = behind_of(self._runner.pipeline.inputs(node), reached, behind)
         failing = _failing(running, lag)
         return Status(
@@ -110,15 +110,16 @@ class Rate:
 
 def _failing(running: Running, lag: int) -> bool:
     """Tell whether a node has not gone on since it failed: no batch done, though there is input."""
-    if running.error is None or running.query.counts.batches > running.batches:
+    if running.error is None or running.query.done > running.query.batches:
         return False
-    return running.spark is None or lag > 0
+    return running.query.spark is None or lag > 0
 
 
 def _state(running: Running, lag: int, failing: bool) -> State:
-    if running.broken and running.spark is None:
+    query = running.query
+    if query.broken and query.spark is None:
         return "broken"
-    if running.spark is None:
+    if query.spark is None:
         return "starting" if running.error is None else "waiting"
-    went = running.query.counts.batches > running.batches or lag == 0
+    went = query.done > query.batches or lag == 0
     return "running" if went and not failing else "starting"

@@ -1,0 +1,234 @@
+"""One node of a query: its part of a micro-batch, from the records to the commit.
+
+Late rows go to a topic of their own first, then the states are noted, then the sink commits the
+rows with the number of the micro-batch and its positions. Each leaves out what it has, so a
+micro-batch that is repeated after a crash changes nothing.
+
+Invariant: what a node does in a micro-batch depends on the records and its state before it alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from headwater.engine import applying, checkpoint, culprits, failures, runtime, stepping
+from headwater.engine.applying import BUCKETS, Capturing, Stage
+from headwater.engine.calling import call
+from headwater.engine.checkpoint import Reached
+from headwater.engine.inputs import Inputs
+from headwater.engine.runtime import Results
+from headwater.engine.shape import Shape
+from headwater.engine.slice import FEW, Slice
+from headwater.engine.states import States
+from headwater.engine.stepping import Work
+from headwater.errors import HeadwaterError, PipelineError
+from headwater.node import Node
+from headwater.operators.operator import NEVER
+from headwater.sinks import crash
+from headwater.sinks.fitting import DELETED
+from headwater.sinks.sink import Batch, Sink
+
+
+@dataclass
+class Counts:
+    """What a node has done so far, in this run."""
+
+    batches: int = 0
+    rows: int = 0
+    out: int = 0
+    late: int = 0
+    duplicates: int = 0
+    states: dict[int, int] = field(default_factory=dict)
+    """Bytes of each bucket's state."""
+    hits: int = 0
+    loads: int = 0
+    read: int = 0
+    seconds: float = 0.0
+    reached: Reached | None = None
+    at: float = field(default_factory=time.time)
+
+    def note(self, note: dict[str, Any]) -> None:
+        """Take in what a bucket has told of its step."""
+        self.rows += note["rows"]
+        self.late += note["late"]
+        self.duplicates += note["duplicates"]
+        self.hits += note["hits"]
+        self.loads += note["loads"]
+        self.read += note["read"]
+        self.states[note["bucket"]] = note["state"]
+
+
+class Member:
+    """A node, as part of the query that runs it."""
+
+    def __init__(self, shape: Shape, inputs: Inputs, home: Path):
+        self.node, self.shape, self.inputs = shape.node, shape, inputs
+        self.upstreams = shape.upstreams
+        self.home = home
+        self.checkpoint = home / "checkpoint"
+        self.counts = Counts()
+        self.error: HeadwaterError | None = None
+        """Why it failed, if it has since it began."""
+        self._states = States(home / "state")
+        self._committed = home / "committed"
+        self._late_sink: Sink | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that are stored: all but the one that marks deletions."""
+        return pa.schema([field for field in self.shape.schema if field.name != DELETED])
+
+    @property
+    def stage(self) -> Stage | None:
+        """What is stateful in the node."""
+        return self.shape.stage
+
+    def begin(self, sink: Sink, late: Callable[[pa.Schema], Sink]) -> None:
+        """Begin, taking over from any other runner."""
+        self._sink, self._late, self.error, self._late_sink = sink, late, None, None
+        committed = sink.begin()
+        _check_ahead(self.node, committed, self.checkpoint)
+        _check_behind(self.node, committed, self._committed)
+        if self.stage is not None:
+            self._states.begin()
+
+    def process(self, number: int, slice: Slice, given: DataFrame | None) -> None:
+        """Do a node's part of a micro-batch; ``given`` is what Spark has made of it, if it has."""
+        before, after = slice.before.of(self.upstreams), slice.after.of(self.upstreams)
+        if before == after and given is None:
+            return
+        started = time.perf_counter()
+        rows = self._computed(number, slice, given)
+        crash.point("query: computed")
+        self._sink.commit(Batch(number, rows, after.positions, self._promise(after)))
+        self._committed.write_text(str(number))
+        crash.point("query: committed")
+        if self.stage is None:  # an operator counts its rows itself
+            self.counts.rows += slice.size(list(self.upstreams))
+        self.counts.batches += 1
+        self.counts.out += rows.num_rows
+        self.counts.reached = after
+        self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
+
+    def _computed(self, number: int, slice: Slice, given: DataFrame | None) -> pa.Table:
+        try:
+            if self.stage is None:
+                return self._plain(slice, given)
+            return self._stateful(self.stage, number, slice, given)
+        except HeadwaterError:
+            raise
+        except Exception as error:
+            places = (list(reached.of(self.upstreams).positions) for reached in (slice.before, slice.after))
+            found = culprits.find(self.node, self.upstreams, self.inputs, *places)
+            if not found:  # it fails on no record alone
+                raise failures.told(self.node, str(error)) from error
+            raise culprits.Poisoned(self.node, found) from error
+
+    def _plain(self, slice: Slice, given: DataFrame | None) -> pa.Table:
+        if given is None and self.shape.straight is not None and self._are_few(slice):
+            rows = slice.table(self.inputs, self.upstreams[self.shape.straight])
+        else:
+            rows = (call(self.node, self._frames(slice)) if given is None else given).toArrow()
+        return rows.cast(self.shape.schema)
+
+    def _stateful(self, stage: Stage, number: int, slice: Slice, given: DataFrame | None) -> pa.Table:
+        work = Work(
+            str(self.home),
+            stage.operator,
+            stage.schema,
+            str(self._states.chunks.absolute()),
+            before=_or_never(slice.before.of(self.upstreams).clock),
+            now=_or_never(slice.after.of(self.upstreams).clock),
+            buckets=self._states.before(number),
+        )
+        results = self._stepped(stage, work, slice, given)
+        for note in results.notes:
+            self.counts.note(note)
+        if results.late.num_rows:
+            self._late_rows(stage.schema).commit(Batch(number, results.late))
+        self._states.commit(number, results.buckets)
+        return self._rest(stage, results.main)
+
+    def _stepped(self, stage: Stage, work: Work, slice: Slice, given: DataFrame | None) -> Results:
+        if given is None and self._are_few(slice):
+            done = stepping.here(work, self._taken(stage, slice), BUCKETS)
+            return runtime.gathered(done, stage.schema, stage.output)
+        rows = self._before(slice) if given is None else given
+        return runtime.spread(work, rows, stage.output, BUCKETS)
+
+    def _taken(self, stage: Stage, slice: Slice) -> pa.Table:
+        """Return the rows that go into the operator."""
+        if self.shape.straight is not None:
+            return slice.table(self.inputs, self.upstreams[self.shape.straight]).cast(stage.schema)
+        return self._before(slice).toArrow().cast(stage.schema)
+
+    def _before(self, slice: Slice) -> DataFrame:
+        """Return what user code makes of the records, up to the operator."""
+        capturing = Capturing()
+        with applying.during(capturing):
+            call(self.node, self._frames(slice))
+        assert capturing.stage is not None
+        return capturing.stage.rows
+
+    def _frames(self, slice: Slice) -> dict[str, DataFrame]:
+        made = slice.frame if self._are_few(slice) else slice.part
+        return {name: made(self.inputs, each) for name, each in self.upstreams.items()}
+
+    def _are_few(self, slice: Slice) -> bool:
+        return slice.size(list(self.upstreams)) <= FEW
+
+    def _late_rows(self, schema: pa.Schema) -> Sink:
+        if self._late_sink is None:
+            self._late_sink = self._late(schema)
+            self._late_sink.begin()
+        return self._late_sink
+
+    def _rest(self, stage: Stage, rows: pa.Table) -> pa.Table:
+        """Return what user code makes of an operator's results."""
+        if self.shape.bare or not rows.num_rows:
+            return rows.cast(self.shape.schema) if self.shape.bare else self.shape.schema.empty_table()
+        results = stage.rows.sparkSession.createDataFrame(rows)
+        with applying.during(applying.finishing(results)):
+            made = call(self.node, {name: self.inputs.empty(each) for name, each in self.upstreams.items()})
+        return made.toArrow().cast(self.shape.schema)
+
+    def _promise(self, reached: Reached) -> int | None:
+        """Return the time before which this node emits nothing any more."""
+        if reached.clock is None or self.stage is None:
+            return reached.clock
+        return self.stage.operator.promise(reached.clock)
+
+
+def _or_never(clock: int | None) -> int:
+    return NEVER if clock is None else clock
+
+
+def _check_ahead(node: Node, committed: int, path: Path) -> None:
+    """Refuse to go on from a checkpoint that knows less than the sink: its batches would be left out."""
+    if committed > checkpoint.last_batch(path):
+        raise PipelineError(
+            f"the checkpoint of {node.title} is older than its results",
+            detail=f'batch {committed} is committed, and "{path}" does not know it',
+            hint=f"restore the checkpoint, or run `headwater rebuild {node.name}`",
+            place=node.place,
+        )
+
+
+def _check_behind(node: Node, committed: int, record: Path) -> None:
+    """Refuse to go on if a view has lost what was committed: those batches never come again."""
+    text = record.read_text() if record.exists() else ""
+    if node.kind == "view" and text and committed < int(text):
+        raise PipelineError(
+            f"{node.title} is older than its checkpoint",
+            detail=f"batch {text} was committed, and the store has batches up to {committed} only: "
+            "it was moved, emptied, or restored from a backup",
+            hint=f"run `headwater rebuild {node.name}`",
+            place=node.place,
+        )

@@ -1,0 +1,86 @@
+"""Which nodes share a query, and how one leaves it.
+
+Nodes that start together share one: those whose results go to the pipeline's own store and log, and
+those whose results go to the same database. A checkpoint says where a query is in its inputs and
+nothing of its nodes, whose states are their own; so a node may leave with a copy of it, and goes on
+from there by itself.
+
+A node's checkpoint is a directory of its own, or a link to that of the query it shares. Invariant:
+who reads a node's checkpoint need not know which of the two it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from headwater.engine import checkpoint
+from headwater.engine.shape import Shape
+from headwater.engine.versions import Version
+from headwater.pipeline import Pipeline
+
+
+def place(pipeline: Pipeline, shape: Shape, version: Version, *, share: bool) -> Path:
+    """Return the checkpoint of the query that a node is to run in; nothing is made."""
+    own = version.home / "checkpoint"
+    if own.is_symlink():
+        return own.resolve()
+    if not share or own.exists() or shape.own or shape.node.kind == "sink" or version.number > 1:
+        return own
+    return _open_query(pipeline, shape)
+
+
+def join(version: Version, query: Path) -> None:
+    """Make a query's checkpoint that of a node."""
+    own = version.home / "checkpoint"
+    if query == own or own.is_symlink():
+        return
+    own.parent.mkdir(parents=True, exist_ok=True)
+    query.mkdir(parents=True, exist_ok=True)
+    own.symlink_to(os.path.relpath(query.resolve(), own.parent.resolve()), target_is_directory=True)
+
+
+def leave(version: Version) -> Path:
+    """Give a node a copy of the checkpoint that it shares; its query must not be running."""
+    alone, draft = version.home / "alone", version.home / "alone.draft"
+    shutil.rmtree(draft, ignore_errors=True)  # it was leaving before, when everything ended
+    shutil.copytree((version.home / "checkpoint").resolve(), draft)
+    draft.rename(alone)
+    link = version.home / "checkpoint.draft"
+    link.unlink(missing_ok=True)
+    link.symlink_to(alone.name, target_is_directory=True)
+    os.replace(link, version.home / "checkpoint")
+    return alone.resolve()
+
+
+def drop_unused(pipeline: Pipeline, used: Iterable[Path]) -> None:
+    """Remove the checkpoints of queries that no node shares any more."""
+    kept = {path.resolve() for path in used}
+    for path in _folder(pipeline).glob("*"):
+        if path.resolve() not in kept:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _open_query(pipeline: Pipeline, shape: Shape) -> Path:
+    """Return the first query for nodes of this kind that has not begun yet."""
+    number = 1
+    while True:
+        path = _folder(pipeline) / f"{_fate(pipeline, shape)}-{number}"
+        if not checkpoint.begun(path):
+            return path
+        number += 1
+
+
+def _fate(pipeline: Pipeline, shape: Shape) -> str:
+    """Return what a node's results depend on, as the name of a directory."""
+    store = (shape.node.store or pipeline.views) if shape.node.kind == "view" else None
+    if store is None:
+        return "own"
+    return hashlib.sha256(store.rpartition("@")[2].encode()).hexdigest()[:8]  # no secret, not even hashed
+
+
+def _folder(pipeline: Pipeline) -> Path:
+    return pipeline.home / "queries"

@@ -1,0 +1,68 @@
+"""The records of one micro-batch, for all the nodes that share a query: each topic is read once.
+
+Few rows are read by the driver itself, which is faster than to ask workers for them; many are left
+to Spark. Invariant: which of the two it is makes no difference to the rows or their order.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from headwater.engine.checkpoint import Reached
+from headwater.engine.inputs import Inputs
+from headwater.log import Position
+from headwater.node import Declaration
+
+FEW = 20_000
+"""Rows up to which a micro-batch is computed in the driver."""
+
+
+class Slice:
+    """What lies between two places in the inputs of a query."""
+
+    def __init__(self, before: Reached, after: Reached):
+        self.before, self.after = before, after
+        self._tables: dict[tuple[str, str], pa.Table] = {}
+        self._frames: dict[tuple[str, str], DataFrame] = {}
+
+    def size(self, names: list[str]) -> int:
+        """Return how many records there are of some inputs."""
+        return sum(
+            end - self._start(name).offsets.get(partition, 0)
+            for name in names
+            for partition, end in self._end(name).offsets.items()
+        )
+
+    def table(self, inputs: Inputs, each: Declaration) -> pa.Table:
+        """Return the records of an input."""
+        key = (each.name, inputs.skipped(each))
+        if key not in self._tables:
+            self._tables[key] = inputs.table(each, self._start(each.name), self._end(each.name))
+        return self._tables[key]
+
+    def frame(self, inputs: Inputs, each: Declaration) -> DataFrame:
+        """Return the records of an input as a DataFrame, read by the driver."""
+        key = (each.name, inputs.skipped(each))
+        if key not in self._frames:
+            self._frames[key] = inputs.frame(each, self.table(inputs, each))
+        return self._frames[key]
+
+    def part(self, inputs: Inputs, each: Declaration) -> DataFrame:
+        """Return the records of an input as a DataFrame, read by Spark's workers."""
+        start, end = self._start(each.name), self._end(each.name)
+        new = {number: start.offsets.get(number, 0) for number in end.offsets}
+        new = {number: first for number, first in new.items() if first < end.offsets[number]}
+        if not new:
+            return inputs.empty(each)
+        return inputs.part(
+            each,
+            Position(end.topic, new),
+            Position(end.topic, {number: end.offsets[number] for number in new}),
+        )
+
+    def _start(self, name: str) -> Position:
+        return self.before.inputs[name].position
+
+    def _end(self, name: str) -> Position:
+        return self.after.inputs[name].position
