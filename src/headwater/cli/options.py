@@ -7,7 +7,8 @@ Invariant: ``--log`` and ``--verbose`` mean the same before the command and afte
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -84,6 +85,31 @@ def range_options(command: F) -> F:
             name, argument, type=start, metavar="PLACE", default=default, show_default=True, help=help
         )(command)
     return command
+
+
+def spark_options(command: F) -> F:
+    """Give a command ``--master`` and ``--conf``, as ``master`` and ``settings``."""
+    command = click.option(
+        "--conf",
+        "settings",
+        metavar="KEY=VALUE",
+        multiple=True,
+        callback=_settings,
+        help="A setting of Spark's own; may be given again.",
+    )(command)
+    return click.option(
+        "--master", metavar="URL", help="Spark's master.  [env var: SPARK_MASTER; default: local[*]]"
+    )(command)
+
+
+def _settings(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[str]) -> dict[str, str]:
+    for text in texts:
+        if not re.match(r"spark\.[^=\s]+=", text):
+            raise UsageError(
+                f'"{text}" is no setting of Spark',
+                hint="write it as spark.executor.memory=2g",
+            )
+    return {key: value for key, _, value in (text.partition("=") for text in texts)}
 
 
 def _be_verbose(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:

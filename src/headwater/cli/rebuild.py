@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import click
 from headwater.cli import options, spark
 from headwater.cli.apart import apart
 from headwater.cli.check import check_parts
-from headwater.cli.options import verbose_option
+from headwater.cli.options import spark_options, verbose_option
 from headwater.cli.progress import waiting
 from headwater.loading import load
 from headwater.log import Start
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file")
 @click.argument("node")
+@spark_options
 @verbose_option
-def rebuild(file: str, node: str) -> None:
+def rebuild(file: str, node: str, **where: Any) -> None:
     """Compute the view NODE of the pipeline in FILE anew from the log.
 
     It is built beside the one that readers see, and takes its place when it has caught up. A pipeline
@@ -37,7 +38,7 @@ def rebuild(file: str, node: str) -> None:
     """
     pipeline = _loaded(file, node)
     with waiting(f'rebuilding view "{node}"'):
-        apart(partial(_with_runner, pipeline, lambda runner: runner.rebuild(node)))
+        apart(partial(_with_runner, pipeline, where, lambda runner: runner.rebuild(node)))
     click.echo(f'rebuilt view "{node}"')
 
 
@@ -47,8 +48,9 @@ def rebuild(file: str, node: str) -> None:
 @click.option(
     "--to", type=options.start, metavar="PLACE", required=True, help="earliest, latest, an offset or a time."
 )
+@spark_options
 @verbose_option
-def reset(file: str, node: str, to: Start) -> None:
+def reset(file: str, node: str, to: Start, **where: Any) -> None:
     """Let the view NODE of the pipeline in FILE begin anew, empty, from another place in its inputs.
 
     What lies before that place is left out. A time is one of receipt, as "2026-01-02T03:04:05Z" or
@@ -60,7 +62,7 @@ def reset(file: str, node: str, to: Start) -> None:
     """
     pipeline = _loaded(file, node)
     with waiting(f'resetting view "{node}"'):
-        apart(partial(_with_runner, pipeline, lambda runner: runner.reset(node, to)))
+        apart(partial(_with_runner, pipeline, where, lambda runner: runner.reset(node, to)))
     click.echo(f'reset view "{node}"; it fills when the pipeline runs')
 
 
@@ -71,9 +73,9 @@ def _loaded(file: str, node: str) -> Pipeline:
     return pipeline
 
 
-def _with_runner(pipeline: Pipeline, work: Callable[[Runner], Any]) -> None:
+def _with_runner(pipeline: Pipeline, where: Mapping[str, Any], work: Callable[[Runner], Any]) -> None:
     spark.declare(pipeline)
-    session = spark.start(spark.log_of(pipeline))
+    session = spark.start(spark.log_of(pipeline), **where)
     from headwater.engine.runner import Runner
 
     with Runner(pipeline, spark=session) as runner:

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from headwater.cli.failure import tell
-from headwater.cli.options import format_option, verbose_option
+from headwater.cli.options import format_option, spark_options, verbose_option
 from headwater.cli.run_output import Show, conclude, display
 from headwater.cli.work import Wish, Work
 from headwater.engine.metrics import Endpoint
@@ -37,7 +37,7 @@ SECOND = 1.0
     metavar="N",
     help="Give figures to Prometheus at http://127.0.0.1:N/metrics.",
 )
-@click.option("--master", metavar="URL", help="Spark's master.  [env var: SPARK_MASTER; default: local[*]]")
+@spark_options
 @click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", help="Rows that a batch takes from a topic at most."
 )

@@ -7,6 +7,7 @@ a command has found everything else to be right.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,13 @@ from headwater.pipeline import Pipeline
 _ERROR = re.compile(r"(?:Exception|Error): (.+)")
 
 
-def start(output: Path, master: str | None = None) -> Any:
+def start(output: Path, master: str | None = None, settings: Mapping[str, str] | None = None) -> Any:
     """Return a Spark session that prints to a file."""
     from headwater.engine.session import session
 
     before = _size(output)
     try:
-        return session(master=master, output=output)
+        return session(master=master, settings=settings, output=output)
     except HeadwaterError:
         raise
     except Exception as error:
@@ -65,5 +66,5 @@ def _printed(path: Path, since: int) -> str:
     if not path.is_file():
         return ""
     with path.open("rb") as file:
-        file.seek(since)
+        file.seek(since if since <= _size(path) else 0)  # it may have been emptied, as too long
         return file.read(1 << 20).decode(errors="replace")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from headwater.cli import spark
 from headwater.cli.apart import apart
 from headwater.cli.check import check_parts
 from headwater.cli.failure import say
-from headwater.cli.options import format_option, verbose_option
+from headwater.cli.options import format_option, spark_options, verbose_option
 from headwater.cli.progress import waiting
 from headwater.cli.tables import print_ndjson, print_table
 from headwater.engine.progress import progress
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("file")
 @click.argument("nodes", metavar="[NODE]...", nargs=-1)
+@spark_options
 @format_option("table", "ndjson", default="table")
 @verbose_option
-def verify(file: str, nodes: tuple[str, ...], form: str) -> None:
+def verify(file: str, nodes: tuple[str, ...], form: str, **where: Any) -> None:
     """Prove the views and streams of the pipeline in FILE, or some of them, right.
 
     Each is computed again from the log as a batch, up to where it has got, and compared row by row.
@@ -47,7 +48,7 @@ def verify(file: str, nodes: tuple[str, ...], form: str) -> None:
     chosen = _chosen(pipeline, nodes)
     ready = _with_results(pipeline, chosen)
     with waiting(f'verifying pipeline "{pipeline.name}"'):
-        verdicts = apart(partial(verdicts_of, pipeline, ready)) if ready else []
+        verdicts = apart(partial(verdicts_of, pipeline, ready, where)) if ready else []
     _print(chosen, verdicts, form)
     tell_wrong(pipeline, verdicts)
 
@@ -74,9 +75,11 @@ def _with_results(pipeline: Pipeline, nodes: Sequence[Node]) -> list[str]:
     return [node.name for node in nodes if node.name in done]
 
 
-def verdicts_of(pipeline: Pipeline, names: Sequence[str]) -> list[Verdict]:
+def verdicts_of(
+    pipeline: Pipeline, names: Sequence[str], where: Mapping[str, Any] | None = None
+) -> list[Verdict]:
     """Compute nodes again and compare; call it apart, for it starts Spark."""
-    session = spark.start(spark.log_of(pipeline))
+    session = spark.start(spark.log_of(pipeline), **(where or {}))
     from headwater.engine.recompute import verify
     from headwater.engine.runner import Runner
 

@@ -6,6 +6,7 @@ Invariant: figures are only read while the runner is open, and a runner that was
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ class Wish:
 
     until_caught_up: bool = False
     master: str | None = None
+    settings: Mapping[str, str] | None = None
     limit: int | None = None
 
 
@@ -88,7 +90,7 @@ class Work:
     def _make(self) -> Runner:
         spark.declare(self._pipeline)
         self.step = "starting Spark"
-        started = spark.start(spark.log_of(self._pipeline), self._wish.master)
+        started = spark.start(spark.log_of(self._pipeline), self._wish.master, self._wish.settings)
         from headwater.engine.inputs import LIMIT
         from headwater.engine.runner import Runner
 

@@ -1,20 +1,25 @@
 """The Spark session, with the settings that pipelines need and users should not have to know.
 
-Invariant: whatever a user sets wins over what is set here.
+Invariant: whatever a user sets wins over what is set here, be it handed over, in Spark's own
+``spark-defaults.conf``, or in ``PYSPARK_SUBMIT_ARGS``.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import sysconfig
+from collections.abc import Mapping
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from headwater.engine import java
+from headwater.engine.applying import BUCKETS
+from headwater.engine.printed import printing_to
 from headwater.engine.source import HeadwaterSource
 
 _SETTINGS = {
@@ -32,59 +37,76 @@ _SETTINGS = {
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.python.worker.reuse": "true",
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": "1g",
     "spark.log.level": "ERROR",
 }
+_SPARK_HAS_TOO = {"spark.app.name": "headwater", "spark.ui.showConsoleProgress": "false"}
+"""Spark's launcher sets these itself, so a user's can be told from its own only if they are handed over."""
+_NEAR = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+"""Nobody on another machine has to reach the driver."""
+_LOOPBACK = re.compile(r"local\b|spark://(127\.[\d.]+|localhost|\[::1\]):\d+$")
 
 
 def session(
     *, master: str | None = None, settings: Mapping[str, str] | None = None, output: Path | None = None
 ) -> SparkSession:
-    """Return the Spark session, started if there is none yet.
+    """Return the Spark session, started if there is none yet; one that runs keeps its settings.
 
-    ``master`` is ``local[*]`` unless given, or set in the environment's ``SPARK_MASTER``. What Spark
-    and its workers print goes to the file ``output``, if one is given.
+    ``master`` is ``local[*]`` unless given, or set in the environment's ``SPARK_MASTER``: that of
+    ``spark-defaults.conf`` is not looked at. ``settings`` are Spark's own, and win over all others.
+    What Spark and its workers print goes to the file ``output``, if one is given.
     """
     running = SparkSession.getActiveSession()
     if running is None:
+        settings = settings or {}
+        master = master or settings.get("spark.master") or os.environ.get("SPARK_MASTER") or "local[*]"
         java.provide()
-        # Workers must have this Python and find what it finds, not what PATH has.
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-        os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
+        _prepare_environment(master, settings.get("spark.pyspark.python"))
         logging.getLogger("py4j").setLevel(logging.WARNING)
-        with _printing_to(output):
-            running = _start(master or os.environ.get("SPARK_MASTER", "local[*]"), settings or {})
+        with printing_to(output):
+            running = _start({**_SPARK_HAS_TOO, **settings, "spark.master": master})
     running.dataSource.register(HeadwaterSource)
     return running
 
 
-@contextmanager
-def _printing_to(path: Path | None) -> Iterator[None]:
-    """Let processes that are started here print to a file: Java keeps the descriptors it was given."""
-    if path is None:
-        yield
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    kept = [os.dup(1), os.dup(2)]
-    try:
-        with open(path, "ab") as file:
-            os.dup2(file.fileno(), 1)
-            os.dup2(file.fileno(), 2)
-        yield
-    finally:
-        for number, descriptor in zip((1, 2), kept, strict=True):
-            os.dup2(descriptor, number)
-            os.close(descriptor)
+def _prepare_environment(master: str, python: str | None) -> None:
+    if not _is_local(master):  # its machines may have theirs elsewhere
+        python = python or os.environ.get("PYSPARK_PYTHON")
+    # Workers must have this Python and find what it finds, not what PATH has.
+    os.environ["PYSPARK_PYTHON"] = python or sys.executable
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    if _LOOPBACK.match(master):
+        os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
 
 
-def _start(master: str, settings: Mapping[str, str]) -> SparkSession:
-    builder = SparkSession.builder.appName("headwater").master(master)
-    cores = os.cpu_count() or 1
-    chosen = {"spark.sql.shuffle.partitions": str(cores), **_SETTINGS, **settings}
-    for key, value in chosen.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+def _start(given: Mapping[str, str]) -> SparkSession:
+    """Start Spark with what a user has given, and our own settings where the user has none."""
+    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(given.items())))
+    known = SparkConf().setAll(list(given.items()))  # with what Java has found in Spark's own files
+    for key, value in _defaults(given["spark.master"]).items():
+        known.setIfMissing(key, value)
+    return SparkSession.builder.config(conf=known).getOrCreate()
+
+
+def _defaults(master: str) -> dict[str, str]:
+    near = _NEAR if _LOOPBACK.match(master) else {}
+    if _is_local(master):
+        return {**_SETTINGS, **near, "spark.sql.shuffle.partitions": str(os.cpu_count() or 1)}
+    return {
+        **_SETTINGS,
+        **near,
+        # How many cores a cluster has is not known here; more tasks than buckets have nothing to do.
+        "spark.sql.shuffle.partitions": str(BUCKETS),
+        "spark.executorEnv.PYTHONPATH": _own_path(),
+    }
+
+
+def _is_local(master: str) -> bool:
+    return re.match(r"local(\[|$)", master) is not None
+
+
+def _own_path() -> str:
+    """Return where this process finds modules that no Python has by itself: a user's own, above all."""
+    installed = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
+    found = [Path(path) for path in sys.path if path]
+    own = [path.absolute() for path in found if not any(path.is_relative_to(each) for each in installed)]
+    return os.pathsep.join(map(str, own))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -59,11 +60,11 @@ class HeadwaterSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what reads the topic once."""
-        return BatchReader(dict(self.options))
+        return BatchReader(_located(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return what reads the topic as it grows."""
-        return StreamReader(dict(self.options))
+        return StreamReader(_located(self.options))
 
 
 class Span(InputPartition):
@@ -188,6 +189,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_log": None}
+
+
+def _located(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options that mean the same in another directory: tasks run anywhere."""
+    scheme, _, rest = options["url"].partition(":")
+    if scheme != "file":
+        return dict(options)
+    return {**options, "url": f"file:{Path(rest.removeprefix('//')).absolute()}"}
 
 
 def _open(options: Mapping[str, str]) -> Log:

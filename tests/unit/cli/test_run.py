@@ -149,3 +149,11 @@ def test_only_what_can_be_verified_is(run: Run, file: Path) -> None:
         'error: source "orders" cannot be verified',
     )
     assert 'did you mean "seen"?' in run("verify", "shop.py", "sen").stderr
+
+
+def test_a_setting_that_is_none_is_told(run: Run, file: Path) -> None:
+    result = run("run", "shop.py", "--conf", "executor.memory=2g")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        'error: "executor.memory=2g" is no setting of Spark\nhint: write it as spark.executor.memory=2g\n'
+    )
