@@ -241,7 +241,8 @@ class Runner(Closing):
             self.dead(node).bury(error.culprits)
             self.nodes[node.name] = self._prepared(node, running.version)  # which leaves them out
             return
-        if isinstance(error, Fenced) and self.versions.current(node) != running.version:
+        asked = self.nodes[node.name] is running and not isinstance(error, SinkUnavailable)
+        if asked and self.versions.replaced(node, running.version):
             self.nodes[node.name] = self._prepared(node, self.versions.current(node))  # it was rebuilt
             return
         done = running.query.counts.batches
