@@ -311,7 +311,7 @@ class Runner(Closing):
             self.dead(node).bury(error.culprits)
             query.members[name] = running.member = self._again(node, running)  # which leaves them out
             return True
-        if isinstance(error, Fenced) and self.versions.current(node) != running.version:
+        if not isinstance(error, SinkUnavailable) and self.versions.replaced(node, running.version):
             del query.members[name]  # it was rebuilt
             self._prepare(node, self.versions.current(node))
             self._start(self.nodes[name].query)

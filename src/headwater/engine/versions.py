@@ -49,6 +49,13 @@ class Versions:
                 raise
         return self._version(node, published[0] if published else 1)
 
+    def replaced(self, node: Node, version: Version) -> bool:
+        """Tell whether another version is in force by now; a store that cannot be asked says no."""
+        try:
+            return self.current(node) != version
+        except SinkUnavailable:
+            return False
+
     def next(self, node: Node, start: str = "earliest") -> Version:
         """Return a version to be built beside the others, from a place on."""
         if node.kind != "view":

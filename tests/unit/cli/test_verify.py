@@ -72,3 +72,16 @@ def test_the_same_is_there_for_scripts(run: Run, found: list[Verdict]) -> None:
         "extra": 0,
         "different": 1,
     }
+
+
+def test_a_view_is_verified_wherever_it_is_kept_and_a_sink_is_not(
+    run: Run, found: list[Verdict], tmp_path: Path
+) -> None:
+    elsewhere = SHOP.replace('log="file:./data"', 'log="file:./data", views="postgresql://db/shop"')
+    (tmp_path / "shop.py").write_text(
+        elsewhere + '\n@shop.sink("anywhere")\ndef out(orders):\n    return orders\n'
+    )
+    found.append(RIGHT)
+    assert run("verify", "shop.py", "seen").exit_code == 0
+    result = run("verify", "shop.py", "out")
+    assert (result.exit_code, result.stderr.splitlines()[0]) == (2, 'error: sink "out" cannot be verified')

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -43,9 +44,9 @@ class Connection:
         self._open: psycopg.Connection | None = None
         self._process = os.getpid()
 
-    def run(self, action: Callable[[psycopg.Connection], _T], patience: float | None = None) -> _T:
+    def run(self, action: Callable[[psycopg.Connection], _T], most: float | None = None) -> _T:
         """Run an action in a transaction; if the connection breaks, again on a new one."""
-        return self._patiently(lambda: self._attempt(action), patience)
+        return self._patiently(lambda: self._attempt(action), most)
 
     @contextmanager
     def held(self, action: Callable[[psycopg.Connection], _T]) -> Iterator[_T]:
@@ -92,9 +93,9 @@ class Connection:
             self._open.close()
             self._open = None
 
-    def _patiently(self, attempt: Callable[[], _T], patience: float | None) -> _T:
+    def _patiently(self, attempt: Callable[[], _T], most: float | None) -> _T:
         pause = _SHORTEST
-        deadline = time.monotonic() + (self._patience if patience is None else patience)
+        deadline = time.monotonic() + (self._patience if most is None else min(self._patience, most))
         while True:
             try:
                 return attempt()
@@ -118,6 +119,8 @@ class Connection:
         self._leave_to_parent()
         if self._open is None:
             self._open = psycopg.connect(self._dsn)
+            # A runner that starts a node again makes another sink, and lets go of the one before.
+            weakref.finalize(self, _end, self._open, os.getpid()).atexit = False
         return self._open
 
     def _leave_to_parent(self) -> None:
@@ -190,6 +193,11 @@ def parts(dsn: str) -> dict[str, str]:
         raise UsageError(
             "invalid PostgreSQL connection string", hint='write it as "postgresql://user@host:5432/database"'
         ) from None
+
+
+def _end(db: psycopg.Connection, process: int) -> None:
+    if os.getpid() == process:
+        db.close()
 
 
 def _first_line(error: psycopg.Error) -> str:

@@ -7,7 +7,6 @@ newest epoch only; a commit whose answer was lost is recognised by its number.
 
 from __future__ import annotations
 
-import weakref
 from datetime import timedelta
 from typing import Literal
 
@@ -66,8 +65,6 @@ class PostgresSink(Sink):
         _check_length(self._keyed.what, f"{table}@1048576_changes" if kind == "view" else f"{table}_changes")
         self.version = version
         self._connection = Connection(dsn, self._keyed.what, clock.interval(patience).total_seconds())
-        # A runner that starts a node again makes another sink, and lets go of this one.
-        weakref.finalize(self, self._connection.close).atexit = False
         self._id: int | None = None
         self._epoch: int | None = None
         self._last = -1
