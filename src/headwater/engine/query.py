@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headwater.engine import applying, blobs, checkpoint, clocked, culprits, failures, runtime
+from headwater.engine import applying, blobs, checkpoint, clocked, culprits, failures, pruning, runtime
 from headwater.engine.applying import Capturing, Stage, arrow_schema
 from headwater.engine.calling import call, carry
 from headwater.engine.checkpoint import Reached
@@ -72,20 +72,29 @@ class Counts:
 def shape(node: Node, upstreams: dict[str, Declaration], inputs: Inputs, start: str) -> Shape:
     """Call a node's function over streams, and see what it is."""
     carry(node)
-    capturing = Capturing()
-    with applying.during(capturing):
-        frames = inputs.streams(upstreams, start)
-        timed = any(clocked.event_time_of(frame) for frame in frames.values())
-        rows = call(node, frames)
-    if capturing.stage is not None and rows.isStreaming:
+    frames = inputs.streams(upstreams, start)
+    stage, rows = _called(node, frames)
+    used = pruning.used(stage.rows if stage else rows)
+    if used:
+        stage, rows = _called(node, inputs.streams(upstreams, start, used))
+    timed = any(clocked.event_time_of(frame) for frame in frames.values())
+    if stage is not None and rows.isStreaming:
         raise PipelineError(
-            f"{node.title} uses an upstream after its operator, {capturing.stage.name}",
+            f"{node.title} uses an upstream after its operator, {stage.name}",
             detail="what comes after an operator sees its results only",
             hint="use the upstream before the operator, or make a stream of the operator's results",
             place=node.place,
         )
     event_time = node.event_time or clocked.event_time_of(rows)
-    return Shape(node, rows, arrow_schema(rows), event_time, capturing.stage, timed, start)
+    return Shape(node, rows, arrow_schema(rows), event_time, stage, timed, start)
+
+
+def _called(node: Node, frames: dict[str, DataFrame]) -> tuple[Stage | None, DataFrame]:
+    """Return what is stateful in a node over streams, and what its function returns."""
+    capturing = Capturing()
+    with applying.during(capturing):
+        rows = call(node, frames)
+    return capturing.stage, rows
 
 
 class Query:
