@@ -18,9 +18,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater import clock
+from headwater.engine import pruning
 from headwater.engine.clocked import clocked, marked
 from headwater.engine.dead import Skips
+<<<<<<< HEAD
 from headwater.engine.source import pieces
+=======
+from headwater.engine.pruning import NOTHING, Used
+>>>>>>> prop
 from headwater.errors import TopicError
 from headwater.log import Log, Position, Topic, record
 from headwater.log.position import parse_start
@@ -70,6 +75,7 @@ class Inputs:
         return fewer
 
     def streams(
+<<<<<<< HEAD
         self, upstreams: Mapping[str, Declaration], begin: Mapping[str, Position] | None = None
     ) -> dict[str, DataFrame]:
         """Return the rows of upstreams as they come, from their beginnings or other places on."""
@@ -92,6 +98,23 @@ class Inputs:
     def _stream(self, each: Declaration, more: Mapping[str, str]) -> DataFrame:
         topic = self._topic(each)
         options = {**self._options(each, topic), "limit": str(self._limit), "name": each.name, **more}
+=======
+        self, upstreams: Mapping[str, Declaration], start: str, used: Used = NOTHING
+    ) -> dict[str, DataFrame]:
+        """Return the rows of a node's upstreams as they come, from a place on.
+
+        Columns that are not ``used`` are there and null, so that user code finds the same columns.
+        """
+        # Spark restores the smallest of its inputs' clocks when a query starts again, and forgets the
+        # others: an input that has nothing new would hold the clock back there.
+        options = {"retell": "true"} if len(upstreams) > 1 else {}
+        return {name: self._stream(each, start, options, used) for name, each in upstreams.items()}
+
+    def _stream(self, each: Declaration, start: str, more: Mapping[str, str], used: Used) -> DataFrame:
+        topic = self._topic(each)
+        options = {**self._options(each, topic), **more, "limit": str(self._limit), "start": start}
+        options |= pruning.columns(topic.read_schema.names, used.get(topic.name))
+>>>>>>> prop
         if self._gate is not None:
             options["gate"] = str(self._gate)
         if topic.event_time is not None:
@@ -99,7 +122,8 @@ class Inputs:
             if self._patient:  # a silent producer is waited for, however long that takes
                 options["idle"] = _FOREVER
         rows = self._spark.readStream.format("headwater").options(**options).load()
-        return clocked(rows, topic.event_time)
+        whole = pruning.widened(clocked(rows, None), from_arrow_schema(topic.read_schema))
+        return marked(whole, topic.event_time)
 
     def batch(self, each: Declaration, start: str, end: Position) -> DataFrame:
         """Return an upstream's rows between two places."""

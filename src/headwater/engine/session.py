@@ -36,6 +36,8 @@ _SETTINGS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
     "spark.python.worker.reuse": "true",
+    # On a busy machine it takes longer until a Python worker has started.
+    "spark.python.authenticate.socketTimeout": "60s",
     "spark.ui.enabled": "false",
     "spark.log.level": "ERROR",
 }

@@ -30,11 +30,12 @@ class Harness(Closing):
     """A pipeline under test, on a log of its own.
 
     ``send`` gives events to a source or table, ``advance`` says that nothing older comes any more,
-    ``step`` lets every node process all of its input, and the rest reads what has come of it. A step
-    is one or more micro-batches; ``limit`` makes them small. A producer is never taken for idle, so
-    time goes on only as events and ``advance`` say. Leaving the block removes everything.
+    ``step`` lets every node process all of its input, and the rest reads what has come of it. Between
+    steps nothing is read. A step is one or more micro-batches; ``limit`` makes them small. A producer is
+    never taken for idle, so time goes on only as events and ``advance`` say. Leaving the block removes
+    everything.
 
-    ``docs/testing.md`` shows one at work.
+    ``docs/testing.md`` shows one at work; ``headwater.testing.fixtures`` has it as a pytest fixture.
     """
 
     def __init__(self, pipeline: Pipeline, *, spark: Any = None, limit: int = 500_000):
@@ -60,10 +61,10 @@ class Harness(Closing):
             sender.delete(key)
 
     def advance(self, to: datetime, *, producer: str = "test") -> None:
-        """Promise, at every source that has an event time, that nothing older comes from a producer."""
-        for source in self.pipeline.sources:
-            if source.event_time is not None:
-                with self.log.producer(source.topic, id=producer) as sender:
+        """Promise, at every source and table with an event time, that nothing older comes from a producer."""
+        for each in (*self.pipeline.sources, *self.pipeline.tables):
+            if each.event_time is not None:
+                with self.log.producer(self._topic(each.name), id=producer) as sender:
                     sender.mark(to)
 
     def step(self) -> None:
