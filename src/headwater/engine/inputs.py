@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,8 @@ from headwater import clock
 from headwater.engine import pruning
 from headwater.engine.clocked import clocked, marked
 from headwater.engine.dead import Skips
-<<<<<<< HEAD
-from headwater.engine.source import pieces
-=======
 from headwater.engine.pruning import NOTHING, Used
->>>>>>> prop
+from headwater.engine.source import pieces
 from headwater.errors import TopicError
 from headwater.log import Log, Position, Topic, record
 from headwater.log.position import parse_start
@@ -75,7 +72,6 @@ class Inputs:
         return fewer
 
     def streams(
-<<<<<<< HEAD
         self, upstreams: Mapping[str, Declaration], begin: Mapping[str, Position] | None = None
     ) -> dict[str, DataFrame]:
         """Return the rows of upstreams as they come, from their beginnings or other places on."""
@@ -98,23 +94,6 @@ class Inputs:
     def _stream(self, each: Declaration, more: Mapping[str, str]) -> DataFrame:
         topic = self._topic(each)
         options = {**self._options(each, topic), "limit": str(self._limit), "name": each.name, **more}
-=======
-        self, upstreams: Mapping[str, Declaration], start: str, used: Used = NOTHING
-    ) -> dict[str, DataFrame]:
-        """Return the rows of a node's upstreams as they come, from a place on.
-
-        Columns that are not ``used`` are there and null, so that user code finds the same columns.
-        """
-        # Spark restores the smallest of its inputs' clocks when a query starts again, and forgets the
-        # others: an input that has nothing new would hold the clock back there.
-        options = {"retell": "true"} if len(upstreams) > 1 else {}
-        return {name: self._stream(each, start, options, used) for name, each in upstreams.items()}
-
-    def _stream(self, each: Declaration, start: str, more: Mapping[str, str], used: Used) -> DataFrame:
-        topic = self._topic(each)
-        options = {**self._options(each, topic), **more, "limit": str(self._limit), "start": start}
-        options |= pruning.columns(topic.read_schema.names, used.get(topic.name))
->>>>>>> prop
         if self._gate is not None:
             options["gate"] = str(self._gate)
         if topic.event_time is not None:
@@ -122,8 +101,7 @@ class Inputs:
             if self._patient:  # a silent producer is waited for, however long that takes
                 options["idle"] = _FOREVER
         rows = self._spark.readStream.format("headwater").options(**options).load()
-        whole = pruning.widened(clocked(rows, None), from_arrow_schema(topic.read_schema))
-        return marked(whole, topic.event_time)
+        return clocked(rows, topic.event_time)
 
     def batch(self, each: Declaration, start: str, end: Position) -> DataFrame:
         """Return an upstream's rows between two places."""
@@ -132,11 +110,16 @@ class Inputs:
         rows = self._spark.read.format("headwater").options(**options).load()
         return marked(rows, topic.event_time)
 
-    def part(self, each: Declaration, start: Position, end: Position) -> DataFrame:
-        """Return the rows of the partitions that two positions name, between them."""
+    def part(self, each: Declaration, start: Position, end: Position, used: Used = NOTHING) -> DataFrame:
+        """Return the rows of the partitions that two positions name, between them.
+
+        Columns that are not ``used`` are there and null, so that user code finds the same columns.
+        """
         topic = self._topic(each)
         options = {**self._options(each, topic), "start": str(start), "end": str(end), "only": "true"}
-        return marked(self._spark.read.format("headwater").options(**options).load(), topic.event_time)
+        options |= pruning.columns(topic.read_schema.names, used.get(topic.name))
+        rows = self._spark.read.format("headwater").options(**options).load()
+        return marked(pruning.widened(rows, from_arrow_schema(topic.read_schema)), topic.event_time)
 
     def table(self, each: Declaration, start: Position, end: Position) -> pa.Table:
         """Return the same rows, read in this process."""
@@ -169,6 +152,10 @@ class Inputs:
         """Return the offsets that a start stands for in an upstream."""
         return self._log.resolve(self._topic(each).name, parse_start(start))
 
+    def _read(self, topic: str, partition: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        first, last = (Position(topic, {partition: at}) for at in (start, end))
+        return self._log.read(topic, partition, first, last)
+
     def _schema(self, each: Declaration) -> pa.Schema:
         topic = self._topic(each)
         schema = record.read_schema(topic.schema, topic.compacted)
@@ -184,10 +171,6 @@ class Inputs:
         if topic.name in self._skips:
             options["skip"] = json.dumps(self._skips[topic.name])
         return options
-
-
-def _between(topic: str, partition: int, start: int, end: int) -> tuple[Position, Position]:
-    return Position(topic, {partition: start}), Position(topic, {partition: end})
 
 
 def _timing(each: Declaration) -> dict[str, str]:

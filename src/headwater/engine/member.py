@@ -178,8 +178,10 @@ class Member:
         return capturing.stage.rows
 
     def _frames(self, slice: Slice) -> dict[str, DataFrame]:
-        made = slice.frame if self._are_few(slice) else slice.part
-        return {name: made(self.inputs, each) for name, each in self.upstreams.items()}
+        if self._are_few(slice):
+            return {name: slice.frame(self.inputs, each) for name, each in self.upstreams.items()}
+        used = self.shape.used
+        return {name: slice.part(self.inputs, each, used) for name, each in self.upstreams.items()}
 
     def _are_few(self, slice: Slice) -> bool:
         return slice.size(list(self.upstreams)) <= FEW

@@ -15,7 +15,6 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-<<<<<<< HEAD
 from headwater.engine import applying, checkpoint, failures
 from headwater.engine.applying import Capturing
 from headwater.engine.calling import call
@@ -23,87 +22,14 @@ from headwater.engine.inputs import LIMIT, Inputs
 from headwater.engine.member import Member
 from headwater.engine.slice import Slice
 from headwater.errors import Fenced, HeadwaterError, SinkUnavailable
-=======
-from headwater.engine import applying, blobs, checkpoint, clocked, culprits, failures, pruning, runtime
-from headwater.engine.applying import Capturing, Stage, arrow_schema
-from headwater.engine.calling import call, carry
-from headwater.engine.checkpoint import Reached
-from headwater.engine.inputs import Inputs
-from headwater.errors import HeadwaterError, PipelineError
->>>>>>> prop
 from headwater.log import Position
 from headwater.node import Declaration
 from headwater.sinks import crash
 
-<<<<<<< HEAD
 ATTEMPTS = 6
 """Failures in a row, without a batch in between, after which a query counts as broken."""
 LEAST = 20_000
 """Rows of a topic that a micro-batch may take, however many nodes share it."""
-=======
-
-@dataclass(frozen=True)
-class Shape:
-    """What a node turns out to be when its function is called over streams."""
-
-    node: Node
-    rows: DataFrame
-    """What the function returns; behind an operator, no rows."""
-    schema: pa.Schema
-    event_time: str | None
-    stage: Stage | None
-    timed: bool
-    """Whether an input tells the time."""
-    start: str
-    """Where it begins to read, if it has no checkpoint."""
-
-
-@dataclass
-class Counts:
-    """What a node has done so far, in this run."""
-
-    batches: int = 0
-    rows: int = 0
-    out: int = 0
-    late: int = 0
-    duplicates: int = 0
-    states: dict[int, int] = field(default_factory=dict)
-    """Bytes of each bucket's state."""
-    hits: int = 0
-    loads: int = 0
-    read: int = 0
-    seconds: float = 0.0
-    reached: Reached | None = None
-    at: float = field(default_factory=time.time)
-
-
-def shape(node: Node, upstreams: dict[str, Declaration], inputs: Inputs, start: str) -> Shape:
-    """Call a node's function over streams, and see what it is."""
-    carry(node)
-    frames = inputs.streams(upstreams, start)
-    stage, rows = _called(node, frames)
-    used = pruning.used(stage.rows if stage else rows)
-    if used:
-        stage, rows = _called(node, inputs.streams(upstreams, start, used))
-    timed = any(clocked.event_time_of(frame) for frame in frames.values())
-    if stage is not None and rows.isStreaming:
-        raise PipelineError(
-            f"{node.title} uses an upstream after its operator, {stage.name}",
-            detail="what comes after an operator sees its results only",
-            hint="use the upstream before the operator, or make a stream of the operator's results",
-            place=node.place,
-        )
-    event_time = node.event_time or clocked.event_time_of(rows)
-    return Shape(node, rows, arrow_schema(rows), event_time, stage, timed, start)
-
-
-def _called(node: Node, frames: dict[str, DataFrame]) -> tuple[Stage | None, DataFrame]:
-    """Return what is stateful in a node over streams, and what its function returns."""
-    capturing = Capturing()
-    with applying.during(capturing):
-        rows = call(node, frames)
-    return capturing.stage, rows
->>>>>>> prop
 
 
 class Query:

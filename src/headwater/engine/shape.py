@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from headwater.engine import applying, clocked
+from headwater.engine import applying, clocked, pruning
 from headwater.engine.applying import Capturing, Stage, arrow_schema
 from headwater.engine.calling import call, carry
 from headwater.engine.inputs import Inputs
+from headwater.engine.pruning import Used
 from headwater.errors import PipelineError
 from headwater.node import Declaration, Node
 
@@ -42,6 +43,8 @@ class Shape:
     """The upstream that reaches the operator, or the sink, as it is."""
     bare: bool
     """Whether what comes out of the operator is the node's result, as it is."""
+    used: Used
+    """The columns that are used of topics that are not used whole."""
     own: bool
     """Whether Spark's own stateful operators are in it, so that it needs a query of its own."""
 
@@ -71,6 +74,7 @@ def shape(node: Node, upstreams: Mapping[str, Declaration], inputs: Inputs) -> S
         stage,
         straight=next((name for name, frame in frames.items() if frame is taken), None),
         bare=rows is capturing.made,
+        used=pruning.used(taken),
         own=_needs_state(taken._jdf.queryExecution().analyzed()),
     )
 

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from headwater.engine.checkpoint import Reached
 from headwater.engine.inputs import Inputs
+from headwater.engine.pruning import NOTHING, Used
 from headwater.log import Position
 from headwater.node import Declaration
 
@@ -48,18 +49,15 @@ class Slice:
             self._frames[key] = inputs.frame(each, self.table(inputs, each))
         return self._frames[key]
 
-    def part(self, inputs: Inputs, each: Declaration) -> DataFrame:
+    def part(self, inputs: Inputs, each: Declaration, used: Used = NOTHING) -> DataFrame:
         """Return the records of an input as a DataFrame, read by Spark's workers."""
         start, end = self._start(each.name), self._end(each.name)
-        new = {number: start.offsets.get(number, 0) for number in end.offsets}
-        new = {number: first for number, first in new.items() if first < end.offsets[number]}
+        new = [number for number, last in end.offsets.items() if start.offsets.get(number, 0) < last]
         if not new:
             return inputs.empty(each)
-        return inputs.part(
-            each,
-            Position(end.topic, new),
-            Position(end.topic, {number: end.offsets[number] for number in new}),
-        )
+        first = Position(end.topic, {number: start.offsets.get(number, 0) for number in new})
+        last = Position(end.topic, {number: end.offsets[number] for number in new})
+        return inputs.part(each, first, last, used)
 
     def _start(self, name: str) -> Position:
         return self.before.inputs[name].position
