@@ -129,9 +129,7 @@ class Inputs:
             batch
             for partition, last in sorted(end.offsets.items())
             for first, until in pieces(start.offsets.get(partition, 0), last, skips.get(partition, ()))
-            for batch in self._log.read(
-                start.topic, partition, *_between(start.topic, partition, first, until)
-            )
+            for batch in self._read(start.topic, partition, first, until)
         ]
         return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
 
