@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from socketserver import TCPServer
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -87,4 +89,17 @@ def _start(master: str, settings: Mapping[str, str]) -> SparkSession:
     chosen = {"spark.sql.shuffle.partitions": str(cores), **_SETTINGS, **settings}
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    started = builder.getOrCreate()
+    _expect_closed_connections(started.sparkContext._accumulatorServer)
+    return started
+
+
+def _expect_closed_connections(server: TCPServer) -> None:
+    """Keep Spark quiet about a connection that a stopped query has closed in the middle of a count."""
+    report = server.handle_error
+
+    def handle(request: Any, address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], EOFError):
+            report(request, address)
+
+    server.handle_error = handle  # type: ignore[method-assign, assignment]
