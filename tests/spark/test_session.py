@@ -8,6 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from pyspark.sql import SparkSession
+
 CODE = """
 import json
 from pathlib import Path
@@ -60,3 +63,15 @@ def test_whatever_a_user_sets_wins(tmp_path: Path) -> None:
     }
     assert {key: found[key] for key in expected} == expected
     assert 400 < found["heap"] <= 600  # Java was started with it
+
+
+def test_a_connection_that_a_stopped_query_closes_is_no_news(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = spark.sparkContext._accumulatorServer
+    for error, told in ((EOFError, False), (ValueError, True)):
+        try:
+            raise error
+        except (EOFError, ValueError):
+            server.handle_error(None, ("127.0.0.1", 0))
+        assert (error.__name__ in capsys.readouterr().err) == told

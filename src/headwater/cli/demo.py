@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
+from rich.console import Console
 from rich.live import Live
 
 import headwater
@@ -74,20 +75,21 @@ def demo(events: int | None, ends: bool, directory: Path | None) -> None:
     if ends and events is None:
         raise UsageError("--exit needs --events", hint="as in `headwater demo --events 20000 --exit`")
     code = _example()
-    with _place(directory) as place:
-        try:
-            _play(_pipeline(code, place), code, events, ends)
-        except KeyboardInterrupt:
-            if ends:
-                raise
-    _tell_more(code, directory)
+    with kept(sys.stdout) as out:
+        with _place(directory) as place:
+            try:
+                _play(_pipeline(code, place), code, events, ends, out)
+            except KeyboardInterrupt:
+                if ends:
+                    raise
+        _tell_more(code, directory, out)
 
 
-def _play(pipeline: Pipeline, code: Path, events: int | None, ends: bool) -> None:
+def _play(pipeline: Pipeline, code: Path, events: int | None, ends: bool, out: Console) -> None:
     started = time.monotonic()
     spark.declare(pipeline)
     with Feed(code / "feed.py", pipeline.log, events) as feed:
-        statuses = _run(pipeline, feed, events if ends else None)
+        statuses = _run(pipeline, feed, events if ends else None, out)
     if not ends:  # it has ended by itself, so no node is left that could go on
         tell_broken(statuses)
         raise click.exceptions.Exit(1)
@@ -99,23 +101,23 @@ def _play(pipeline: Pipeline, code: Path, events: int | None, ends: bool) -> Non
     click.echo(f"{units.plural(events, 'event')} processed and proved in {time.monotonic() - started:.1f} s")
 
 
-def _run(pipeline: Pipeline, feed: Feed, fixed: int | None) -> list[Status]:
+def _run(pipeline: Pipeline, feed: Feed, fixed: int | None, out: Console) -> list[Status]:
     """Run the pipeline until it is broken or, with a ``fixed`` number of events, until it has caught up."""
     work: Work | None = None
     try:
-        with _display(pipeline, ends=fixed is not None) as show:
+        with _display(pipeline, out, ends=fixed is not None) as show:
             if fixed is not None:
                 _write(feed, show, fixed)
             work = Work(pipeline, _wish(fixed))
             _follow(work, feed, pipeline, show)
-        return work.result()
     except BaseException:
         feed.close()
         if work is not None:
-            click.echo(f"stopping, after {units.plural(feed.written, 'event')} …", err=True)
+            out.print(f"stopping, after {units.plural(feed.written, 'event')} …")
             work.stop()
             tell_broken(work.statuses())
         raise
+    return work.result()
 
 
 def _wish(fixed: int | None) -> Wish:
@@ -141,27 +143,27 @@ def _follow(work: Work, feed: Feed, pipeline: Pipeline, show: Show) -> None:
 
 
 @contextmanager
-def _display(pipeline: Pipeline, ends: bool) -> Iterator[Show]:
+def _display(pipeline: Pipeline, out: Console, *, ends: bool) -> Iterator[Show]:
     """Return what shows scenes: a screen that is drawn in place or, elsewhere than in a terminal, lines."""
     screen = Screen("" if ends else "Ctrl-C ends", f"{_command()} view list --log {pipeline.log}")
-    with kept(sys.stdout) as console:
-        if not sys.stdout.isatty():
-            yield _lines(screen, lambda line: console.print(line, soft_wrap=True))
-            return
-        with Live(console=console, auto_refresh=False, transient=ends, redirect_stderr=False) as live:
-            yield lambda scene: live.update(screen.draw(scene, console), refresh=True)
+    if not out.is_terminal:
+        yield _lines(screen, lambda line: out.print(line, soft_wrap=True, markup=False))
+        return
+    with Live(console=out, auto_refresh=False, transient=ends, redirect_stderr=False) as live:
+        yield lambda scene: live.update(screen.draw(scene, out), refresh=True)
 
 
 def _lines(screen: Screen, out: Callable[[str], None]) -> Show:
-    """Return what prints each step once, and each new scene as a line."""
-    told: list[object] = []
+    """Return what prints each step, and then each new scene, as a line."""
+    last = Scene(0)
 
     def show(scene: Scene) -> None:
-        if scene.step is not None and scene.step not in told:
+        nonlocal last
+        if scene.step is not None and scene.step != last.step:
             out(f"{scene.step} …")
-        elif scene.step is None and scene not in told:
+        elif scene.step is None and scene is not last:
             out(screen.line(scene))
-        told[:] = [*(each for each in told if isinstance(each, str)), scene.step or scene]
+        last = scene
 
     return show
 
@@ -209,17 +211,15 @@ def _remove(directory: str) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _tell_more(code: Path, directory: Path | None) -> None:
+def _tell_more(code: Path, directory: Path | None, out: Console) -> None:
     """Say where the code is, and the data if it is kept."""
-    if directory is None:
-        click.echo("its log and views, in a temporary directory, are removed")
-    else:
-        click.echo(f'its log and views are kept in "{directory}"; go on with:')
-        go_on = (
-            f"cd {shlex.quote(str(directory))} && {_command(near=False)} run {shlex.quote(str(code))}/shop.py"
-        )
-        click.echo(f"  {go_on}")
-    click.echo(f"its code: {_near(code)}")
+    told = ["its log and views, in a temporary directory, are removed"]
+    if directory is not None:
+        start = f"{_command(near=False)} run {shlex.quote(str(code / 'shop.py'))}"
+        told = [f'its log and views are kept in "{directory}"; go on with:']
+        told += [f"  cd {shlex.quote(str(directory))} && {start}"]
+    for line in (*told, f"its code: {_near(code)}"):
+        out.print(line, soft_wrap=True, markup=False)
 
 
 def _near(path: Path) -> str:

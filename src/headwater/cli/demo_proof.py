@@ -31,7 +31,7 @@ def prove(pipeline: Pipeline, events: int) -> None:
         verdicts = apart(partial(verdicts_of, pipeline, names))
     print_verdicts(verdicts)
     tell_wrong(pipeline, verdicts)
-    late, verdicts = _against_python(pipeline, events)
+    late, verdicts = against_python(pipeline, events)
     tell_wrong(pipeline, verdicts, "plain Python makes of the same events")
     click.echo("\nall rows are what a batch over the log gives, and what plain Python makes of the events")
     if late:
@@ -40,7 +40,7 @@ def prove(pipeline: Pipeline, events: int) -> None:
         )
 
 
-def _against_python(pipeline: Pipeline, events: int) -> tuple[int, list[Verdict]]:
+def against_python(pipeline: Pipeline, events: int) -> tuple[int, list[Verdict]]:
     """Return how many orders came too late, and how the views compare with what they should hold."""
     from headwater.engine.recompute import compared
 

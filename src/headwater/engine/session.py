@@ -13,6 +13,8 @@ import sys
 import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
+from socketserver import TCPServer
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
@@ -86,7 +88,20 @@ def _start(given: Mapping[str, str]) -> SparkSession:
     known = SparkConf().setAll(list(given.items()))  # with what Java has found in Spark's own files
     for key, value in _defaults(given["spark.master"]).items():
         known.setIfMissing(key, value)
-    return SparkSession.builder.config(conf=known).getOrCreate()
+    started = SparkSession.builder.config(conf=known).getOrCreate()
+    _expect_closed_connections(started.sparkContext._accumulatorServer)
+    return started
+
+
+def _expect_closed_connections(server: TCPServer) -> None:
+    """Keep Spark quiet about a connection that a stopped query has closed in the middle of a count."""
+    report = server.handle_error
+
+    def handle(request: Any, address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], EOFError):
+            report(request, address)
+
+    server.handle_error = handle  # type: ignore[method-assign, assignment]
 
 
 def _defaults(master: str) -> dict[str, str]:
