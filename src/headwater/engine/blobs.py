@@ -69,6 +69,8 @@ def _table(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
 
 def split(rows: pa.Table, buckets: npt.NDArray[np.int32]) -> Iterator[tuple[int, pa.Table]]:
     """Yield each bucket with its rows, in their order."""
+    if not rows.num_rows:
+        return
     order = np.argsort(buckets, kind="stable")
     rows, buckets = rows.take(pa.array(order)), buckets[order]
     starts = np.flatnonzero(np.diff(buckets, prepend=-1))

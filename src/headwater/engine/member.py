@@ -132,6 +132,8 @@ class Member:
             raise culprits.Poisoned(self.node, found) from error
 
     def _plain(self, slice: Slice, given: DataFrame | None) -> pa.Table:
+        if given is None and not slice.size(list(self.upstreams)):
+            return self.shape.schema.empty_table()
         if given is None and self.shape.straight is not None and self._are_few(slice):
             rows = slice.table(self.inputs, self.upstreams[self.shape.straight])
         else:
@@ -165,6 +167,8 @@ class Member:
 
     def _taken(self, stage: Stage, slice: Slice) -> pa.Table:
         """Return the rows that go into the operator."""
+        if not slice.size(list(self.upstreams)):
+            return stage.schema.empty_table()
         if self.shape.straight is not None:
             return slice.table(self.inputs, self.upstreams[self.shape.straight]).cast(stage.schema)
         return self._before(slice).toArrow().cast(stage.schema)
