@@ -59,7 +59,7 @@ class Shop:
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(KILLS * 60 + 300)
+@pytest.mark.timeout(KILLS * 80 + 400)
 def test_views_streams_and_sinks_are_exact_after_any_kill(tmp_path: Path, database: str) -> None:
     errors = tmp_path / "errors"
     _prepare(tmp_path)
@@ -76,7 +76,7 @@ def test_views_streams_and_sinks_are_exact_after_any_kill(tmp_path: Path, databa
         assert worker.returncode == -signal.SIGKILL, errors.read_text()
     shop.finish()
     finishing = _start(tmp_path, "finish", database, errors)
-    assert finishing.wait(240) == 0, errors.read_text()[-3000:]
+    assert finishing.wait(240 + KILLS * 20) == 0, errors.read_text()[-3000:]
     _check(tmp_path, database, shop)
     points = Counter(line.removeprefix("died at ") for line in _deaths(errors))
     print(f"{KILLS} kills, {points.total()} of them at {dict(points)}; {len(shop.sent)} orders")
