@@ -31,7 +31,7 @@ COPIES, OFFLINE = 0.05, 0.01
 """Parts of the orders: those that are sent twice, those that are made where there is no network."""
 PARCEL = (("packed", "warehouse", 2), ("sent", "warehouse", 4), ("delivered", "carrier", 15))
 """What becomes of an order, who says so, and after about how many seconds."""
-TICK, BATCH = 0.2, 5000
+TICK, BATCH = 0.2, 1000
 
 
 class Event(NamedTuple):

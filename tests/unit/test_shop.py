@@ -86,7 +86,7 @@ def test_some_orders_are_sent_twice_and_some_late_and_parcels_overtake(feed: Any
 def test_the_generator_writes_exactly_as_many_events_as_asked_for(feed: Any, log: Log) -> None:
     told = write(log, "--events", 6000)
     assert (told.returncode, told.stderr) == (0, "")
-    assert told.stdout.split() == ["5000", "6000"]
+    assert told.stdout.split()[-1] == "6000"
     expected = Counter(event.topic for event in islice(feed.events(), 6000))
     for topic in ("orders", "parcels"):
         assert len(rows(log, topic)) == expected[topic]
