@@ -123,7 +123,7 @@ def fold(value: str) -> Callable[[Row | None, Row], Row]:
 
 def _source(chance: random.Random, name: str) -> Topic:
     key, partitions = chance.choice(("who", "who", None)), chance.randint(1, 3)
-    return Topic(name, COLUMNS, key, partitions, whole=True, lateness=chance.choice((0, 20, 1000)))
+    return Topic(name, COLUMNS, key, partitions, whole=True, lateness=chance.choice((0, 0, 20, 1000)))
 
 
 def _node(chance: random.Random, name: str, topics: list[Topic]) -> tuple[Node, Topic]:
@@ -165,7 +165,7 @@ def _operation(chance: random.Random, read: Topic) -> Operation | None:
         Operation("scan", by, value=_number(read.columns)),
     ]
     if read.whole:
-        choices += [Operation("dedup", ("id",), within=chance.choice((5, 30, 60)))] * 2
+        choices += [Operation("dedup", ("id",), within=chance.choice((2, 5, 60)))] * 2
     if read.whole or _ordered(read):
         choices.append(None)
     return chance.choice(choices)
@@ -219,25 +219,25 @@ def _ordered(read: Topic) -> bool:
 
 def _actions(chance: random.Random, sources: tuple[Topic, ...]) -> list[Action]:
     actions: list[Action] = []
-    events = _arrivals(chance)
+    events, producers = _arrivals(chance), PRODUCERS[: chance.randint(1, 2)]
     while events:
         count = chance.randint(1, 6)
         rows, events = tuple(events[:count]), events[count:]
         source = chance.choice(sources).name
-        actions.append(Action("send", chance.choice(PRODUCERS), source, rows))
-        if chance.random() < 0.25:
+        actions.append(Action("send", chance.choice(producers), source, rows))
+        if chance.random() < 0.3:
             reached = max(row[3] or 0 for row in rows)
-            actions.append(Action("advance", chance.choice(PRODUCERS), to=reached + chance.randint(-20, 5)))
+            actions.append(Action("advance", chance.choice(producers), to=reached + chance.randint(-10, 20)))
         if chance.random() < 0.4:
             actions += [Action("step")] + [Action("restart")] * (chance.random() < 0.3)
-    if chance.random() < 0.6:
-        actions += [Action("advance", producer, to=1000) for producer in PRODUCERS]
+    if chance.random() < 0.75:
+        actions += [Action("advance", producer, to=1000) for producer in producers]
     return [*actions, Action("step")]
 
 
 def _arrivals(chance: random.Random) -> list[tuple[Any, ...]]:
     """Return events in the order in which they arrive, some of them more than once."""
-    disorder = chance.choice((0, 15, 150))
+    disorder = chance.choice((10, 40, 150))
     events = [event for number in range(8) for event in _copies(chance, number)]
     return sorted(events, key=lambda event: (event[3] or 0) + chance.uniform(0, disorder))
 
