@@ -24,7 +24,7 @@ FED = 100
 """Events a second that are appended meanwhile."""
 GOALS = {1: 1.0, 5: 2.0, 20: 5.0}
 SCHEMA = "id BIGINT, who STRING, amount DOUBLE, at TIMESTAMP"
-HEAD = '''
+HEAD = """
 from headwater import Pipeline, latest, scan
 
 shop = Pipeline("shop", log="file:./data")
@@ -33,7 +33,7 @@ shop.source("orders", "{schema}", event_time="at", key="who", lateness="0 second
 def add(state, event):
     before = state or {{"n": 0, "total": 0.0}}
     return {{"n": before["n"] + 1, "total": before["total"] + event["amount"]}}
-'''
+"""
 BODIES = (
     'orders.transform(scan(add, by="who", schema="n BIGINT, total DOUBLE"))',
     'orders.filter("amount >= 0").transform(latest(by="who"))',

@@ -25,7 +25,7 @@ from headwater.engine.checkpoint import Reached
 from headwater.engine.inputs import Inputs
 from headwater.engine.runtime import Results
 from headwater.engine.shape import Shape
-from headwater.engine.slice import FEW, Slice
+from headwater.engine.slice import Slice
 from headwater.engine.states import States
 from headwater.engine.stepping import Work
 from headwater.errors import HeadwaterError, PipelineError
@@ -70,7 +70,7 @@ class Member:
 
     def __init__(self, shape: Shape, inputs: Inputs, home: Path):
         self.node, self.shape, self.inputs = shape.node, shape, inputs
-        self.upstreams = shape.upstreams
+        self.upstreams, self._names = shape.upstreams, list(shape.upstreams)
         self.home = home
         self.checkpoint = home / "checkpoint"
         self.counts = Counts()
@@ -111,7 +111,7 @@ class Member:
         self._committed.write_text(str(number))
         crash.point("query: committed")
         if self.stage is None:  # an operator counts its rows itself
-            self.counts.rows += slice.size(list(self.upstreams))
+            self.counts.rows += slice.size(self._names)
         self.counts.batches += 1
         self.counts.out += rows.num_rows
         self.counts.reached = after
@@ -132,9 +132,9 @@ class Member:
             raise culprits.Poisoned(self.node, found) from error
 
     def _plain(self, slice: Slice, given: DataFrame | None) -> pa.Table:
-        if given is None and not slice.size(list(self.upstreams)):
+        if given is None and not slice.size(self._names):
             return self.shape.schema.empty_table()
-        if given is None and self.shape.straight is not None and self._are_few(slice):
+        if given is None and self.shape.straight is not None and slice.is_small(self._names):
             rows = slice.table(self.inputs, self.upstreams[self.shape.straight])
         else:
             rows = (call(self.node, self._frames(slice)) if given is None else given).toArrow()
@@ -159,7 +159,7 @@ class Member:
         return self._rest(stage, results.main)
 
     def _stepped(self, stage: Stage, work: Work, slice: Slice, given: DataFrame | None) -> Results:
-        if given is None and self._are_few(slice):
+        if given is None and slice.is_small(self._names):
             done = stepping.here(work, self._taken(stage, slice), BUCKETS)
             return runtime.gathered(done, stage.schema, stage.output)
         rows = self._before(slice) if given is None else given
@@ -167,7 +167,7 @@ class Member:
 
     def _taken(self, stage: Stage, slice: Slice) -> pa.Table:
         """Return the rows that go into the operator."""
-        if not slice.size(list(self.upstreams)):
+        if not slice.size(self._names):
             return stage.schema.empty_table()
         if self.shape.straight is not None:
             return slice.table(self.inputs, self.upstreams[self.shape.straight]).cast(stage.schema)
@@ -182,13 +182,10 @@ class Member:
         return capturing.stage.rows
 
     def _frames(self, slice: Slice) -> dict[str, DataFrame]:
-        if self._are_few(slice):
+        if slice.is_small(self._names):
             return {name: slice.frame(self.inputs, each) for name, each in self.upstreams.items()}
         used = self.shape.used
         return {name: slice.part(self.inputs, each, used) for name, each in self.upstreams.items()}
-
-    def _are_few(self, slice: Slice) -> bool:
-        return slice.size(list(self.upstreams)) <= FEW
 
     def _late_rows(self, schema: pa.Schema) -> Sink:
         if self._late_sink is None:

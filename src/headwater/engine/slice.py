@@ -6,6 +6,8 @@ to Spark. Invariant: which of the two it is makes no difference to the rows or t
 
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
@@ -15,8 +17,8 @@ from headwater.engine.pruning import NOTHING, Used
 from headwater.log import Position
 from headwater.node import Declaration
 
-FEW = 20_000
-"""Rows up to which a micro-batch is computed in the driver."""
+FEW = int(os.environ.get("HEADWATER_DRIVER_ROWS", 20_000))
+"""Records up to which a node's part of a micro-batch is computed in the driver."""
 
 
 class Slice:
@@ -34,6 +36,10 @@ class Slice:
             for name in names
             for partition, end in self._end(name).offsets.items()
         )
+
+    def is_small(self, names: list[str]) -> bool:
+        """Tell whether there are so few records of some inputs that workers are not worth asking."""
+        return self.size(names) <= FEW
 
     def table(self, inputs: Inputs, each: Declaration) -> pa.Table:
         """Return the records of an input."""
