@@ -7,6 +7,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,13 @@ from rich.table import Table
 
 import headwater
 from headwater import schema as schemas
-from headwater.engine import applying, runtime
+from headwater.engine import applying, runtime, stepping
 from headwater.engine.applying import arrow_schema
 from headwater.engine.clocked import clocked
 from headwater.engine.session import session
+from headwater.engine.states import States
+from headwater.engine.stepping import Work
+from headwater.operators.operator import FOREVER
 from headwater.operators.scan import Scan
 from headwater.sinks import Batch
 from headwater.sinks.views import ViewStore
@@ -36,6 +40,7 @@ FOLDED = 200_000
 KEYS = 10_000
 SCHEMA = "k STRING, n BIGINT, amount DOUBLE, at TIMESTAMP"
 FIRST = 1_700_000_000_000_000
+HOUR = 3_600_000_000
 STATE = "n BIGINT, total DOUBLE"
 console = Console(width=110)
 
@@ -66,6 +71,7 @@ class Bench:
             self._write()
             self.source()
             self.scan()
+            self.state()
             self.views()
         console.print(self.results)
 
@@ -106,7 +112,7 @@ class Bench:
         for name, fold, vectorised in (("by row", by_row, False), ("vectorised", by_column, True)):
             self.rates(
                 f"scan {name}, 10 k keys", FOLDED,
-                lambda fold=fold, vectorised=vectorised: self._drain(self._scanned(fold, vectorised)),
+                lambda fold=fold, vectorised=vectorised: self._scanned(fold, vectorised),
                 lambda: self._drain(self._plain()), "≥ 10×",
             )  # fmt: skip
 
@@ -122,6 +128,26 @@ class Bench:
             sink.commit(Batch(number, pa.table({"id": ids, "name": names, "amount": ids / 7})))
         rate = count * 10_000 / (time.perf_counter() - start)
         self.results.add_row("view upserts, SQLite, fsync, changes kept", f"{rate / 1e6:.3f} M/s")
+
+    def state(self) -> None:
+        """Step 1,000 new events on states of 1,000 to 100,000 keys: the new events should decide."""
+        times = []
+        for keys in (1_000, 10_000, 100_000):
+            self.say(f"a micro-batch on the state of {keys:,} keys")
+            first = keyed(keys, np.arange(keys))
+            work = self._work(by_column, True, first.schema)
+            known = {each.bucket: each.meta for each in stepping.here(work, first, applying.BUCKETS)}
+            taken = []
+            for number in range(30):
+                rows = keyed(keys, np.random.default_rng(number).integers(0, keys, 1000), (number + 1) * HOUR)
+                start = time.perf_counter()
+                done = stepping.here(replace(work, buckets=known), rows, applying.BUCKETS)
+                known |= {each.bucket: each.meta for each in done}
+                taken.append(time.perf_counter() - start)
+            times.append(float(np.median(taken)))
+        told = ", ".join(f"{seconds * 1000:.0f} ms" for seconds in times)
+        growth = f"{times[-1] / times[0]:.1f}× for 100×"
+        self.results.add_row("1,000 new events, state of 1 k, 10 k, 100 k keys", told, "", growth, "≈ 1×")
 
     # How
 
@@ -156,10 +182,21 @@ class Bench:
         parsed = F.from_json("value", "k STRING, n BIGINT, amount DOUBLE, at BIGINT").alias("row")
         return self._stream("text").select(parsed).select("row.*").filter("amount >= 0")
 
-    def _scanned(self, fold: Callable[..., Any], vectorised: bool) -> DataFrame:
-        rows = self._timed("folded")
+    def _scanned(self, fold: Callable[..., Any], vectorised: bool) -> float:
+        """Return the seconds of one micro-batch: read, routed, stepped, its results in the driver."""
+        start = time.perf_counter()
+        options = {"url": self.url, "topic": "folded"}
+        rows = self.spark.read.format("headwater").options(**options).load()
+        work = self._work(fold, vectorised, arrow_schema(rows))
+        results = runtime.spread(work, rows, work.operator.output(work.schema), applying.BUCKETS)
+        assert sum(note["rows"] for note in results.notes) == FOLDED
+        return time.perf_counter() - start
+
+    def _work(self, fold: Callable[..., Any], vectorised: bool, schema: pa.Schema) -> Work:
+        states = States(self.root / "states" / uuid.uuid4().hex)
+        states.begin()
         operator = Scan(fold, ("k",), "at", schemas.parse(STATE), vectorised)
-        return runtime.streamed(rows, operator, arrow_schema(rows), uuid.uuid4().hex, True, applying.BUCKETS)
+        return Work(str(states.chunks), operator, schema, str(states.chunks), now=FOREVER)
 
     def _plain(self) -> DataFrame:
         shape = StructType([StructField("n", LongType()), StructField("total", DoubleType())])
@@ -181,6 +218,12 @@ def events(count: int) -> pa.Table:
     number = np.arange(count)
     at = pa.array(FIRST + number * 1000).cast(pa.timestamp("us", "UTC"))
     return pa.table({"k": keys, "n": number, "amount": chance.random(count), "at": at})
+
+
+def keyed(keys: int, numbers: np.ndarray, later: int = 0) -> pa.Table:  # type: ignore[type-arg]
+    at = pa.array(FIRST + later + np.arange(len(numbers)) * 1000).cast(pa.timestamp("us", "UTC"))
+    names = [f"key-{number}" for number in numbers.tolist()]
+    return pa.table({"k": names, "n": numbers, "amount": numbers / keys, "at": at})
 
 
 def by_row(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:

@@ -143,7 +143,7 @@ class Runner(Closing):
         version = self.versions.next(node)
         member = self._member(node, version)
         definition.check(version.home, member.shape, list(self.pipeline.inputs(node)))
-        query = self._query(member.checkpoint)
+        query = self._query(member.checkpoint.resolve())
         query.members[name] = member
         try:
             self._begin(query, {name: version})
@@ -230,6 +230,7 @@ class Runner(Closing):
         for path, query in self.queries.items():
             for name in query.members:
                 sharing.join(self.nodes[name].version, path)
+        sharing.drop_unused(self.pipeline)
 
     def _idle(self) -> list[Query]:
         return [query for query in list(self.queries.values()) if query.spark is None]

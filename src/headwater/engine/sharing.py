@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 from headwater.engine import checkpoint
@@ -26,17 +25,16 @@ from headwater.pipeline import Pipeline
 def place(pipeline: Pipeline, shape: Shape, version: Version, *, share: bool) -> Path:
     """Return the checkpoint of the query that a node is to run in; nothing is made."""
     own = version.home / "checkpoint"
-    if own.is_symlink():
+    alone = not share or shape.own or shape.node.kind == "sink" or version.number > 1
+    if own.exists() or alone:
         return own.resolve()
-    if not share or own.exists() or shape.own or shape.node.kind == "sink" or version.number > 1:
-        return own
     return _open_query(pipeline, shape)
 
 
 def join(version: Version, query: Path) -> None:
     """Make a query's checkpoint that of a node."""
     own = version.home / "checkpoint"
-    if query == own or own.is_symlink():
+    if own.exists() or own.resolve() == query:
         return
     own.parent.mkdir(parents=True, exist_ok=True)
     query.mkdir(parents=True, exist_ok=True)
@@ -56,11 +54,11 @@ def leave(version: Version) -> Path:
     return alone.resolve()
 
 
-def drop_unused(pipeline: Pipeline, used: Iterable[Path]) -> None:
-    """Remove the checkpoints of queries that no node shares any more."""
-    kept = {path.resolve() for path in used}
+def drop_unused(pipeline: Pipeline) -> None:
+    """Remove the checkpoints that no node shares any more, not even one that is not declared now."""
+    used = {link.resolve() for link in (pipeline.home / "nodes").glob("*/v*/checkpoint")}
     for path in _folder(pipeline).glob("*"):
-        if path.resolve() not in kept:
+        if path not in used:
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -83,4 +81,4 @@ def _fate(pipeline: Pipeline, shape: Shape) -> str:
 
 
 def _folder(pipeline: Pipeline) -> Path:
-    return pipeline.home / "queries"
+    return pipeline.home.resolve() / "queries"
