@@ -1,0 +1,131 @@
+"""Nodes that share a query: each on its own feet when one fails, is added, or needs Spark's own state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater import Pipeline, latest, scan
+from headwater.engine.runner import Runner
+from headwater.errors import PipelineError
+from headwater.testing.harness import Harness
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+ORDERS = "id BIGINT, who STRING, amount DOUBLE, at TIMESTAMP"
+
+
+def order(number: int, who: str, amount: float = 1.0) -> dict[str, Any]:
+    return {"id": number, "who": who, "amount": amount, "at": START + timedelta(seconds=number)}
+
+
+def add(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
+    return {"n": (state or {"n": 0})["n"] + 1}
+
+
+def shop(*names: str, broken: Path | None = None, **more: Any) -> Pipeline:
+    """Return a pipeline with some of its nodes; ``careful`` fails while a file is there."""
+    pipeline = Pipeline("shop", **more)
+    pipeline.source("orders", ORDERS, event_time="at", key="who")
+
+    def counts(orders: DataFrame) -> DataFrame:
+        return orders.transform(scan(add, by="who", schema="n BIGINT"))
+
+    def newest(orders: DataFrame) -> DataFrame:
+        return orders.transform(latest(by="who"))
+
+    def careful(orders: DataFrame) -> DataFrame:
+        flag = str(broken)
+
+        def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                if Path(flag).exists() and min(batch["amount"].to_pylist()) < 0:
+                    raise ValueError("an amount below nothing")
+                yield batch
+
+        return orders.mapInArrow(check, orders.schema).select("id", "amount")
+
+    def once(orders: DataFrame) -> DataFrame:
+        return orders.dropDuplicates(["id"]).select("id", "who")
+
+    keys = {"careful": "id", "once": "id"}
+    for each in (counts, newest, careful, once):
+        if each.__name__ in names:
+            pipeline.view(key=keys.get(each.__name__, "who"))(each)
+    return pipeline
+
+
+def ids(harness: Harness, name: str) -> list[int]:
+    return sorted(row["id"] for row in harness.view(name))
+
+
+@pytest.mark.parametrize("few", [20_000, 0], ids=["in the driver", "in workers"])
+def test_nodes_that_start_together_share_one_query(spark: SparkSession, few: int) -> None:
+    with (
+        mock.patch("headwater.engine.slice.FEW", few),
+        Harness(shop("counts", "newest"), spark=spark) as harness,
+    ):
+        harness.send("orders", [order(n, "ada" if n % 2 else "bob") for n in range(10)])
+        harness.advance(START + timedelta(hours=1))
+        harness.step()
+        assert len(harness._runner.queries) == 1
+        assert {row["who"]: row["n"] for row in harness.view("counts")} == {"ada": 5, "bob": 5}
+        assert ids(harness, "newest") == [8, 9]
+        harness.verify()
+
+
+def test_a_node_whose_code_fails_leaves_and_the_others_go_on(spark: SparkSession, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.touch()
+    with Harness(shop("newest", "careful", broken=broken), spark=spark) as harness:
+        harness.send("orders", order(1, "ada"))
+        harness.step()
+        harness.send("orders", order(2, "bob", -1.0))
+        with pytest.raises(PipelineError, match='view "careful" failed on 1 record'):
+            harness.step()
+        harness.send("orders", order(3, "cyd"))
+        with pytest.raises(PipelineError, match='view "careful" failed on 1 record'):
+            harness.step()
+        assert (ids(harness, "newest"), ids(harness, "careful")) == ([1, 2, 3], [1])
+        broken.unlink()
+        harness.restart()
+        assert len(harness._runner.queries) == 2
+        harness.step()
+        assert ids(harness, "careful") == [1, 2, 3]
+        harness.verify()
+
+
+def test_a_node_that_is_added_later_has_all_of_its_input(spark: SparkSession, tmp_path: Path) -> None:
+    places = {"log": f"file:{tmp_path / 'log'}", "home": tmp_path / "home"}
+    for names in (("newest",), ("newest", "counts")):
+        with Runner(shop(*names, **places), spark=spark, patient=True) as runner:
+            with runner.log.producer("orders", id="test") as producer:
+                producer.send_batch([order(n, "ada") for n in range(len(names) * 10, len(names) * 10 + 3)])
+                producer.mark(START + timedelta(seconds=len(names) * 10 + 5))
+            runner.catch_up()
+            assert len(runner.queries) == len(names)
+            if "counts" in names:
+                assert (
+                    runner.store.view("counts").scan().to_pylist()
+                    == [{"who": "ada", "n": 6, "at": START + timedelta(seconds=22)}]
+                    or runner.store.view("counts").get("ada")["n"] == 6
+                )  # type: ignore[index]
+
+
+def test_sparks_own_stateful_operators_have_a_query_of_their_own(spark: SparkSession) -> None:
+    with Harness(shop("newest", "once"), spark=spark) as harness:
+        for first in (0, 2):
+            harness.send("orders", [order(n, "ada") for n in range(first, first + 4)])
+            harness.step()
+        assert len(harness._runner.queries) == 2
+        assert ids(harness, "once") == [0, 1, 2, 3, 4, 5]
+        harness.restart()
+        harness.send("orders", [order(5, "ada"), order(6, "ada")])
+        harness.step()
+        assert [change.key for change in harness.changes("once")] == [(n,) for n in range(7)]
