@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
+from unittest import mock
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
-from headwater import Pipeline, latest
+from headwater import Pipeline, latest, scan
 from headwater.errors import PipelineError
 from headwater.testing.harness import Harness
 
@@ -33,6 +35,37 @@ def orders(on_error: Any) -> Pipeline:
         return orders.withColumn("amount", number("amount")).transform(latest(by="id"))
 
     return pipeline
+
+
+def add(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
+    return {"total": (state or {"total": 0})["total"] + int(event["amount"])}
+
+
+@pytest.mark.parametrize("few", [20_000, 0], ids=["in the driver", "in workers"])
+def test_an_event_on_which_a_fold_fails_is_set_aside_when_its_time_has_come(
+    spark: SparkSession, few: int
+) -> None:
+    pipeline = Pipeline("shop")
+    pipeline.source("orders", "id BIGINT, amount STRING, at TIMESTAMP", event_time="at")
+
+    @pipeline.stream(on_error="dead_letter")
+    def totals(orders: DataFrame) -> DataFrame:
+        return orders.transform(scan(add, by="id", schema="total BIGINT"))
+
+    with mock.patch("headwater.engine.slice.FEW", few), Harness(pipeline, spark=spark) as harness:
+        for first in (0, 3):
+            events = rows("1", "two", "3", "4", "five", "6")[first : first + 3]
+            harness.send("orders", [{**row, "id": 1} for row in events])
+            harness.step()
+        harness.restart()
+        harness.advance(datetime(2026, 1, 1, tzinfo=UTC))
+        harness.step()
+        assert [row["total"] for row in harness.stream("totals")] == [1, 4, 8, 14]
+        dead = harness.dead("totals")
+        assert [json.loads(row["record"])["amount"] for row in dead] == ["two", "five"]
+        assert [(row["topic"], row["offset"]) for row in dead] == [(None, None)] * 2
+        assert "ValueError: invalid literal" in dead[0]["error"]
+        harness.verify()
 
 
 def rows(*amounts: str) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.node import Node
+from headwater.operators.door import setting_aside
 
 
 def carry(node: Node) -> None:
@@ -23,6 +24,7 @@ def carry(node: Node) -> None:
 
 def call(node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
     """Return the DataFrame that a node's function, or its SQL, makes of its upstreams."""
+    before = setting_aside.set(node.on_error == "dead_letter")
     try:
         result = _sql(node, frames) if node.function is None else node.function(**frames)
     except HeadwaterError as error:
@@ -33,6 +35,8 @@ def call(node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
             detail=_first_line(error),
             place=_place(node, error),
         ) from error
+    finally:
+        setting_aside.reset(before)
     if not isinstance(result, DataFrame):
         raise PipelineError(
             f"{node.title} returned {type(result).__name__}, not a DataFrame",

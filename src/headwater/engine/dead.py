@@ -6,15 +6,22 @@ then on, also when it is computed again. Invariant: what is left out is in the t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+import pyarrow as pa
+
+from headwater import schema as schemas
 from headwater.errors import HeadwaterError
 from headwater.log import Log, Position, jsonl
 from headwater.node import Node
+from headwater.operators.operator import ERROR
+from headwater.sinks.sink import Sink
+from headwater.sinks.topic import TopicSink
 
 Skips = dict[str, dict[int, list[int]]]
 """Offsets that are left out, by topic and partition."""
@@ -34,6 +41,18 @@ class Culprit:
         return f'topic "{self.topic}", partition {self.partition}, offset {self.offset}: {self.error}'
 
 
+def letters(rows: Sequence[pa.Table]) -> pa.Table:
+    """Return rows that an operator has failed on as they are kept: they came from no one place."""
+    listed = [row for table in rows for row in table.to_pylist()]
+    return pa.Table.from_pylist(
+        [
+            {"error": row.pop(ERROR), "record": json.dumps(row, default=str), "at": datetime.now(UTC)}
+            for row in listed
+        ],
+        schema=schemas.parse(SCHEMA),
+    )
+
+
 class DeadLetters:
     """The records that one node has set aside."""
 
@@ -44,17 +63,22 @@ class DeadLetters:
     def skips(self) -> Skips:
         """Return the offsets that the node leaves out, by topic and partition."""
         found: Skips = {}
-        for row in self.rows():
+        for row in self._placed():
             found.setdefault(row["topic"], {}).setdefault(row["partition"], []).append(row["offset"])
         return found
 
     def bury(self, culprits: Sequence[Culprit]) -> None:
         """Set records aside, durably; those that are there already are left as they are."""
         self._made  # noqa: B018  # the topic is made when it is first needed
-        known = {(row["topic"], row["partition"], row["offset"]) for row in self.rows()}
+        known = {(row["topic"], row["partition"], row["offset"]) for row in self._placed()}
         new = [each for each in culprits if (each.topic, each.partition, each.offset) not in known]
         with self._log.producer(self.topic, id=self.topic) as producer:
             producer.send_batch([self._row(each) for each in new])
+
+    def sink(self, version: int) -> Sink:
+        """Return where a version of the node sets rows aside that its operator has failed on."""
+        self._made  # noqa: B018  # the topic is made when it is first needed
+        return TopicSink(self._log, self.topic, f"{self.topic}.v{version}")
 
     def redrive(self) -> int:
         """Append every record that can be read again to the topic it came from; return how many.
@@ -62,7 +86,8 @@ class DeadLetters:
         It is a new record there, which every reader of the topic meets. Each is appended once,
         however often this is called.
         """
-        found = [(number, row) for number, row in enumerate(self.rows()) if row["record"] is not None]
+        known = enumerate(self.rows())
+        found = [(number, row) for number, row in known if row["topic"] and row["record"] is not None]
         done = 0
         for name in sorted({row["topic"] for _, row in found}):
             own = [(number, row["record"]) for number, row in found if row["topic"] == name]
@@ -83,6 +108,10 @@ class DeadLetters:
     def _made(self) -> bool:
         self._log.create_topic(self.topic, SCHEMA)
         return True
+
+    def _placed(self) -> list[dict[str, Any]]:
+        """Return the records whose place in a topic is known: all but rows that an operator failed on."""
+        return [row for row in self.rows() if row["topic"] is not None]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return what was set aside, oldest first."""

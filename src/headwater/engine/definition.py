@@ -59,5 +59,5 @@ def check(home: Path, shape: Shape, topics: list[str]) -> None:
 def _settings(operator: Any) -> dict[str, str]:
     """Return an operator's settings as text; a function is known by its name."""
     assert is_dataclass(operator)
-    told = {field.name: getattr(operator, field.name) for field in fields(operator)}
+    told = {field.name: getattr(operator, field.name) for field in fields(operator) if field.compare}
     return {name: getattr(value, "__qualname__", None) or str(value) for name, value in told.items()}

@@ -22,6 +22,7 @@ from headwater.engine import applying, checkpoint, culprits, failures, runtime, 
 from headwater.engine.applying import BUCKETS, Capturing, Stage
 from headwater.engine.calling import call
 from headwater.engine.checkpoint import Reached
+from headwater.engine.dead import letters
 from headwater.engine.inputs import Inputs
 from headwater.engine.runtime import Results
 from headwater.engine.shape import Shape
@@ -79,6 +80,7 @@ class Member:
         self._states = States(home / "state")
         self._committed = home / "committed"
         self._late_sink: Sink | None = None
+        self._dead_sink: Sink | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -90,9 +92,10 @@ class Member:
         """What is stateful in the node."""
         return self.shape.stage
 
-    def begin(self, sink: Sink, late: Callable[[pa.Schema], Sink]) -> None:
+    def begin(self, sink: Sink, late: Callable[[pa.Schema], Sink], dead: Callable[[], Sink]) -> None:
         """Begin, taking over from any other runner."""
-        self._sink, self._late, self.error, self._late_sink = sink, late, None, None
+        self._sink, self._late, self._dead, self.error = sink, late, dead, None
+        self._late_sink = self._dead_sink = None
         committed = sink.begin()
         _check_ahead(self.node, committed, self.checkpoint)
         _check_behind(self.node, committed, self._committed)
@@ -155,6 +158,8 @@ class Member:
             self.counts.note(note)
         if results.late.num_rows:
             self._late_rows(stage.schema).commit(Batch(number, results.late))
+        if results.dead:
+            self._dead_rows().commit(Batch(number, letters(results.dead)))
         self._states.commit(number, results.buckets)
         return self._rest(stage, results.main)
 
@@ -192,6 +197,12 @@ class Member:
             self._late_sink = self._late(schema)
             self._late_sink.begin()
         return self._late_sink
+
+    def _dead_rows(self) -> Sink:
+        if self._dead_sink is None:
+            self._dead_sink = self._dead()
+            self._dead_sink.begin()
+        return self._dead_sink
 
     def _rest(self, stage: Stage, rows: pa.Table) -> pa.Table:
         """Return what user code makes of an operator's results."""

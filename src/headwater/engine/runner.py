@@ -251,7 +251,8 @@ class Runner(Closing):
             member.error = None
             try:
                 sink = self._sink(member, versions[name])
-                member.begin(sink, partial(self._late, member.node, versions[name]))
+                late = partial(self._late, member.node, versions[name])
+                member.begin(sink, late, partial(self.dead(member.node).sink, versions[name].number))
             except HeadwaterError as error:
                 member.error = error
                 raise

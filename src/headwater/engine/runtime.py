@@ -24,7 +24,7 @@ from headwater.engine.stepping import Done, Work
 from headwater.operators import operator as operators
 from headwater.operators.operator import Operator
 
-MAIN, LATE, NOTE = "main", "late", "note"
+MAIN, LATE, DEAD, NOTE = "main", "late", "dead", "note"
 _NO_TASK = -1
 """Stands where rows are of no task: those that were judged to be late, and buckets that are woken."""
 
@@ -35,6 +35,7 @@ class Results:
 
     main: pa.Table
     late: pa.Table
+    dead: list[pa.Table]
     buckets: dict[int, Meta]
     """Those that were stepped, as they are now."""
     notes: list[dict[str, Any]]
@@ -47,6 +48,7 @@ def gathered(done: list[Done], schema: pa.Schema, output: pa.Schema) -> Results:
     return Results(
         _joined(main, output),
         _joined(late, schema),
+        [table for each in done for table in each.dead],
         {each.bucket: each.meta for each in done},
         [_note(each) for each in done],
     )
@@ -91,7 +93,8 @@ def _stepping(work: Work) -> Callable[[pa.Table], pa.Table]:
         bucket = table.column(BUCKET)[0].as_py()
         done = work.step(bucket, blobs.decode_all(table.sort_by(TASK).column(BLOB).to_pylist(), work.schema))
         note = (NOTE, json.dumps({**_note(done), "meta": done.meta.to_json()}).encode())
-        return _tagged(bucket, [*_encoded(MAIN, done.out), *_encoded(LATE, done.late), note])
+        out = (*_encoded(MAIN, done.out), *_encoded(LATE, done.late), *_encoded(DEAD, done.dead))
+        return _tagged(bucket, [*out, note])
 
     return run
 
@@ -141,14 +144,14 @@ def _note(done: Done) -> dict[str, Any]:
 
 
 def _collected(results: DataFrame, schema: pa.Schema, output: pa.Schema) -> Results:
-    tagged: dict[str, list[bytes]] = {MAIN: [], LATE: [], NOTE: []}
+    tagged: dict[str, list[bytes]] = {MAIN: [], LATE: [], DEAD: [], NOTE: []}
     # In an order that a repeated micro-batch has too: rows are numbered by it.
     for row in sorted(results.collect(), key=itemgetter(BUCKET)):
         tagged[row[TAG]].append(bytes(row[BLOB]))
     notes = [json.loads(note) for note in tagged[NOTE]]
     buckets = {note["bucket"]: Meta.from_json(note.pop("meta")) for note in notes}
     main, late = blobs.decode_all(tagged[MAIN], output), blobs.decode_all(tagged[LATE], schema)
-    return Results(main, late, buckets, notes)
+    return Results(main, late, list(map(blobs.decode, tagged[DEAD])), buckets, notes)
 
 
 def _joined(tables: list[pa.Table], schema: pa.Schema) -> pa.Table:

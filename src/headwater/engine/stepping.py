@@ -93,6 +93,11 @@ class Done:
         return [step.late for step in self.steps if step.late is not None and step.late.num_rows]
 
     @property
+    def dead(self) -> list[pa.Table]:
+        """The rows on which code of the user's has failed, with what it said."""
+        return [step.dead for step in self.steps if step.dead is not None and step.dead.num_rows]
+
+    @property
     def duplicates(self) -> int:
         """How many rows were left out because they were known."""
         return sum(step.duplicates for step in self.steps)

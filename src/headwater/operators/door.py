@@ -7,12 +7,16 @@ it, the engine asks it for the operator over that DataFrame's columns.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.operators.operator import Operator
+
+setting_aside: ContextVar[bool] = ContextVar("setting_aside", default=False)
+"""Whether operators are built that set rows aside on which code of the user's fails."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from headwater import clock
 from headwater import schema as schemas
 from headwater.errors import UsageError
 from headwater.operators.dedup import Dedup
-from headwater.operators.door import Door
+from headwater.operators.door import Door, setting_aside
 from headwater.operators.latest import Latest
 from headwater.operators.scan import Scan
 
@@ -53,7 +53,7 @@ def scan(fold: Callable[..., Any], by: Names, schema: str | pa.Schema, vectorise
     names, state = _names(by), schemas.read(schema)
 
     def build(rows: pa.Schema, event_time: str | None) -> Scan:
-        return Scan(fold, names, _required("scan", event_time), state, vectorised)
+        return Scan(fold, names, _required("scan", event_time), state, vectorised, setting_aside.get())
 
     return Door("scan", build)
 

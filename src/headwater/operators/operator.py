@@ -21,12 +21,14 @@ NEVER = -(1 << 63)
 FOREVER = (1 << 63) - 1
 """A clock behind which everything is complete."""
 
+ERROR = "_error"
+
 S = TypeVar("S")
 
 
 @dataclass(frozen=True)
 class Step:
-    """What came of one call: every row that went in is in ``late``, a duplicate, or used."""
+    """What came of one call: every row that went in is in ``late``, a duplicate, ``dead``, or used."""
 
     out: pa.Table
     """Rows for those downstream, of the schema that ``output`` tells."""
@@ -36,6 +38,8 @@ class Step:
     """How many rows of the input were left out because they were known."""
     chunk: pa.Table | None = None
     """What the state has learnt, already applied to it; None where nothing has changed."""
+    dead: pa.Table | None = None
+    """Rows on which code of the user's has failed, as they came, with ``ERROR``, what it said."""
 
 
 class Operator(ABC, Generic[S]):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from headwater.operators.order import order
 from headwater.operators.pile import NOWHERE
 from headwater.operators.shelf import Shelf
 from headwater.operators.timeline import Timeline
+from headwater.operators.tolerance import sift
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Scan(Operator[Progress]):
     is after it; an event from before the clock is late, and so is one without an event time. A step
     emits the events it takes key by key, each key's in order of time; the keys in the order of their
     first event. The state is the last state of each key, which stays, and the events that wait; a
-    restart finds both as they were. What the fold raises is passed on, and leaves the state as it was.
+    restart finds both as they were. What the fold raises is passed on, and leaves the state as it was;
+    a tolerant scan sets the event aside instead.
 
     >>> from headwater.operators.operator import FOREVER, run
     >>> rows = pa.table({"account": ["a", "a"], "n": [5, 7], "at": pa.array([2, 1], pa.timestamp("us"))})
@@ -67,6 +70,8 @@ class Scan(Operator[Progress]):
     event_time: str
     state_schema: pa.Schema
     vectorised: bool = False
+    tolerant: bool = field(default=False, compare=False)
+    """Whether an event on which the fold fails is set aside, as if it had not come."""
     key: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -102,15 +107,15 @@ class Scan(Operator[Progress]):
         """Fold the events that the clock has passed, and let new ones wait."""
         rows, at, late = split(rows, self.event_time, clock)
         ripe = _ripe(state.waiting.until(clock), self.by, self.event_time)
-        slots = state.states.find(ripe.keys)
-        out = self._folded(ripe, self._before(state.states, slots))
-        ends = np.flatnonzero(np.diff(ripe.groups, append=len(ripe.keys)))
+        ripe, slots, out, dead = self._taken(ripe, state.states)
+        ends = np.flatnonzero(np.diff(ripe.groups, append=-1))
         states = out.select([*self.by, *self.state_schema.names]).take(pa.array(ends))
         # From here on nothing fails: a step that is tried again finds the state as it was.
         state.waiting.drop(clock)
         state.waiting.add(rows, at)
         state.states.put(ripe.keys, slots, states)
-        return Step(out, late, chunk=_chunk(rows, states, clock) if len(rows) or len(states) else None)
+        learnt = len(rows) or len(states) or dead is not None
+        return Step(out, late, chunk=_chunk(rows, states, clock) if learnt else None, dead=dead)
 
     def wake(self, state: Progress) -> int | None:
         """Return the clock that has just passed the first event that waits."""
@@ -124,17 +129,34 @@ class Scan(Operator[Progress]):
     def _lead(self) -> list[str]:
         return list(dict.fromkeys((*self.by, self.event_time)))
 
+    def _taken(self, ripe: _Ripe, states: Shelf) -> tuple[_Ripe, Numbers, pa.Table, pa.Table | None]:
+        """Return the events that are folded, where their keys are, the rows out, and what is set aside."""
+        slots = states.find(ripe.keys)
+        before, dead = self._before(states, slots), None
+        try:
+            out = self._folded(ripe, before)
+        except Exception:
+            if not self.tolerant:
+                raise
+            call = partial(self._call, Folding(self.fold, self.state_schema))
+            good, dead = sift(call, before, ripe)
+            ripe, known = _only(ripe, good)
+            slots, before = slots[known], before.take(pa.array(known))
+            out = self._folded(ripe, before)
+        return ripe, slots, out, dead
+
     def _folded(self, ripe: _Ripe, before: pa.Table) -> pa.Table:
         """Return the rows out: the key and time of each event, and the state after it."""
         schema = self.output(ripe.events.schema)
         if not len(ripe.events):
             return schema.empty_table()
-        folding = Folding(self.fold, self.state_schema)
-        call = folding.tables if self.vectorised else folding.rows
-        after = call(before, ripe.events, ripe.groups)
+        after = self._call(Folding(self.fold, self.state_schema), before, ripe.events, ripe.groups)
         return pa.Table.from_arrays(
             [*ripe.events.select(self._lead()).columns, *after.columns], schema=schema
         )
+
+    def _call(self, folding: Folding, before: pa.Table, events: pa.Table, groups: Numbers) -> pa.Table:
+        return (folding.tables if self.vectorised else folding.rows)(before, events, groups)
 
     def _before(self, states: Shelf, slots: Numbers) -> pa.Table:
         nullable = pa.schema([field.with_nullable(True) for field in self.state_schema])
@@ -155,13 +177,23 @@ def _ripe(events: pa.Table, by: tuple[str, ...], event_time: str) -> _Ripe:
     return _Ripe(events.take(pa.array(places)), of[places], groups.keys[sequence])
 
 
+def _only(ripe: _Ripe, good: Numbers) -> tuple[_Ripe, Numbers]:
+    """Return some of the events, and the places of the keys that they have."""
+    known, groups = np.unique(ripe.groups[good], return_inverse=True)
+    return _Ripe(ripe.events.take(pa.array(good)), groups, ripe.keys[known]), known
+
+
 def _chunk(events: pa.Table, states: pa.Table, clock: int) -> pa.Table:
-    """Return a row for each event that waits and for each state; events from before the clock are taken."""
+    """Return a row for each event that waits and for each state; events from before the clock are taken.
+
+    If there is nothing but the clock to tell, a row tells that.
+    """
     event, state = _struct(events), _struct(states)
+    more = 0 if len(event) or len(state) else 1
     columns = {
-        "event": pa.concat_arrays([event, pa.nulls(len(state), event.type)]),
-        "state": pa.concat_arrays([pa.nulls(len(event), state.type), state]),
-        "clock": pa.array(np.full(len(event) + len(state), clock)),
+        "event": pa.concat_arrays([event, pa.nulls(len(state) + more, event.type)]),
+        "state": pa.concat_arrays([pa.nulls(len(event) + more, state.type), state]),
+        "clock": pa.array(np.full(len(event) + len(state) + more, clock)),
     }
     return pa.table(columns)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +199,47 @@ def test_the_folds_of_the_docs_page_work(name: str, column: str, fold: Any, step
     tables = Scan(documented(name), BY, "at", state, vectorised=True)
     rows = Scan(fold, BY, "at", state, vectorised=False)
     assert texts(play(tables, steps, schema).out) == texts(play(rows, steps, schema).out)
+
+
+def even(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
+    """Add up, and fail on an odd value."""
+    if event["v"] % 2:
+        raise ValueError(f"{event['v']} is odd")
+    return {"n": (state or {"n": 0})["n"] + event["v"] + 1}
+
+
+def evens(before: pa.Table, events: pa.Table, groups: npt.NDArray[np.int64]) -> pa.Table:
+    """The same for many."""
+    states = [
+        {"n": n} if known else None for n, known in zip(*map(pa.ChunkedArray.to_pylist, before), strict=True)
+    ]
+    after = []
+    for event, place in zip(events.to_pylist(), groups.tolist(), strict=True):
+        states[place] = even(states[place], event)
+        after.append(states[place])
+    return pa.Table.from_pylist(after, pa.schema([("n", pa.int64())]))
+
+
+@pytest.mark.parametrize(("fold", "vectorised"), [(even, False), (evens, True)])
+@given(plan=moves(TIMED_ROWS))
+def test_a_tolerant_scan_is_one_over_the_events_that_do_not_fail(
+    fold: Any, vectorised: bool, plan: list[Move]
+) -> None:
+    whole = [*plan, Move([], FOREVER, "chunks"), Move([], FOREVER, "snapshot")]
+    scan = Scan(fold, BY, "at", pa.schema([("n", pa.int64())]), vectorised, tolerant=True)
+    good = [replace(move, rows=[row for row in move.rows if row["v"] % 2 == 0]) for move in whole]
+    played, wanted = play(scan, whole), play(replace(scan, tolerant=False), good)
+    assert sorted(texts(played.out)) == sorted(texts(wanted.out))
+    dead = [row for step in played.steps if step.dead is not None for row in listed(step.dead)]
+    late = [row for step in played.steps if step.late is not None for row in listed(step.late)]
+    odd = [row for move in whole for row in move.rows if row["v"] % 2]
+    assert len(dead) + sum(row["v"] % 2 for row in late) == len(odd)
+    assert all(row["_error"] == f"ValueError: {row['v']} is odd" for row in dead)
+
+
+def test_a_fold_that_fails_on_too_many_events_is_wrong_and_not_its_input() -> None:
+    scan = Scan(even, BY, "at", pa.schema([("n", pa.int64())]), tolerant=True)
+    state = scan.begin(SCHEMA)
+    scan.step(state, table([{**row(n), "v": 1} for n in range(101)]), NEVER)
+    with pytest.raises(ValueError, match="1 is odd"):
+        scan.step(state, table([]), FOREVER)
