@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +24,7 @@ FORMAT = 1
 _MARK = 0x68777673
 """The application id in the header of a view store, by which it is told from other databases."""
 _BUSY_SECONDS = 60.0
+_MAKING_SECONDS = 5.0
 _IDLE = 8
 """How many reading connections are kept open for the next reader."""
 
@@ -177,7 +179,8 @@ def _open_for_reading(path: Path) -> sqlite3.Connection:
         db = _connect(f"{name}?{mode}", uri=True)
         try:
             db.execute("PRAGMA query_only=1")
-            _check_format(db, path)  # opens the file, which connecting does not
+            _await_tables(db, path)  # opens the file, which connecting does not
+            _check_format(db, path)
             return db
         except BaseException as error:
             db.close()
@@ -187,9 +190,22 @@ def _open_for_reading(path: Path) -> sqlite3.Connection:
     raise AssertionError("unreachable: the last mode returns or raises")
 
 
+def _await_tables(db: sqlite3.Connection, path: Path) -> None:
+    """Wait for a store that another process is just making: there is a moment when its file is empty."""
+    until = time.monotonic() + _MAKING_SECONDS
+    while not _has_tables(db):
+        if time.monotonic() > until:
+            raise SinkUnavailable(f'"{path}" is empty, and no view store', hint="run its pipeline first")
+        time.sleep(0.01)
+
+
+def _has_tables(db: sqlite3.Connection) -> bool:
+    return bool(db.execute("SELECT EXISTS (SELECT 1 FROM sqlite_master)").fetchone()[0])
+
+
 def _check_format(db: sqlite3.Connection, path: Path) -> None:
     """Refuse a database of something else, or of a newer format; an empty one is neither."""
-    if not db.execute("SELECT EXISTS (SELECT 1 FROM sqlite_master)").fetchone()[0]:
+    if not _has_tables(db):
         return
     if db.execute("PRAGMA application_id").fetchone()[0] != _MARK:
         raise SinkUnavailable(f'"{path}" is a database, but no view store', hint="choose another path")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,3 +114,13 @@ def test_commits_that_are_left_to_the_operating_system_are_there_too(tmp_path: P
 def test_a_durability_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="durability"):
         ViewStore(tmp_path / "views.db", durability="none")  # type: ignore[arg-type]
+
+
+def test_a_reader_waits_for_a_store_that_another_process_is_just_making(tmp_path: Path) -> None:
+    path = tmp_path / "views.db"
+    path.touch()  # as it is between SQLite's making the file and its first table
+    making = threading.Timer(0.1, lambda: ViewStore(path).close())
+    making.start()
+    with open_views(path) as views:
+        assert views.names() == []
+    making.join()
