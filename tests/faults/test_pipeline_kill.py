@@ -67,7 +67,8 @@ def test_views_streams_and_sinks_are_exact_after_any_kill(tmp_path: Path, databa
     for number in range(KILLS):
         # Every other time at a point of a commit, the other times at any moment.
         point = chance.randint(1, 40) if number % 2 == 0 else 0
-        worker = _start(tmp_path, str(point), database, errors)
+        few = chance.choice([0, 20_000])  # in workers, or in the driver
+        worker = _start(tmp_path, str(point), database, errors, few)
         end = time.monotonic() + (60 if point else chance.uniform(8, 25))
         while time.monotonic() < end and worker.poll() is None:
             shop.send()
@@ -97,10 +98,11 @@ def _prepare(root: Path) -> None:
         )
 
 
-def _start(root: Path, task: str, database: str, errors: Path) -> subprocess.Popen[bytes]:
+def _start(root: Path, task: str, database: str, errors: Path, few: int = 20_000) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "HEADWATER_DRIVER_ROWS": str(few)}
     with open(errors, "ab") as file:
         command = [sys.executable, str(WORKER), str(root), task, database]
-        return subprocess.Popen(command, stderr=file, stdout=file, start_new_session=True)
+        return subprocess.Popen(command, stderr=file, stdout=file, start_new_session=True, env=environment)
 
 
 def _kill(worker: subprocess.Popen[bytes]) -> None:

@@ -160,6 +160,7 @@ class Member:
             self._late_rows(stage.schema).commit(Batch(number, results.late))
         if results.dead:
             self._dead_rows().commit(Batch(number, letters(results.dead)))
+        crash.point("query: stepped")
         self._states.commit(number, results.buckets)
         return self._rest(stage, results.main)
 
