@@ -68,6 +68,23 @@ def test_an_event_on_which_a_fold_fails_is_set_aside_when_its_time_has_come(
         harness.verify()
 
 
+@pytest.mark.parametrize("few", [20_000, 0], ids=["in the driver", "in workers"])
+def test_a_fold_that_fails_stops_its_node_and_names_the_line(spark: SparkSession, few: int) -> None:
+    pipeline = Pipeline("shop")
+    pipeline.source("orders", "id BIGINT, amount STRING, at TIMESTAMP", event_time="at")
+
+    @pipeline.view(key="id")
+    def totals(orders: DataFrame) -> DataFrame:
+        return orders.transform(scan(add, by="id", schema="total BIGINT"))
+
+    with mock.patch("headwater.engine.slice.FEW", few), Harness(pipeline, spark=spark) as harness:
+        harness.send("orders", rows("1", "two", "3"))
+        with pytest.raises(PipelineError, match='view "totals" failed: ValueError') as caught:
+            harness.step()
+        line = add.__code__.co_firstlineno + 1
+        assert f"test_dead_letters.py:{line}: invalid literal" in (caught.value.detail or "")
+
+
 def rows(*amounts: str) -> list[dict[str, Any]]:
     return [{"id": n, "amount": amount, "at": 1_700_000_000_000_000 + n} for n, amount in enumerate(amounts)]
 

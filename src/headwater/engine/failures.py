@@ -7,6 +7,7 @@ Invariant: no stack trace of Spark reaches a user as the message.
 from __future__ import annotations
 
 import re
+import traceback
 
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.node import Node
@@ -25,6 +26,12 @@ def told(node: Node, text: str) -> HeadwaterError:
         return PipelineError(f"{node.title} failed", detail=_first(text), place=node.place)
     kind, words = raised[-1]
     return PipelineError(f"{node.title} failed: {kind}", detail=words.strip() or None, place=place)
+
+
+def of(node: Node, error: BaseException) -> HeadwaterError:
+    """Return the error of a node that failed with an exception, in a worker of Spark's or in the driver."""
+    text = str(error)  # a worker's traceback is in the message
+    return told(node, text if "Traceback (most" in text else "".join(traceback.format_exception(error)))
 
 
 def _first(text: str) -> str:

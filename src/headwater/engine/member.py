@@ -81,6 +81,7 @@ class Member:
         self._committed = home / "committed"
         self._late_sink: Sink | None = None
         self._dead_sink: Sink | None = None
+        self._notes: list[dict[str, Any]] = []
 
     @property
     def schema(self) -> pa.Schema:
@@ -110,15 +111,21 @@ class Member:
         started = time.perf_counter()
         rows = self._computed(number, slice, given)
         crash.point("query: computed")
-        self._sink.commit(Batch(number, rows, after.positions, self._promise(after)))
+        fresh = self._sink.commit(Batch(number, rows, after.positions, self._promise(after)))
         self._committed.write_text(str(number))
         crash.point("query: committed")
-        if self.stage is None:  # an operator counts its rows itself
-            self.counts.rows += slice.size(self._names)
-        self.counts.batches += 1
-        self.counts.out += rows.num_rows
+        if fresh:  # what is repeated has been counted
+            self._count(slice, rows.num_rows)
         self.counts.reached = after
         self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
+
+    def _count(self, slice: Slice, out: int) -> None:
+        if self.stage is None:
+            self.counts.rows += slice.size(self._names)
+        for note in self._notes:  # an operator counts its rows itself
+            self.counts.note(note)
+        self.counts.batches += 1
+        self.counts.out += out
 
     def _computed(self, number: int, slice: Slice, given: DataFrame | None) -> pa.Table:
         try:
@@ -131,7 +138,7 @@ class Member:
             places = (list(reached.of(self.upstreams).positions) for reached in (slice.before, slice.after))
             found = culprits.find(self.node, self.upstreams, self.inputs, *places)
             if not found:  # it fails on no record alone
-                raise failures.told(self.node, str(error)) from error
+                raise failures.of(self.node, error) from error
             raise culprits.Poisoned(self.node, found) from error
 
     def _plain(self, slice: Slice, given: DataFrame | None) -> pa.Table:
@@ -154,8 +161,7 @@ class Member:
             buckets=self._states.before(number),
         )
         results = self._stepped(stage, work, slice, given)
-        for note in results.notes:
-            self.counts.note(note)
+        self._notes = results.notes
         if results.late.num_rows:
             self._late_rows(stage.schema).commit(Batch(number, results.late))
         if results.dead:

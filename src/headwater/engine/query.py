@@ -103,7 +103,7 @@ def _try(member: Member, number: int, slice: Slice, given: DataFrame | None) -> 
     except HeadwaterError as error:
         member.error = error
     except Exception as error:
-        member.error = failures.told(member.node, str(error))
+        member.error = failures.of(member.node, error)
 
 
 def _own_plan(member: Member, begin: Mapping[str, Position]) -> DataFrame:
