@@ -19,6 +19,8 @@ from headwater.engine import placing, worker
 BUCKET, TASK, TAG, BLOB = "bucket", "task", "tag", "blob"
 PACKED = "bucket INT, task INT, blob BINARY"
 RESULT = "bucket INT, tag STRING, blob BINARY"
+TALLY = -1
+"""Stands in the place of a bucket where a task tells how many rows it has packed."""
 
 
 def encode(table: pa.Table) -> bytes:
@@ -40,22 +42,26 @@ def decode_all(blobs: Iterable[bytes], schema: pa.Schema) -> pa.Table:
     return pa.concat_tables(tables) if tables else schema.empty_table()
 
 
-def packing(key: Sequence[str], count: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Return what packs a task's rows into a blob per bucket."""
+def packing(
+    key: Sequence[str], count: int, tally: bool
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what packs a task's rows into a blob per bucket, and tells how many they are if it is asked."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         worker.settle()
         rows = _table(batches)
         if rows is None:
             return
-        found = dict(split(rows, placing.buckets(rows, key, count)))
+        found = {number: encode(part) for number, part in split(rows, placing.buckets(rows, key, count))}
+        if tally:
+            found[TALLY] = str(rows.num_rows).encode()
         context = TaskContext.get()
         task = context.partitionId() if context is not None else 0
         yield pa.RecordBatch.from_pydict(
             {
                 BUCKET: pa.array(found, pa.int32()),
                 TASK: pa.array([task] * len(found), pa.int32()),
-                BLOB: pa.array([encode(part) for part in found.values()], pa.binary()),
+                BLOB: pa.array(list(found.values()), pa.binary()),
             }
         )
 

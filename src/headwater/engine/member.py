@@ -172,8 +172,10 @@ class Member:
 
     def _stepped(self, stage: Stage, work: Work, slice: Slice, given: DataFrame | None) -> Results:
         if given is None and slice.is_small(self._names):
-            done = stepping.here(work, self._taken(stage, slice), BUCKETS)
-            return runtime.gathered(done, stage.schema, stage.output)
+            taken = self._taken(stage, slice)
+            results = runtime.gathered(stepping.here(work, taken, BUCKETS), stage.schema, stage.output)
+            results.check(taken.num_rows)
+            return results
         rows = self._before(slice) if given is None else given
         return runtime.spread(work, rows, stage.output, BUCKETS)
 

@@ -17,14 +17,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headwater.engine import blobs, worker
-from headwater.engine.blobs import BLOB, BUCKET, PACKED, RESULT, TAG, TASK
+from headwater.engine.blobs import BLOB, BUCKET, PACKED, RESULT, TAG, TALLY, TASK
 from headwater.engine.bucket import Meta
 from headwater.engine.judged import without
 from headwater.engine.stepping import Done, Work
+from headwater.errors import HeadwaterError
 from headwater.operators import operator as operators
 from headwater.operators.operator import Operator
 
-MAIN, LATE, DEAD, NOTE = "main", "late", "dead", "note"
+MAIN, LATE, DEAD, NOTE, COUNT = "main", "late", "dead", "note", "count"
 _NO_TASK = -1
 """Stands where rows are of no task: those that were judged to be late, and buckets that are woken."""
 
@@ -39,6 +40,21 @@ class Results:
     buckets: dict[int, Meta]
     """Those that were stepped, as they are now."""
     notes: list[dict[str, Any]]
+
+    def check(self, rows: int) -> None:
+        """Refuse results that do not account for every row: what went in, out, and was late."""
+        pairs = {
+            "rows in": (rows, self._told("rows")),
+            "rows out": (self.main.num_rows, self._told("out")),
+            "late rows": (self.late.num_rows, self._told("late")),
+            "dead rows": (sum(table.num_rows for table in self.dead), self._told("dead")),
+        }
+        wrong = [f"{name}: {a} here, {b} told by buckets" for name, (a, b) in pairs.items() if a != b]
+        if wrong:
+            raise HeadwaterError("the rows of a micro-batch do not add up", detail="; ".join(wrong))
+
+    def _told(self, name: str) -> int:
+        return sum(note[name] for note in self.notes)
 
 
 def gathered(done: list[Done], schema: pa.Schema, output: pa.Schema) -> Results:
@@ -56,7 +72,7 @@ def gathered(done: list[Done], schema: pa.Schema, output: pa.Schema) -> Results:
 
 def spread(work: Work, rows: DataFrame, output: pa.Schema, buckets: int) -> Results:
     """Let all buckets take their rows, in Spark's workers."""
-    blobs_ = packed(rows, work.operator, buckets)
+    blobs_ = packed(rows, work.operator, buckets, tally=True)
     due = work.due()
     if due:
         none = blobs.encode(work.schema.empty_table())
@@ -82,15 +98,17 @@ def batched(
     return blobs.groupBy(BUCKET).applyInArrow(_whole(operator, schema, clock), RESULT)
 
 
-def packed(rows: DataFrame, operator: Operator[Any], buckets: int) -> DataFrame:
+def packed(rows: DataFrame, operator: Operator[Any], buckets: int, tally: bool = False) -> DataFrame:
     """Return rows as blobs, one per bucket and task."""
-    return rows.mapInArrow(blobs.packing(operator.key, buckets), PACKED)
+    return rows.mapInArrow(blobs.packing(operator.key, buckets, tally), PACKED)
 
 
 def _stepping(work: Work) -> Callable[[pa.Table], pa.Table]:
     def run(table: pa.Table) -> pa.Table:
         worker.settle()
         bucket = table.column(BUCKET)[0].as_py()
+        if bucket == TALLY:
+            return _tagged(bucket, [(COUNT, blob) for blob in table.column(BLOB).to_pylist()])
         done = work.step(bucket, blobs.decode_all(table.sort_by(TASK).column(BLOB).to_pylist(), work.schema))
         note = (NOTE, json.dumps({**_note(done), "meta": done.meta.to_json()}).encode())
         out = (*_encoded(MAIN, done.out), *_encoded(LATE, done.late), *_encoded(DEAD, done.dead))
@@ -134,6 +152,7 @@ def _note(done: Done) -> dict[str, Any]:
         "bucket": done.bucket,
         "rows": done.rows,
         "late": sum(table.num_rows for table in done.late),
+        "dead": sum(table.num_rows for table in done.dead),
         "duplicates": done.duplicates,
         "out": sum(table.num_rows for table in done.out),
         "state": done.meta.size,
@@ -144,14 +163,16 @@ def _note(done: Done) -> dict[str, Any]:
 
 
 def _collected(results: DataFrame, schema: pa.Schema, output: pa.Schema) -> Results:
-    tagged: dict[str, list[bytes]] = {MAIN: [], LATE: [], DEAD: [], NOTE: []}
+    tagged: dict[str, list[bytes]] = {tag: [] for tag in (MAIN, LATE, DEAD, NOTE, COUNT)}
     # In an order that a repeated micro-batch has too: rows are numbered by it.
     for row in sorted(results.collect(), key=itemgetter(BUCKET)):
         tagged[row[TAG]].append(bytes(row[BLOB]))
     notes = [json.loads(note) for note in tagged[NOTE]]
     buckets = {note["bucket"]: Meta.from_json(note.pop("meta")) for note in notes}
     main, late = blobs.decode_all(tagged[MAIN], output), blobs.decode_all(tagged[LATE], schema)
-    return Results(main, late, list(map(blobs.decode, tagged[DEAD])), buckets, notes)
+    collected = Results(main, late, list(map(blobs.decode, tagged[DEAD])), buckets, notes)
+    collected.check(sum(map(int, tagged[COUNT])))
+    return collected
 
 
 def _joined(tables: list[pa.Table], schema: pa.Schema) -> pa.Table:
