@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
+from unittest import mock
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F
 from headwater import Pipeline, latest
 from headwater.engine import pruning
 from headwater.engine.inputs import Inputs, declare
+from headwater.log import Position
 from headwater.log.open import open as open_log
 from headwater.testing.harness import Harness
 
@@ -65,13 +67,14 @@ def test_no_more_columns_are_read_than_are_used(case: str, spark: SparkSession, 
         for each in upstreams.values():
             declare(log, each)
         inputs = Inputs(spark, pipeline, log)
-        used = pruning.used(make(**inputs.streams(upstreams, "earliest")))
+        used = pruning.used(make(**inputs.streams(upstreams)))
         read = {
             name: pruning.columns(log.topic(name).read_schema.names, used.get(name)) for name in upstreams
         }
         assert {name: option["columns"] for name, option in read.items() if option} == expected
-        narrow = make(**inputs.streams(upstreams, "earliest", used))
-        assert narrow.schema == make(**inputs.streams(upstreams, "earliest")).schema
+        empty = {name: Position(name, {0: 0}) for name in upstreams}
+        parts = {name: inputs.part(each, empty[name], empty[name], used) for name, each in upstreams.items()}
+        assert make(**parts).schema == make(**inputs.streams(upstreams)).schema
 
 
 def test_a_node_that_uses_few_columns_has_the_same_results(spark: SparkSession, url: str) -> None:
@@ -89,7 +92,7 @@ def test_a_node_that_uses_few_columns_has_the_same_results(spark: SparkSession, 
     def row(k: int, x: int, y: str) -> dict[str, Any]:
         return {"k": k, "x": x, "y": y, "z": "unused", "at": NOON}
 
-    with Harness(pipeline, spark=spark) as harness:
+    with mock.patch("headwater.engine.slice.FEW", 0), Harness(pipeline, spark=spark) as harness:
         harness.send("timed", [row(1, 1, "a"), row(2, 2, "b"), row(2, 3, "c")])
         harness.send("table", [{"k": 1, "name": "ada"}, {"k": 2, "name": "bob"}])
         harness.step()
