@@ -20,7 +20,6 @@ from pyspark.sql import DataFrame, SparkSession
 import headwater
 from headwater import Pipeline, loading, scan
 from headwater.cli import main
-from headwater.engine import runner as running
 from headwater.engine.progress import progress
 from headwater.engine.recompute import verify
 from headwater.engine.runner import Runner
@@ -211,7 +210,7 @@ def test_a_live_pipeline_outlasts_an_outage_of_the_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("headwater.sinks.postgres.store.PATIENCE", "500 milliseconds")
-    monkeypatch.setattr(running, "ATTEMPTS", 1)  # any other failure would be the end of a node
+    monkeypatch.setattr("headwater.engine.query.ATTEMPTS", 1)  # any other failure would be the end of a node
     with make() as runner:
         thread = threading.Thread(target=runner.run, args=(lambda: None, 0.1))
         thread.start()
@@ -224,9 +223,9 @@ def test_a_live_pipeline_outlasts_an_outage_of_the_server(
             try:
                 during = feed.send(300)
                 runner.store.view("here").count(wait_for=during, timeout=60)  # what is not there goes on
-                _until(lambda: runner.nodes["there"].failed > 2)
+                _until(lambda: runner.nodes["there"].query.failed > 2)
                 assert isinstance(runner.nodes["there"].error, SinkUnavailable)
-                assert not runner.nodes["there"].broken
+                assert not runner.nodes["there"].query.broken
             finally:
                 server.start()
             last = feed.send(300)
