@@ -173,8 +173,8 @@ def _is_late(operation: Operation | None, at: datetime | None, time: datetime) -
 def expected(history: History, node: Node, late: Sequence[Row]) -> list[Row]:
     """Return the rows that a node has emitted, in an order in which they may come."""
     rows = [record.row for record in taken(history, node)]
-    for row in late:  # of equal rows it does not matter which
-        rows.remove(row)
+    for row in late:  # of equal rows the last: once time has passed one, it has passed those that follow
+        del rows[len(rows) - 1 - rows[::-1].index(row)]
     return changed(_operated(rows, node.operation, clock(history, node, history.last)), node.after)
 
 

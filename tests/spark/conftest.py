@@ -13,7 +13,10 @@ from headwater.engine.session import session
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    started = session(master="local[2]", output=tmp_path_factory.mktemp("spark") / "spark.log")
+    # Java lives briefly here: it has no time to gain by compiling well.
+    brief = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    output = tmp_path_factory.mktemp("spark") / "spark.log"
+    started = session(master="local[2]", settings=brief, output=output)
     yield started
     started.stop()
 

@@ -206,7 +206,7 @@ def test_a_query_is_a_node_too() -> None:
     stream = shop.sql("ids", "SELECT id FROM orders", kind="stream", key="id", event_time="at", partitions=2)
     assert (view.kind, view.store, view.on_error, view.topic) == (
         "view",
-        "postgresql://x",
+        "postgresql://db/x",
         "dead_letter",
         None,
     )

@@ -66,6 +66,15 @@ class Query:
         self.spark = writer.option("checkpointLocation", str(self.checkpoint.resolve())).start()
         return self.spark
 
+    def passed(self, places: Mapping[str, Position]) -> bool:
+        """Tell whether places in inputs are behind it, or it cannot get there because it has failed."""
+        done = checkpoint.last_done(self.checkpoint)
+        reached = checkpoint.reached(self.checkpoint, done)
+        wanted = {name: at for name, at in places.items() if name in reached.inputs}
+        return self.spark is None or all(
+            reached.inputs[name].position.passed(at) for name, at in wanted.items()
+        )
+
     def stop(self) -> None:
         """End, if it is running."""
         if self.spark is not None and self.spark.isActive:

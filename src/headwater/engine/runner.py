@@ -49,6 +49,21 @@ from headwater.sinks.topic import TopicSink
 BACKOFF_SECONDS = 1.0
 BACKOFF_MOST = 60.0
 STAGGER_SECONDS = 0.3
+STILL_SECONDS = 60.0
+"""How long ``catch_up`` waits for input that is there and is not processed."""
+
+
+class Patience:
+    """Tells for how long it is worth waiting for a count that stands still."""
+
+    def __init__(self, seconds: float):
+        self._seconds, self._count, self._since = seconds, -1, time.monotonic()
+
+    def left(self, count: int) -> bool:
+        """Take in the count as it is now, and return whether it has not stood still too long."""
+        if count != self._count:
+            self._count, self._since = count, time.monotonic()
+        return time.monotonic() - self._since < self._seconds
 
 
 @dataclass
@@ -115,11 +130,13 @@ class Runner(Closing):
         self._take_over()
         for query in self._idle():
             self._start(query)
-        failed: list[HeadwaterError] = []
-        for _ in range(len(self.queries) + 1):  # what one query derives may be another's input
+        there = {name: self.inputs.resolve(self.pipeline[name], "latest") for name in self._outside()}
+        patience, failed = Patience(STILL_SECONDS), list[HeadwaterError]()
+        while patience.left(self._done()):
             before = self._done()
             failed = [error for query in list(self.queries.values()) if (error := self._await(query))]
-            if before == self._done():
+            # What one query derives may be another's input; and Spark may have looked just before.
+            if before == self._done() and all(query.passed(there) for query in self.queries.values()):
                 break
         if failed:
             raise failed[0]
@@ -231,6 +248,9 @@ class Runner(Closing):
             for name in query.members:
                 sharing.join(self.nodes[name].version, path)
         sharing.drop_unused(self.pipeline)
+
+    def _outside(self) -> list[str]:
+        return [each.name for each in (*self.pipeline.sources, *self.pipeline.tables)]
 
     def _idle(self) -> list[Query]:
         return [query for query in list(self.queries.values()) if query.spark is None]

@@ -32,7 +32,7 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Verd
     verdicts: list[Verdict] = []
     command = sys.modules["headwater.cli.verify"]
     monkeypatch.setattr(command, "_with_results", lambda _pipeline, nodes: [each.name for each in nodes])
-    monkeypatch.setattr(command, "verdicts_of", lambda _pipeline, _names: verdicts)
+    monkeypatch.setattr(command, "verdicts_of", lambda *_: verdicts)
     yield verdicts
     sys.modules.pop("shop", None)
 
