@@ -80,7 +80,6 @@ def test_nodes_that_start_together_share_one_query(spark: SparkSession, few: int
         harness.verify()
 
 
-@pytest.mark.long  # FIXME: beside other tests the node that goes on was seen a row behind after `step`
 def test_a_node_whose_code_fails_leaves_and_the_others_go_on(spark: SparkSession, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.touch()
@@ -112,11 +111,7 @@ def test_a_node_that_is_added_later_has_all_of_its_input(spark: SparkSession, tm
             runner.catch_up()
             assert len(runner.queries) == len(names)
             if "counts" in names:
-                assert (
-                    runner.store.view("counts").scan().to_pylist()
-                    == [{"who": "ada", "n": 6, "at": START + timedelta(seconds=22)}]
-                    or runner.store.view("counts").get("ada")["n"] == 6
-                )  # type: ignore[index]
+                assert [row["n"] for row in runner.store.view("counts").scan().to_pylist()] == [6]
 
 
 def test_sparks_own_stateful_operators_have_a_query_of_their_own(spark: SparkSession) -> None:

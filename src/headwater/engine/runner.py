@@ -50,7 +50,7 @@ BACKOFF_SECONDS = 1.0
 BACKOFF_MOST = 60.0
 STAGGER_SECONDS = 0.3
 STILL_SECONDS = 60.0
-"""How long ``catch_up`` waits for input that is there and is not processed."""
+"""How long ``catch_up`` waits for input that is there and is not processed, before it says so."""
 
 
 class Patience:
@@ -132,12 +132,15 @@ class Runner(Closing):
             self._start(query)
         there = {name: self.inputs.resolve(self.pipeline[name], "latest") for name in self._outside()}
         patience, failed = Patience(STILL_SECONDS), list[HeadwaterError]()
-        while patience.left(self._done()):
+        while True:
             before = self._done()
             failed = [error for query in list(self.queries.values()) if (error := self._await(query))]
             # What one query derives may be another's input; and Spark may have looked just before.
-            if before == self._done() and all(query.passed(there) for query in self.queries.values()):
+            behind = [query for query in self.queries.values() if not query.passed(there)]
+            if before == self._done() and not behind:
                 break
+            if not patience.left(self._done()):
+                raise _stands_still(behind)
         if failed:
             raise failed[0]
 
@@ -260,8 +263,8 @@ class Runner(Closing):
             self._ownership.check()
             self._begin(query, {name: self.nodes[name].version for name in query.members})
             query.start()
-        except HeadwaterError as error:
-            self._failed(query, error)
+        except Exception as error:
+            self._failed(query, error if isinstance(error, HeadwaterError) else _why(query, error))
 
     def _begin(self, query: Query, versions: dict[str, Version]) -> None:
         """Open the sinks of a query's members, which shuts out any other runner."""
@@ -377,6 +380,14 @@ def _why(query: Query, error: BaseException | None) -> HeadwaterError:
     """Return why a query has ended: what a member says, or else what Spark does."""
     told = next((member.error for member in query.members.values() if member.error is not None), None)
     return told or failures.told(next(iter(query.members.values())).node, str(error))
+
+
+def _stands_still(queries: list[Query]) -> HeadwaterError:
+    names = ", ".join(f'"{name}"' for query in queries for name in query.members)
+    return HeadwaterError(
+        f"nothing was processed for {STILL_SECONDS:.0f} seconds, and {names} has input left",
+        hint="the pipeline's spark.log may tell why",
+    )
 
 
 def late_producer(topic: str, version: Version) -> str:

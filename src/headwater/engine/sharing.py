@@ -12,8 +12,10 @@ who reads a node's checkpoint need not know which of the two it is.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
+import uuid
 from pathlib import Path
 
 from headwater.engine import checkpoint
@@ -46,6 +48,9 @@ def leave(version: Version) -> Path:
     alone, draft = version.home / "alone", version.home / "alone.draft"
     shutil.rmtree(draft, ignore_errors=True)  # it was leaving before, when everything ended
     shutil.copytree((version.home / "checkpoint").resolve(), draft)
+    # Of two queries with one identifier Spark ends the older.
+    (draft / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+    (draft / ".metadata.crc").unlink(missing_ok=True)
     draft.rename(alone)
     link = version.home / "checkpoint.draft"
     link.unlink(missing_ok=True)
