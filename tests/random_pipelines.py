@@ -139,8 +139,9 @@ def _node(chance: random.Random, name: str, topics: list[Topic]) -> tuple[Node, 
     columns = _columns(read.columns, before)
     scanned = operation is not None and operation.name == "scan"
     out = (*operation.by, "at", "total", "seen") if operation is not None and scanned else columns
-    # A filter behind latest would leave an older row in the place of one that does not pass.
-    after = _changes(chance, out, filters=operation is None or operation.name != "latest")
+    # In a stream, a filter behind latest leaves an older row in the place of one that does not pass.
+    settled = operation is not None and operation.name == "latest"
+    after = _changes(chance, out, filters=kind == "view" or not settled)
     whole = read.whole and not scanned and "id" in out
     topic = Topic(name, _columns(out, after), key[0], chance.randint(1, 2), whole)
     reads = tuple(read.name.split("+"))

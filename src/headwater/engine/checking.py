@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headwater.engine import applying, clocked
+from headwater.engine import applying, clocked, tables
 from headwater.engine.applying import Capturing, arrow_schema
 from headwater.engine.calling import call, carry
 from headwater.errors import PipelineError
@@ -25,10 +25,12 @@ def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
     results: dict[str, pa.Schema] = {}
     for node in pipeline.order():
         carry(node)
-        with applying.during(Capturing()):
+        capturing = Capturing()
+        with applying.during(capturing):
             made = call(node, {name: known[name] for name in node.upstreams})
         results[node.name] = arrow_schema(made)
         check_key(node, results[node.name])
+        tables.read_by(node, {name: pipeline[name] for name in node.upstreams}, capturing.stage)
         known[node.name] = clocked.marked(made, node.event_time)
     return results
 

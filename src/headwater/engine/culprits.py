@@ -6,7 +6,7 @@ by themselves. Invariant: nothing is written, and a record that is named fails a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
@@ -16,9 +16,11 @@ from headwater.engine.applying import Capturing
 from headwater.engine.calling import call
 from headwater.engine.dead import Culprit
 from headwater.engine.inputs import Inputs
+from headwater.engine.shape import Shape
 from headwater.errors import PipelineError
 from headwater.log import Position
 from headwater.node import Declaration, Node
+from headwater.sinks.fitting import DELETED
 
 MOST = 100
 """Records of one batch that are looked for; code that fails on more is wrong, not its input."""
@@ -52,15 +54,9 @@ class Span:
         return replace(self, end=middle), replace(self, start=middle)
 
 
-def find(
-    node: Node,
-    upstreams: Mapping[str, Declaration],
-    inputs: Inputs,
-    first: list[Position],
-    last: list[Position],
-) -> list[Culprit]:
+def find(shape: Shape, inputs: Inputs, first: list[Position], last: list[Position]) -> list[Culprit]:
     """Return the records between two positions on which a node's code fails, up to ``MOST`` of them."""
-    search = _Search(node, upstreams, inputs)
+    search = _Search(shape, inputs)
     found: list[Culprit] = []
     for span in _spans(first, last):
         for culprit in search.within(span):
@@ -71,8 +67,9 @@ def find(
 
 
 class _Search:
-    def __init__(self, node: Node, upstreams: Mapping[str, Declaration], inputs: Inputs):
-        self._node, self._upstreams, self._inputs = node, upstreams, inputs
+    def __init__(self, shape: Shape, inputs: Inputs):
+        self._node, self._upstreams, self._inputs = shape.node, shape.upstreams, inputs
+        self._table = shape.table
 
     def within(self, span: Span) -> Iterator[Culprit]:
         error = self._error(span) if span.start < span.end else None
@@ -102,7 +99,8 @@ class _Search:
         if getattr(each, "topic", None) != span.topic:
             return self._inputs.empty(each)
         start, end = (Position(span.topic, {span.partition: at}) for at in (span.start, span.end))
-        return self._inputs.part(each, start, end)
+        rows = self._inputs.part(each, start, end)
+        return rows.filter(~rows[DELETED]) if each.name == self._table else rows
 
 
 def _spans(first: list[Position], last: list[Position]) -> Iterator[Span]:

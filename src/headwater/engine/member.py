@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from headwater.engine import applying, checkpoint, culprits, failures, runtime, stepping
+from headwater.engine import applying, checkpoint, culprits, failures, runtime, stepping, tables
 from headwater.engine.applying import BUCKETS, Capturing, Stage
 from headwater.engine.calling import call
 from headwater.engine.checkpoint import Reached
@@ -30,7 +30,7 @@ from headwater.engine.slice import Slice
 from headwater.engine.states import States
 from headwater.engine.stepping import Work
 from headwater.errors import HeadwaterError, PipelineError
-from headwater.node import Node
+from headwater.node import Declaration, Node
 from headwater.operators.operator import NEVER
 from headwater.sinks import crash
 from headwater.sinks.fitting import DELETED
@@ -136,7 +136,7 @@ class Member:
             raise
         except Exception as error:
             places = (list(reached.of(self.upstreams).positions) for reached in (slice.before, slice.after))
-            found = culprits.find(self.node, self.upstreams, self.inputs, *places)
+            found = culprits.find(self.shape, self.inputs, *places)
             if not found:  # it fails on no record alone
                 raise failures.of(self.node, error) from error
             raise culprits.Poisoned(self.node, found) from error
@@ -144,11 +144,21 @@ class Member:
     def _plain(self, slice: Slice, given: DataFrame | None) -> pa.Table:
         if given is None and not slice.size(self._names):
             return self.shape.schema.empty_table()
+        if given is None and self.shape.table is not None:
+            return self._of_table(slice, self.upstreams[self.shape.table])
         if given is None and self.shape.straight is not None and slice.is_small(self._names):
             rows = slice.table(self.inputs, self.upstreams[self.shape.straight])
         else:
             rows = (call(self.node, self._frames(slice)) if given is None else given).toArrow()
         return rows.cast(self.shape.schema)
+
+    def _of_table(self, slice: Slice, table: Declaration) -> pa.Table:
+        """Return what becomes of the rows that have changed; a micro-batch of them fits in the driver."""
+        changed = tables.newest(slice.table(self.inputs, table), table.key)
+        made = tables.living(changed)
+        if self.shape.straight is None:
+            made = call(self.node, {table.name: self.inputs.frame(table, made)}).toArrow()
+        return tables.without_gone(made.cast(self.shape.schema), changed, self.node.key)
 
     def _stateful(self, stage: Stage, number: int, slice: Slice, given: DataFrame | None) -> pa.Table:
         work = Work(
@@ -220,7 +230,8 @@ class Member:
         results = stage.rows.sparkSession.createDataFrame(rows)
         with applying.during(applying.finishing(results)):
             made = call(self.node, {name: self.inputs.empty(each) for name, each in self.upstreams.items()})
-        return made.toArrow().cast(self.shape.schema)
+        table = made.toArrow().cast(self.shape.schema)
+        return tables.without_gone(table, rows, self.node.key) if tables.settles(self.node, stage) else table
 
     def _promise(self, reached: Reached) -> int | None:
         """Return the time before which this node emits nothing any more."""

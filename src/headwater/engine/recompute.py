@@ -16,12 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from headwater.engine import applying, checkpoint
+from headwater.engine import applying, checkpoint, tables
 from headwater.engine.calling import call
 from headwater.engine.comparing import frozen
 from headwater.engine.member import Member
 from headwater.engine.runner import Runner, late_producer
 from headwater.errors import UsageError
+from headwater.log import Position
 from headwater.node import Declaration, Node
 from headwater.operators.operator import NEVER
 from headwater.sinks.keyed import declare, settle
@@ -109,13 +110,20 @@ def recomputed(runner: Runner, member: Member, batch: int) -> DataFrame:
     start = checkpoint.begun(member.checkpoint)
     reached = checkpoint.reached(member.checkpoint, checkpoint.kept(member.checkpoint, batch))
     frames = {
-        name: member.inputs.batch(each, str(start[name]), reached.inputs[name].position)
+        name: _frame(member, each, start[name], reached.inputs[name].position)
         for name, each in member.upstreams.items()
     }
     clock = reached.of(member.upstreams).clock
     late = _late(runner, member, batch)
     with applying.during(applying.whole(NEVER if clock is None else clock, late)):
         return call(member.node, frames)
+
+
+def _frame(member: Member, each: Declaration, start: Position, end: Position) -> DataFrame:
+    if each.name != member.shape.table or member.shape.own:
+        return member.inputs.batch(each, str(start), end)
+    rows = tables.newest(member.inputs.table(each, start, end), each.key)
+    return member.inputs.frame(each, tables.living(rows))
 
 
 def _late(runner: Runner, member: Member, batch: int) -> DataFrame | None:

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from headwater.engine import applying, clocked, pruning
+from headwater.engine import applying, clocked, pruning, tables
 from headwater.engine.applying import Capturing, Stage, arrow_schema
 from headwater.engine.calling import call, carry
 from headwater.engine.inputs import Inputs
@@ -45,6 +45,8 @@ class Shape:
     """Whether what comes out of the operator is the node's result, as it is."""
     used: Used
     """The columns that are used of topics that are not used whole."""
+    table: str | None
+    """The table that the node is a view of, row by row."""
     own: bool
     """Whether Spark's own stateful operators are in it, so that it needs a query of its own."""
 
@@ -75,6 +77,7 @@ def shape(node: Node, upstreams: Mapping[str, Declaration], inputs: Inputs) -> S
         straight=next((name for name, frame in frames.items() if frame is taken), None),
         bare=rows is capturing.made,
         used=pruning.used(taken),
+        table=tables.read_by(node, upstreams, stage),
         own=_needs_state(taken._jdf.queryExecution().analyzed()),
     )
 

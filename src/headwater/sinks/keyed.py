@@ -51,7 +51,7 @@ def settle(table: pa.Table, keyed: Keyed) -> Fitted:
     fitted = fit(table, keyed)
     if not len(fitted):
         return fitted
-    last = _last_of_each_key(fitted.rows, keyed.key)
+    last = last_of_each_key(fitted.rows, keyed.key)
     return _without_values(Fitted(fitted.rows.take(last), fitted.deleted[last.to_numpy()]), keyed)
 
 
@@ -79,7 +79,7 @@ def _check_key(keyed: Keyed, name: str) -> None:
         )
 
 
-def _last_of_each_key(rows: pa.RecordBatch, key: tuple[str, ...]) -> pa.Array:
+def last_of_each_key(rows: pa.RecordBatch, key: tuple[str, ...]) -> pa.Array:
     """Return the places of the rows that count, in the order of their keys."""
     # The sort is stable, so that the last of several equal keys is the last one of the batch.
     order = pc.sort_indices(rows, [(name, "ascending") for name in key])

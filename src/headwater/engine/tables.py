@@ -1,0 +1,69 @@
+"""Views of what has one row per key: a table, or the results of an operator that keeps the newest row.
+
+What comes in for a key replaces what came before; so where user code drops a row, nothing of the
+key is left. Invariant: a view over a table has what its function makes of the table's rows as they
+are now, however the changes were split into micro-batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.engine.applying import Stage
+from headwater.errors import PipelineError
+from headwater.node import Declaration, Node, Table
+from headwater.sinks.fitting import DELETED
+from headwater.sinks.keyed import last_of_each_key
+
+
+def read_by(node: Node, upstreams: Mapping[str, Declaration], stage: Stage | None) -> str | None:
+    """Return the name of the table that a view shows, row by row; refuse one with another key."""
+    (first, *others) = upstreams.values()
+    if node.kind != "view" or others or stage is not None or not isinstance(first, Table):
+        return None
+    if set(node.key) != set(first.key):
+        raise PipelineError(
+            f"{node.title} has another key than {first.title}, whose rows it shows",
+            detail=f"{', '.join(node.key)} is not {', '.join(first.key)}: a row that changes would be left "
+            "under its old key",
+            hint=f"give it the key {', '.join(first.key)}, under that name",
+            place=node.place,
+        )
+    return first.name
+
+
+def settles(node: Node, stage: Stage) -> bool:
+    """Tell whether a view has the key by which its operator keeps the newest row."""
+    operator = stage.operator
+    return node.kind == "view" and operator.settles and set(operator.key) == set(node.key)
+
+
+def newest(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Return the last row of each key, deletions among them."""
+    if not rows.num_rows:
+        return rows
+    (batch,) = rows.combine_chunks().to_batches()
+    return pa.Table.from_batches([batch.take(last_of_each_key(batch, tuple(key)))])
+
+
+def living(rows: pa.Table) -> pa.Table:
+    """Return the rows that are no deletions."""
+    return rows.filter(pc.invert(pc.fill_null(rows[DELETED], False)))
+
+
+def without_gone(made: pa.Table, taken: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Return results with a deletion for each key that was taken in and has none."""
+    names = list(key)
+    known = taken.select(names).drop_null()  # a view has no null in its key
+    gone = known.join(made.select(names).cast(known.schema), names, join_type="left anti")
+    if not gone.num_rows:
+        return made
+    marked = made if DELETED in made.schema.names else _marked(made, False)
+    return pa.concat_tables([marked, _marked(gone, True)], promote_options="default")
+
+
+def _marked(rows: pa.Table, deleted: bool) -> pa.Table:
+    return rows.append_column(DELETED, pa.repeat(pa.scalar(deleted), rows.num_rows))
