@@ -89,6 +89,42 @@ def rows(*amounts: str) -> list[dict[str, Any]]:
     return [{"id": n, "amount": amount, "at": 1_700_000_000_000_000 + n} for n, amount in enumerate(amounts)]
 
 
+def newest(on_error: Any) -> Pipeline:
+    pipeline = Pipeline("shop")
+    pipeline.source("orders", "id BIGINT, amount STRING, at TIMESTAMP", event_time="at")
+
+    @pipeline.view(key="id", on_error=on_error)
+    def amounts(orders: DataFrame) -> DataFrame:
+        number = F.udf(strict, LongType(), useArrow=False)
+        return orders.transform(latest(by="id")).select("id", number("amount").alias("amount"))
+
+    return pipeline
+
+
+def test_results_on_which_code_after_an_operator_fails_are_set_aside(spark: SparkSession) -> None:
+    with Harness(newest("dead_letter"), spark=spark) as harness:
+        harness.send("orders", rows("1", "two", "3"))
+        harness.step()
+        harness.restart()
+        harness.send("orders", rows("four", "5"))
+        harness.step()
+        dead = [(json.loads(row["record"])["amount"], row["error"]) for row in harness.dead("amounts")]
+        assert [amount for amount, _ in dead] == ["two", "four"]
+        assert all("ValueError: " in error and "invalid literal" in error for _, error in dead)
+        assert [row["amount"] for row in harness.view("amounts")] == [
+            3
+        ]  # "four" is the newest of its key, and greater than "1"
+        harness.verify()
+
+
+def test_a_node_that_stops_names_the_result_of_its_operator(spark: SparkSession) -> None:
+    with Harness(newest("stop"), spark=spark) as harness:
+        harness.send("orders", rows("1", "two", "3"))
+        with pytest.raises(PipelineError, match="failed on 1 of the results of its latest") as raised:
+            harness.step()
+        assert "amount=two" in str(raised.value.detail)
+
+
 def test_records_that_fail_are_set_aside_with_their_origin(spark: SparkSession) -> None:
     with Harness(orders("dead_letter"), spark=spark) as harness:
         harness.send("orders", rows("1", "two", "3", "4", "five"))

@@ -91,8 +91,7 @@ class _Search:
         try:
             rows.write.format("noop").mode("overwrite").save()
         except Exception as error:
-            told = failures.told(self._node, str(error))
-            return f"{told.message.rpartition(': ')[2]}: {told.detail}"
+            return failures.brief(self._node, error)
         return None
 
     def _frame(self, each: Declaration, span: Span) -> DataFrame:

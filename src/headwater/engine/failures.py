@@ -34,6 +34,12 @@ def of(node: Node, error: BaseException) -> HeadwaterError:
     return told(node, text if "Traceback (most" in text else "".join(traceback.format_exception(error)))
 
 
+def brief(node: Node, error: BaseException) -> str:
+    """Return what an exception says, in one line."""
+    said = of(node, error)
+    return f"{said.message.rpartition(': ')[2]}: {said.detail}"
+
+
 def _first(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0][:300] if lines else "Spark gave no reason"

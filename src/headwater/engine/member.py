@@ -23,6 +23,7 @@ from headwater.engine.applying import BUCKETS, Capturing, Stage
 from headwater.engine.calling import call
 from headwater.engine.checkpoint import Reached
 from headwater.engine.dead import letters
+from headwater.engine.finishing import Finishing
 from headwater.engine.inputs import Inputs
 from headwater.engine.runtime import Results
 from headwater.engine.shape import Shape
@@ -78,6 +79,7 @@ class Member:
         self.error: HeadwaterError | None = None
         """Why it failed, if it has since it began."""
         self._states = States(home / "state")
+        self._finishing = Finishing(shape, inputs)
         self._committed = home / "committed"
         self._late_sink: Sink | None = None
         self._dead_sink: Sink | None = None
@@ -172,13 +174,15 @@ class Member:
         )
         results = self._stepped(stage, work, slice, given)
         self._notes = results.notes
+        finished = self._finishing.finish(results.main)
         if results.late.num_rows:
             self._late_rows(stage.schema).commit(Batch(number, results.late))
-        if results.dead:
-            self._dead_rows().commit(Batch(number, letters(results.dead)))
+        dead = [*results.dead, *([] if finished.dead is None else [finished.dead])]
+        if dead:
+            self._dead_rows().commit(Batch(number, letters(dead)))
         crash.point("query: stepped")
         self._states.commit(number, results.buckets)
-        return self._rest(stage, results.main)
+        return finished.made
 
     def _stepped(self, stage: Stage, work: Work, slice: Slice, given: DataFrame | None) -> Results:
         if given is None and slice.is_small(self._names):
@@ -222,16 +226,6 @@ class Member:
             self._dead_sink = self._dead()
             self._dead_sink.begin()
         return self._dead_sink
-
-    def _rest(self, stage: Stage, rows: pa.Table) -> pa.Table:
-        """Return what user code makes of an operator's results."""
-        if self.shape.bare or not rows.num_rows:
-            return rows.cast(self.shape.schema) if self.shape.bare else self.shape.schema.empty_table()
-        results = stage.rows.sparkSession.createDataFrame(rows)
-        with applying.during(applying.finishing(results)):
-            made = call(self.node, {name: self.inputs.empty(each) for name, each in self.upstreams.items()})
-        table = made.toArrow().cast(self.shape.schema)
-        return tables.without_gone(table, rows, self.node.key) if tables.settles(self.node, stage) else table
 
     def _promise(self, reached: Reached) -> int | None:
         """Return the time before which this node emits nothing any more."""

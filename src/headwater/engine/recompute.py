@@ -17,8 +17,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from headwater.engine import applying, checkpoint, tables
+from headwater.engine.applying import Phase, Stage
 from headwater.engine.calling import call
 from headwater.engine.comparing import frozen
+from headwater.engine.finishing import Finishing
 from headwater.engine.member import Member
 from headwater.engine.runner import Runner, late_producer
 from headwater.errors import UsageError
@@ -72,9 +74,8 @@ def _view(runner: Runner, member: Member) -> Verdict:
     batch, stored = _snapshot(runner, member.node)
     if batch < 0:
         return Verdict(member.node.name)
-    expected = recomputed(runner, member, batch)
     fitted = settle(
-        expected.toArrow().cast(member.shape.schema),
+        recomputed(runner, member, batch),
         declare(member.node.title, member.schema, member.node.key),
     )
     rows = fitted.rows.filter(pa.array(~fitted.deleted)).to_pylist()
@@ -87,7 +88,7 @@ def _stream(runner: Runner, member: Member) -> Verdict:
     if batch < 0:
         return Verdict(member.node.name)
     producer = f"{runner.pipeline.name}.{member.node.name}"
-    expected = _counted(recomputed(runner, member, batch).toArrow().cast(member.shape.schema), member)
+    expected = _counted(recomputed(runner, member, batch), member)
     stored = _counted(_before(runner, member.node.topic, batch, producer), member)
     missing, extra = (
         tuple(dict(row) for row in rest.elements()) for rest in (expected - stored, stored - expected)
@@ -105,7 +106,7 @@ def _counted(rows: pa.Table, member: Member) -> Counter[tuple[tuple[str, Hashabl
     return Counter(map(_frozen, listed))
 
 
-def recomputed(runner: Runner, member: Member, batch: int) -> DataFrame:
+def recomputed(runner: Runner, member: Member, batch: int) -> pa.Table:
     """Return what a node's function makes of all its input up to a batch."""
     start = checkpoint.begun(member.checkpoint)
     reached = checkpoint.reached(member.checkpoint, checkpoint.kept(member.checkpoint, batch))
@@ -115,8 +116,28 @@ def recomputed(runner: Runner, member: Member, batch: int) -> DataFrame:
     }
     clock = reached.of(member.upstreams).clock
     late = _late(runner, member, batch)
-    with applying.during(applying.whole(NEVER if clock is None else clock, late)):
-        return call(member.node, frames)
+    noted = Noting(applying.whole(NEVER if clock is None else clock, late))
+    with applying.during(noted):
+        made = call(member.node, frames)
+    try:
+        return made.toArrow().cast(member.shape.schema)
+    except Exception:
+        if noted.results is None or member.shape.bare:
+            raise
+        return Finishing(member.shape, member.inputs).finish(noted.results.toArrow()).made
+
+
+class Noting:
+    """Runs an operator, and notes what comes out of it: code after it may fail on some of that."""
+
+    def __init__(self, phase: Phase):
+        self._phase = phase
+        self.results: DataFrame | None = None
+
+    def __call__(self, stage: Stage) -> DataFrame:
+        """Return what comes out of the operator."""
+        self.results = self._phase(stage)
+        return self.results
 
 
 def _frame(member: Member, each: Declaration, start: Position, end: Position) -> DataFrame:

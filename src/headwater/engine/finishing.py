@@ -1,0 +1,104 @@
+"""What a node's code after its operator makes of results, and the results on which it fails.
+
+Those are found as records are before the operator, by halving. Invariant: what is set aside fails
+alone, and the other results are taken as if it had not come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.engine import applying, failures, tables
+from headwater.engine.calling import call
+from headwater.engine.culprits import MOST
+from headwater.engine.inputs import Inputs
+from headwater.engine.shape import Shape
+from headwater.errors import HeadwaterError, PipelineError
+from headwater.operators.operator import ERROR
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What has become of an operator's results."""
+
+    made: pa.Table
+    dead: pa.Table | None = None
+    """Results that were set aside, each with what was said of it."""
+
+
+@dataclass(frozen=True)
+class Finishing:
+    """Calls the code behind the operator of a node."""
+
+    shape: Shape
+    inputs: Inputs
+
+    def finish(self, results: pa.Table) -> Finished:
+        """Return what the node makes of results; those on which its code fails are named, or set aside."""
+        shape = self.shape
+        if shape.bare or not results.num_rows:
+            return Finished(results.cast(shape.schema) if shape.bare else shape.schema.empty_table())
+        try:
+            done = Finished(self._made(results))
+        except HeadwaterError:
+            raise
+        except Exception as error:
+            done = self._without(results, self._failing(results, error))
+        assert shape.stage is not None
+        if tables.settles(shape.node, shape.stage):
+            return Finished(tables.without_gone(done.made, results, shape.node.key), done.dead)
+        return done
+
+    def _made(self, results: pa.Table) -> pa.Table:
+        stage, upstreams = self.shape.stage, self.shape.upstreams
+        assert stage is not None
+        rows = stage.rows.sparkSession.createDataFrame(results)
+        with applying.during(applying.finishing(rows)):
+            made = call(self.shape.node, {name: self.inputs.empty(each) for name, each in upstreams.items()})
+        return made.toArrow().cast(self.shape.schema)
+
+    def _failing(self, results: pa.Table, error: Exception) -> dict[int, str]:
+        """Return the places of the results that are to blame, and what was said of each."""
+        node = self.shape.node
+        found = dict(islice(self._within(results, 0, results.num_rows), MOST + 1))
+        if not found or len(found) > MOST:  # it fails on none alone, or on all: the code is wrong
+            raise failures.of(node, error) from error
+        if node.on_error != "dead_letter":
+            raise _stopped(self.shape, results, found) from error
+        return found
+
+    def _within(self, results: pa.Table, start: int, end: int) -> Iterator[tuple[int, str]]:
+        try:
+            self._made(results.slice(start, end - start))
+        except Exception as error:
+            if end - start == 1:
+                yield start, failures.brief(self.shape.node, error)
+                return
+            middle = (start + end) // 2
+            yield from self._within(results, start, middle)
+            yield from self._within(results, middle, end)
+
+    def _without(self, results: pa.Table, failing: dict[int, str]) -> Finished:
+        good = np.ones(results.num_rows, bool)
+        good[list(failing)] = False
+        dead = results.take(list(failing)).append_column(ERROR, pa.array(failing.values(), pa.string()))
+        left = results.filter(pa.array(good))
+        return Finished(self._made(left) if left.num_rows else self.shape.schema.empty_table(), dead)
+
+
+def _stopped(shape: Shape, results: pa.Table, failing: dict[int, str]) -> PipelineError:
+    assert shape.stage is not None
+    place, said = next(iter(failing.items()))
+    (row,) = results.slice(place, 1).to_pylist()
+    shown = ", ".join(f"{name}={value}" for name, value in row.items())
+    return PipelineError(
+        f"{shape.node.title} failed on {len(failing)} of the results of its {shape.stage.name}",
+        detail=f"{said}: ({shown})",
+        hint='correct the code, or set such results aside with on_error="dead_letter"',
+        place=shape.node.place,
+    )
