@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -14,19 +15,27 @@ from kafka_broker import Broker, Missing, running_broker
 if TYPE_CHECKING:
     from spark_cluster import Cluster
 
+S = TypeVar("S")
+
 settings.register_profile("headwater", deadline=None)  # how long something takes never decides a test
 settings.load_profile("headwater")
 
 
+@contextmanager
+def _or_skipped(what: str, starting: AbstractContextManager[S], missing: type[Exception]) -> Iterator[S]:
+    """Start a server; where the machine cannot have it, its tests are skipped, and one line tells why."""
+    with ExitStack() as stack:
+        try:
+            started = stack.enter_context(starting)
+        except missing as reason:
+            pytest.skip(f"{what} tests: {reason}")
+        yield started
+
+
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
-    try:
-        starting = running_broker()
-        started = starting.__enter__()
-    except Missing as missing:  # no Java, or no way to the broker's jars: one line names which
-        pytest.skip(f"Kafka tests: {missing}")
-    yield started
-    starting.__exit__(None, None, None)
+    with _or_skipped("Kafka", running_broker(), Missing) as started:
+        yield started
 
 
 @pytest.fixture(scope="session")
@@ -38,13 +47,8 @@ def kafka_broker(broker: Broker) -> str:
 @pytest.fixture(scope="session")
 def server() -> Iterator[postgres_server.Server]:
     """A real PostgreSQL server; a test that stops it starts it again."""
-    try:
-        starting = postgres_server.running_server()
-        started = starting.__enter__()
-    except postgres_server.Missing as missing:  # neither the machine nor the package has one
-        pytest.skip(f"PostgreSQL tests: {missing}")
-    yield started
-    starting.__exit__(None, None, None)
+    with _or_skipped("PostgreSQL", postgres_server.running_server(), postgres_server.Missing) as started:
+        yield started
 
 
 @pytest.fixture
@@ -58,10 +62,5 @@ def database(server: postgres_server.Server) -> Iterator[str]:
 def cluster() -> Iterator[Cluster]:
     import spark_cluster  # and with it pyspark, for which most tests need not wait
 
-    try:
-        starting = spark_cluster.running_cluster()
-        started = starting.__enter__()
-    except spark_cluster.Missing as missing:
-        pytest.skip(f"cluster tests: {missing}")
-    yield started
-    starting.__exit__(None, None, None)
+    with _or_skipped("cluster", spark_cluster.running_cluster(), spark_cluster.Missing) as started:
+        yield started

@@ -16,6 +16,7 @@
     ├── OffsetLost            the records asked for are no longer retained
     ├── Behind                a view has not got as far as was asked, within the time
     ├── SinkUnavailable       a sink's target cannot be reached or used: path, permission, server
+    │   └── SinkRefused       it is there, and does not let us in: waiting does not mend that
     └── PipelineError         a pipeline is declared wrongly, or its code has failed
 
 Invariant: an error never carries a secret, and raising one leaves what is stored untouched.
@@ -120,6 +121,10 @@ class Behind(HeadwaterError):
 
 class SinkUnavailable(HeadwaterError):
     """A sink's target cannot be reached or used: path, permission, disk, server."""
+
+
+class SinkRefused(SinkUnavailable):
+    """A sink's target is there and does not let us in: a wrong password, a database that does not exist."""
 
 
 class PipelineError(HeadwaterError):

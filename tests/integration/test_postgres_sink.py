@@ -18,7 +18,7 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from headwater import Position
-from headwater.errors import Fenced, RowError, SchemaError, SinkUnavailable, UsageError
+from headwater.errors import Fenced, RowError, SchemaError, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import Batch, crash
 from headwater.sinks.postgres import PostgresSink
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
@@ -254,7 +254,7 @@ def test_what_waiting_does_not_mend_is_told_at_once_and_without_secrets(server: 
     began = time.monotonic()
     with (
         PostgresSink(server.dsn.replace("/postgres", "/nowhere"), table, STOCK, "item") as sink,
-        pytest.raises(SinkUnavailable, match="does not exist"),
+        pytest.raises(SinkRefused, match="does not exist"),
     ):
         sink.begin()
     assert time.monotonic() - began < 5

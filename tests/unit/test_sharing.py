@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -75,9 +76,12 @@ def test_a_node_leaves_with_a_copy_of_the_checkpoint(shop: Pipeline) -> None:
     for name in ("seen", "ids"):
         sharing.join(version(shop, name), shop.home / "queries" / "own-1")
     checkpoint.begin(place(shop, "seen"), HERE)
+    (place(shop, "seen") / "metadata").write_text('{"id":"one"}')
     left = sharing.leave(version(shop, "seen"))
     assert left == place(shop, "seen") != place(shop, "ids")
     assert checkpoint.begun(left) == checkpoint.begun(place(shop, "ids")) == HERE
+    # Spark ends the older of two queries with one identifier.
+    assert json.loads((left / "metadata").read_text())["id"] != "one"
     (left / "offsets").mkdir()
     assert not (place(shop, "ids") / "offsets").exists()
 

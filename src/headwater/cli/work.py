@@ -103,7 +103,7 @@ class Work:
             return
         try:
             runner.catch_up()
-        except Exception:
+        except Exception:  # whatever it is, it is raised unless we have caused it
             if not self._stopping:  # queries that were told to end fail those who wait for them
                 raise
 

@@ -21,7 +21,7 @@ from headwater.engine.calling import call
 from headwater.engine.inputs import LIMIT, Inputs
 from headwater.engine.member import Member
 from headwater.engine.slice import Slice
-from headwater.errors import Fenced, HeadwaterError, SinkUnavailable
+from headwater.errors import Fenced, HeadwaterError, SinkRefused, SinkUnavailable
 from headwater.log import Position
 from headwater.node import Declaration
 from headwater.sinks import crash
@@ -52,9 +52,10 @@ class Query:
 
     @property
     def broken(self) -> bool:
-        """Whether it is not tried again: a target that cannot be used is waited for, however long."""
-        given_up = self.failed >= ATTEMPTS and not isinstance(self.error, SinkUnavailable)
-        return self.error is not None and (given_up or isinstance(self.error, Fenced))
+        """Whether it is not tried again: a target that cannot be reached is waited for, however long."""
+        error = self.error
+        away = isinstance(error, SinkUnavailable) and not isinstance(error, SinkRefused)
+        return isinstance(error, Fenced) or (error is not None and self.failed >= ATTEMPTS and not away)
 
     def begin(self, places: Mapping[str, Position]) -> None:
         """Write down where the inputs begin, at the first start."""

@@ -135,7 +135,7 @@ class Scan(Operator[Progress]):
         before, dead = self._before(states, slots), None
         try:
             out = self._folded(ripe, before)
-        except Exception:
+        except Exception:  # a user's fold may raise anything
             if not self.tolerant:
                 raise
             call = partial(self._call, Folding(self.fold, self.state_schema))

@@ -18,7 +18,7 @@ from typing import TypeVar
 import psycopg
 from psycopg import conninfo
 
-from headwater.errors import HeadwaterError, RowError, SinkUnavailable, UsageError
+from headwater.errors import HeadwaterError, RowError, SinkRefused, SinkUnavailable, UsageError
 
 _T = TypeVar("_T")
 _SHORTEST, _LONGEST = 0.05, 2.0
@@ -101,7 +101,7 @@ class Connection:
                 return attempt()
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                 self.close()
-                if any(told in str(error) for told in _IN_VAIN) or time.monotonic() + pause > deadline:
+                if _in_vain(error) or time.monotonic() + pause > deadline:
                     raise self._unavailable(error) from None
             except (psycopg.DataError, psycopg.IntegrityError) as error:
                 raise RowError(f"a row does not fit {self._what}", detail=_first_line(error)) from None
@@ -133,7 +133,8 @@ class Connection:
         hint = "see whether the server runs and accepts connections, and what its log says"
         if "password" in str(error):
             hint = "give the password in the URL, in the environment variable PGPASSWORD, or in ~/.pgpass"
-        return SinkUnavailable(f"{self._what} cannot be used", detail=_first_line(error), hint=hint)
+        kind = SinkRefused if _in_vain(error) else SinkUnavailable
+        return kind(f"{self._what} cannot be used", detail=_first_line(error), hint=hint)
 
 
 class Readers:
@@ -193,6 +194,10 @@ def parts(dsn: str) -> dict[str, str]:
         raise UsageError(
             "invalid PostgreSQL connection string", hint='write it as "postgresql://user@host:5432/database"'
         ) from None
+
+
+def _in_vain(error: psycopg.Error) -> bool:
+    return any(told in str(error) for told in _IN_VAIN)
 
 
 def _end(db: psycopg.Connection, process: int) -> None:
