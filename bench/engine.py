@@ -32,8 +32,6 @@ from headwater.engine.states import States
 from headwater.engine.stepping import Work
 from headwater.operators.operator import FOREVER
 from headwater.operators.scan import Scan
-from headwater.sinks import Batch
-from headwater.sinks.views import ViewStore
 
 ROWS = 1_000_000
 FOLDED = 200_000
@@ -72,7 +70,6 @@ class Bench:
             self.source()
             self.scan()
             self.state()
-            self.views()
         console.print(self.results)
 
     def say(self, what: str) -> None:
@@ -115,19 +112,6 @@ class Bench:
                 lambda fold=fold, vectorised=vectorised: self._scanned(fold, vectorised),
                 lambda: self._drain(self._plain()), "≥ 10×",
             )  # fmt: skip
-
-    def views(self) -> None:
-        """Commit batches of 10,000 rows to a view, with its changes."""
-        store = ViewStore(self.root / "views.db")
-        sink = store.sink("bench", "id BIGINT, name STRING, amount DOUBLE", "id")
-        sink.begin()
-        chance, start, count = np.random.default_rng(7), time.perf_counter(), 30
-        for number in range(count):
-            ids = chance.integers(0, 1_000_000, 10_000)
-            names = pa.array([f"name {i}" for i in ids.tolist()])
-            sink.commit(Batch(number, pa.table({"id": ids, "name": names, "amount": ids / 7})))
-        rate = count * 10_000 / (time.perf_counter() - start)
-        self.results.add_row("view upserts, SQLite, fsync, changes kept", f"{rate / 1e6:.3f} M/s")
 
     def state(self) -> None:
         """Step 1,000 new events on states of 1,000 to 100,000 keys: the new events should decide."""
