@@ -9,7 +9,7 @@ Invariant: user code is called with DataFrames and returns one, and never learns
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -17,13 +17,15 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from headwater.engine import blobs, clocked, runtime
 from headwater.engine.blobs import BLOB, TAG
 from headwater.errors import UsageError
-from headwater.operators.door import Door
+from headwater.operators.door import Door, JoinDoor, Side
 from headwater.operators.operator import FOREVER, Operator
+from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing
 
 BUCKETS = 8
 
@@ -38,6 +40,21 @@ class Stage:
     schema: pa.Schema
     """Of the rows that go in."""
     output: pa.Schema
+    sides: tuple[DataFrame, ...] = ()
+    """The inputs: one, or the two of a join."""
+    pairing: Pairing | None = None
+
+    def taken(self, sides: Sequence[pa.Table]) -> pa.Table:
+        """Return rows of all inputs as they go in."""
+        if self.pairing is None:
+            return sides[0].cast(self.schema)
+        left, right = sides
+        return self.pairing.sent(left, right, self.schema)
+
+    @property
+    def late(self) -> pa.Schema:
+        """Of rows that come too late."""
+        return self.operator.late(self.schema)
 
 
 Phase = Callable[[Stage], DataFrame]
@@ -49,11 +66,38 @@ def apply(rows: DataFrame, door: Door) -> DataFrame:
     schema = arrow_schema(rows)
     event_time = clocked.event_time_of(rows)
     operator = door.build(schema, event_time)
-    stage = Stage(door.name, rows, operator, schema, operator.output(schema))
+    return _through(Stage(door.name, rows, operator, schema, operator.output(schema), (rows,)), event_time)
+
+
+def join(left: DataFrame, door: JoinDoor) -> DataFrame:
+    """Return what comes out of an operator for two DataFrames."""
+    both = (left, door.right)
+    sides = [Side(arrow_schema(rows), clocked.event_time_of(rows), clocked.key_of(rows)) for rows in both]
+    pairing, operator = door.pairing, door.build(*sides)
+    schema = pairing.schema(door.name, sides[0].schema, sides[1].schema)
+    rows = _sent(left, 0, pairing, schema).unionByName(_sent(door.right, 1, pairing, schema))
+    stage = Stage(door.name, rows, operator, schema, operator.output(schema), both, pairing)
+    return _through(stage, sides[0].event_time)
+
+
+def _sent(rows: DataFrame, side: int, pairing: Pairing, schema: pa.Schema) -> DataFrame:
+    """Return rows on their way to an operator over two inputs."""
+    types = {field.name: field.dataType for field in from_arrow_schema(schema)}
+    keys = [
+        rows[f"`{names[side]}`"].cast(types[key]).alias(key)
+        for key, names in zip(pairing.key, pairing.on, strict=True)
+    ]
+    mine, other = ((LEFT, RIGHT), (RIGHT, LEFT))[side]
+    whole = F.struct(*(rows[f"`{name}`"] for name in rows.columns)).alias(mine)
+    missing = F.lit(None).cast(types[other]).alias(other)
+    return rows.select(F.lit(side).cast("byte").alias(SIDE), *keys, whole, missing)
+
+
+def _through(stage: Stage, event_time: str | None) -> DataFrame:
     phase = _phase.get()
-    if phase is None and rows.isStreaming:
+    if phase is None and stage.rows.isStreaming:
         raise UsageError(
-            f"{door.name} over a stream runs only inside a pipeline",
+            f"{stage.name} over a stream runs only inside a pipeline",
             hint="use it in a function that @pipeline.view or @pipeline.stream decorates",
         )
     result = (phase or whole())(stage)

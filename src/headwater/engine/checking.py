@@ -31,7 +31,7 @@ def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
         results[node.name] = arrow_schema(made)
         check_key(node, results[node.name])
         tables.read_by(node, {name: pipeline[name] for name in node.upstreams}, capturing.stage)
-        known[node.name] = clocked.marked(made, node.event_time)
+        known[node.name] = clocked.marked(made, node.event_time, node.key)
     return results
 
 
@@ -50,4 +50,4 @@ def check_key(node: Node, schema: pa.Schema) -> None:
 def _empty(each: Declaration, spark: SparkSession) -> DataFrame:
     assert isinstance(each, Source | Table)
     schema = from_arrow_schema(record.read_schema(each.schema, isinstance(each, Table)))
-    return clocked.marked(spark.createDataFrame([], schema), each.event_time)
+    return clocked.marked(spark.createDataFrame([], schema), each.event_time, each.key)

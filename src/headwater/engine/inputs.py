@@ -101,14 +101,14 @@ class Inputs:
             if self._patient:  # a silent producer is waited for, however long that takes
                 options["idle"] = _FOREVER
         rows = self._spark.readStream.format("headwater").options(**options).load()
-        return clocked(rows, topic.event_time)
+        return clocked(rows, topic.event_time, topic.key)
 
     def batch(self, each: Declaration, start: str, end: Position) -> DataFrame:
         """Return an upstream's rows between two places."""
         topic = self._topic(each)
         options = {**self._options(each, topic), "start": start, "end": str(end)}
         rows = self._spark.read.format("headwater").options(**options).load()
-        return marked(rows, topic.event_time)
+        return marked(rows, topic.event_time, topic.key)
 
     def part(self, each: Declaration, start: Position, end: Position, used: Used = NOTHING) -> DataFrame:
         """Return the rows of the partitions that two positions name, between them.
@@ -119,7 +119,9 @@ class Inputs:
         options = {**self._options(each, topic), "start": str(start), "end": str(end), "only": "true"}
         options |= pruning.columns(topic.read_schema.names, used.get(topic.name))
         rows = self._spark.read.format("headwater").options(**options).load()
-        return marked(pruning.widened(rows, from_arrow_schema(topic.read_schema)), topic.event_time)
+        return marked(
+            pruning.widened(rows, from_arrow_schema(topic.read_schema)), topic.event_time, topic.key
+        )
 
     def table(self, each: Declaration, start: Position, end: Position) -> pa.Table:
         """Return the same rows, read in this process."""
@@ -136,7 +138,8 @@ class Inputs:
     def frame(self, each: Declaration, rows: pa.Table) -> DataFrame:
         """Return rows of an upstream as a DataFrame."""
         made = self._spark.createDataFrame(rows, from_arrow_schema(rows.schema))
-        return marked(made, self._topic(each).event_time)
+        topic = self._topic(each)
+        return marked(made, topic.event_time, topic.key)
 
     def skipped(self, each: Declaration) -> str:
         """Return which records of an upstream are left out, as text."""

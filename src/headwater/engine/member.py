@@ -148,8 +148,8 @@ class Member:
             return self.shape.schema.empty_table()
         if given is None and self.shape.table is not None:
             return self._of_table(slice, self.upstreams[self.shape.table])
-        if given is None and self.shape.straight is not None and slice.is_small(self._names):
-            rows = slice.table(self.inputs, self.upstreams[self.shape.straight])
+        if given is None and self.shape.straight and slice.is_small(self._names):
+            (rows,) = self._straight(slice)
         else:
             rows = (call(self.node, self._frames(slice)) if given is None else given).toArrow()
         return rows.cast(self.shape.schema)
@@ -158,7 +158,7 @@ class Member:
         """Return what becomes of the rows that have changed; a micro-batch of them fits in the driver."""
         changed = tables.newest(slice.table(self.inputs, table), table.key)
         made = tables.living(changed)
-        if self.shape.straight is None:
+        if not self.shape.straight:
             made = call(self.node, {table.name: self.inputs.frame(table, made)}).toArrow()
         return tables.without_gone(made.cast(self.shape.schema), changed, self.node.key)
 
@@ -176,7 +176,7 @@ class Member:
         self._notes = results.notes
         finished = self._finishing.finish(results.main)
         if results.late.num_rows:
-            self._late_rows(stage.schema).commit(Batch(number, results.late))
+            self._late_rows(stage.late).commit(Batch(number, results.late))
         dead = [*results.dead, *([] if finished.dead is None else [finished.dead])]
         if dead:
             self._dead_rows().commit(Batch(number, letters(dead)))
@@ -187,7 +187,7 @@ class Member:
     def _stepped(self, stage: Stage, work: Work, slice: Slice, given: DataFrame | None) -> Results:
         if given is None and slice.is_small(self._names):
             taken = self._taken(stage, slice)
-            results = runtime.gathered(stepping.here(work, taken, BUCKETS), stage.schema, stage.output)
+            results = runtime.gathered(stepping.here(work, taken, BUCKETS), stage.late, stage.output)
             results.check(taken.num_rows)
             return results
         rows = self._before(slice) if given is None else given
@@ -197,9 +197,13 @@ class Member:
         """Return the rows that go into the operator."""
         if not slice.size(self._names):
             return stage.schema.empty_table()
-        if self.shape.straight is not None:
-            return slice.table(self.inputs, self.upstreams[self.shape.straight]).cast(stage.schema)
+        if self.shape.straight:
+            return stage.taken(self._straight(slice))
         return self._before(slice).toArrow().cast(stage.schema)
+
+    def _straight(self, slice: Slice) -> list[pa.Table]:
+        """Return the records of upstreams that no code comes before."""
+        return [slice.table(self.inputs, self.upstreams[name]) for name in self.shape.straight]
 
     def _before(self, slice: Slice) -> DataFrame:
         """Return what user code makes of the records, up to the operator."""

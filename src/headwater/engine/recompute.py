@@ -78,8 +78,8 @@ def _view(runner: Runner, member: Member) -> Verdict:
         recomputed(runner, member, batch),
         declare(member.node.title, member.schema, member.node.key),
     )
-    rows = fitted.rows.filter(pa.array(~fitted.deleted)).to_pylist()
-    return compared(member.node, rows, stored.to_pylist(), member.schema)
+    living = _proved(pa.Table.from_batches([fitted.rows.filter(pa.array(~fitted.deleted))]), member)
+    return compared(member.node, living.to_pylist(), _proved(stored, member).to_pylist(), living.schema)
 
 
 def _stream(runner: Runner, member: Member) -> Verdict:
@@ -98,12 +98,18 @@ def _stream(runner: Runner, member: Member) -> Verdict:
 
 def _counted(rows: pa.Table, member: Member) -> Counter[tuple[tuple[str, Hashable], ...]]:
     """Return how often each row is there; where only the last of each key counts, those."""
-    listed = rows.to_pylist()
-    operator = member.stage.operator if member.stage else None
-    if operator is not None and operator.settles:
-        last = {tuple(_hashable(row.get(name)) for name in operator.key): row for row in listed}
+    identity = member.stage.operator.identity if member.stage else ()
+    listed = _proved(rows, member).to_pylist()
+    if identity:
+        last = {tuple(_hashable(row.get(name)) for name in identity): row for row in listed}
         listed = list(last.values())
     return Counter(map(_frozen, listed))
+
+
+def _proved(rows: pa.Table, member: Member) -> pa.Table:
+    """Return rows without the columns that tell how a result came about."""
+    history = member.stage.operator.history if member.stage else ()
+    return rows.drop_columns([name for name in history if name in rows.column_names])
 
 
 def recomputed(runner: Runner, member: Member, batch: int) -> pa.Table:
@@ -153,7 +159,9 @@ def _late(runner: Runner, member: Member, batch: int) -> DataFrame | None:
     if member.stage is None or topic not in {each.name for each in runner.log.topics()}:
         return None
     producer = late_producer(topic, runner.nodes[member.node.name].version)
-    found = _before(runner, topic, batch, producer).cast(member.stage.schema)
+    found = (
+        _before(runner, topic, batch, producer).select(member.stage.schema.names).cast(member.stage.schema)
+    )
     return runner.spark.createDataFrame(found) if found.num_rows else None
 
 

@@ -57,13 +57,13 @@ class Results:
         return sum(note[name] for note in self.notes)
 
 
-def gathered(done: list[Done], schema: pa.Schema, output: pa.Schema) -> Results:
+def gathered(done: list[Done], late_schema: pa.Schema, output: pa.Schema) -> Results:
     """Return what came out of buckets that were stepped in this process."""
     main = [table for each in done for table in each.out]
     late = [table for each in done for table in each.late]
     return Results(
         _joined(main, output),
-        _joined(late, schema),
+        _joined(late, late_schema),
         [table for each in done for table in each.dead],
         {each.bucket: each.meta for each in done},
         [_note(each) for each in done],
@@ -80,7 +80,7 @@ def spread(work: Work, rows: DataFrame, output: pa.Schema, buckets: int) -> Resu
         blobs_ = blobs_.union(rows.sparkSession.createDataFrame(woken, PACKED))
     tasks = rows.sparkSession.sparkContext.defaultParallelism
     stepped = blobs_.repartition(tasks, BUCKET).groupBy(BUCKET).applyInArrow(_stepping(work), RESULT)
-    return _collected(stepped, work.schema, output)
+    return _collected(stepped, work.operator.late(work.schema), output)
 
 
 def batched(
@@ -162,14 +162,14 @@ def _note(done: Done) -> dict[str, Any]:
     }
 
 
-def _collected(results: DataFrame, schema: pa.Schema, output: pa.Schema) -> Results:
+def _collected(results: DataFrame, late_schema: pa.Schema, output: pa.Schema) -> Results:
     tagged: dict[str, list[bytes]] = {tag: [] for tag in (MAIN, LATE, DEAD, NOTE, COUNT)}
     # In an order that a repeated micro-batch has too: rows are numbered by it.
     for row in sorted(results.collect(), key=itemgetter(BUCKET)):
         tagged[row[TAG]].append(bytes(row[BLOB]))
     notes = [json.loads(note) for note in tagged[NOTE]]
     buckets = {note["bucket"]: Meta.from_json(note.pop("meta")) for note in notes}
-    main, late = blobs.decode_all(tagged[MAIN], output), blobs.decode_all(tagged[LATE], schema)
+    main, late = blobs.decode_all(tagged[MAIN], output), blobs.decode_all(tagged[LATE], late_schema)
     collected = Results(main, late, list(map(blobs.decode, tagged[DEAD])), buckets, notes)
     collected.check(sum(map(int, tagged[COUNT])))
     return collected

@@ -39,8 +39,8 @@ class Shape:
     schema: pa.Schema
     event_time: str | None
     stage: Stage | None
-    straight: str | None
-    """The upstream that reaches the operator, or the sink, as it is."""
+    straight: tuple[str, ...]
+    """The upstreams that reach the operator, or the sink, as they are; none if code is in between."""
     bare: bool
     """Whether what comes out of the operator is the node's result, as it is."""
     used: Used
@@ -74,12 +74,17 @@ def shape(node: Node, upstreams: Mapping[str, Declaration], inputs: Inputs) -> S
         arrow_schema(rows),
         node.event_time or clocked.event_time_of(rows),
         stage,
-        straight=next((name for name, frame in frames.items() if frame is taken), None),
+        straight=_straight(stage.sides if stage else (rows,), frames),
         bare=rows is capturing.made,
         used=pruning.used(taken),
         table=tables.read_by(node, upstreams, stage),
         own=_needs_state(taken._jdf.queryExecution().analyzed()),
     )
+
+
+def _straight(sides: tuple[DataFrame, ...], frames: Mapping[str, DataFrame]) -> tuple[str, ...]:
+    names = {id(frame): name for name, frame in frames.items()}
+    return tuple(names[id(side)] for side in sides) if all(id(side) in names for side in sides) else ()
 
 
 def _needs_state(plan: Any) -> bool:

@@ -36,9 +36,8 @@ def read_by(node: Node, upstreams: Mapping[str, Declaration], stage: Stage | Non
 
 
 def settles(node: Node, stage: Stage) -> bool:
-    """Tell whether a view has the key by which its operator keeps the newest row."""
-    operator = stage.operator
-    return node.kind == "view" and operator.settles and set(operator.key) == set(node.key)
+    """Tell whether a view has the key by which results of its operator replace each other."""
+    return node.kind == "view" and set(stage.operator.identity) == set(node.key)
 
 
 def newest(rows: pa.Table, key: Sequence[str]) -> pa.Table:

@@ -14,9 +14,20 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.operators.operator import Operator
+from headwater.operators.pairing import Pairing
 
 setting_aside: ContextVar[bool] = ContextVar("setting_aside", default=False)
 """Whether operators are built that set rows aside on which code of the user's fails."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """The rows of one input of a join, as far as they are known beforehand."""
+
+    schema: pa.Schema
+    event_time: str | None
+    table: tuple[str, ...] = ()
+    """The key, if the rows are the changes of a table."""
 
 
 @dataclass(frozen=True)
@@ -32,3 +43,21 @@ class Door:
         from headwater.engine.applying import apply
 
         return apply(rows, self)
+
+
+@dataclass(frozen=True)
+class JoinDoor:
+    """An operator over two inputs that has one of them, and waits for the other."""
+
+    name: str
+    right: Any
+    """A DataFrame."""
+    pairing: Pairing
+    build: Callable[[Side, Side], Operator[Any]]
+    """Makes the operator over rows of the left and the right."""
+
+    def __call__(self, rows: Any) -> Any:
+        """Return what comes out of the operator for a DataFrame and the one that it has."""
+        from headwater.engine.applying import join
+
+        return join(rows, self)

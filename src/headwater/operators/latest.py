@@ -41,11 +41,15 @@ class Latest(Operator[Shelf]):
 
     by: tuple[str, ...]
     event_time: str
-    settles = True
     key: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", self.by)
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The key."""
+        return self.by
 
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the rows as they came."""

@@ -33,7 +33,7 @@ class Step:
     out: pa.Table
     """Rows for those downstream, of the schema that ``output`` tells."""
     late: pa.Table | None = None
-    """Rows of the input that came too late to be used, as they came."""
+    """Rows of the input that came too late to be used, of the schema that ``late`` tells."""
     duplicates: int = 0
     """How many rows of the input were left out because they were known."""
     chunk: pa.Table | None = None
@@ -52,12 +52,23 @@ class Operator(ABC, Generic[S]):
     key: tuple[str, ...]
     """The columns by which rows meet."""
 
-    settles: bool = False
-    """Whether only the last row out of each key counts, as what comes before depends on arrival."""
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The columns out that tell results apart, of which the last one counts; none where all count."""
+        return ()
+
+    @property
+    def history(self) -> tuple[str, ...]:
+        """The columns out that tell how a result came about, and not what it is: no proof compares them."""
+        return ()
 
     @abstractmethod
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the rows out for rows of a schema in, or refuse it with an error."""
+
+    def late(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema of late rows: theirs, and what the operator has to say of each."""
+        return schema
 
     @abstractmethod
     def begin(self, schema: pa.Schema) -> S:

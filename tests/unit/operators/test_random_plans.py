@@ -85,12 +85,22 @@ def check(seed: int) -> None:
         if node.operation is not None and sources.issuperset(node.reads):
             out, late = stepped(history, node, node.operation)
             oracle.check_late(history, node, late)
-            stored = oracle.changed(out, node.after)
             if node.kind == "view":
-                last = {tuple(row[name] for name in node.key): row for row in stored}
-                oracle.check_view(history, node, late, list(last.values()))
+                oracle.check_view(history, node, late, shown(out, node, node.operation))
             else:
-                oracle.check_stream(history, node, late, stored)
+                oracle.check_stream(history, node, late, oracle.changed(out, node.after))
+
+
+def shown(out: list[Row], node: Node, operation: Operation) -> list[Row]:
+    """Return what a view has of results: the last of each key; none where what latest has passed on fails."""
+    last: dict[tuple[Any, ...], Row] = {}
+    for row in out:
+        made, key = oracle.changed([row], node.after), tuple(row[name] for name in node.key)
+        if made:
+            last[key] = made[0]
+        elif operation.name == "latest":
+            last.pop(key, None)
+    return list(last.values())
 
 
 def played(wanted: Plan) -> History:
