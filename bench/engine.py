@@ -24,9 +24,10 @@ from rich.table import Table
 
 import headwater
 from headwater import schema as schemas
-from headwater.engine import applying, runtime, stepping
-from headwater.engine.applying import arrow_schema
+from headwater.engine import applying, direct, runtime, stepping
+from headwater.engine.applying import Stage, arrow_schema
 from headwater.engine.clocked import clocked
+from headwater.engine.direct import Part
 from headwater.engine.session import session
 from headwater.engine.states import States
 from headwater.engine.stepping import Work
@@ -142,6 +143,7 @@ class Bench:
             self.log.create_topic(name, SCHEMA, key="k", event_time="at")
             with self.log.producer(name) as producer:
                 producer.send_batch(table.slice(0, rows))
+        self.ends = self.log.resolve("folded", "latest").offsets
         self.log.create_topic("text", "value STRING")
         with self.log.producer("text") as producer:
             columns = zip(*(table[name].to_pylist() for name in ("k", "n", "amount")), strict=True)
@@ -171,8 +173,12 @@ class Bench:
         start = time.perf_counter()
         options = {"url": self.url, "topic": "folded"}
         rows = self.spark.read.format("headwater").options(**options).load()
-        work = self._work(fold, vectorised, arrow_schema(rows))
-        results = runtime.spread(work, rows, work.operator.output(work.schema), applying.BUCKETS)
+        schema = arrow_schema(rows)
+        work = self._work(fold, vectorised, schema)
+        stage = Stage("scan", rows, work.operator, schema, work.operator.output(schema))
+        parts = [Part(0, options, number, 0, end) for number, end in self.ends.items()]
+        blobs = direct.packed(self.spark, parts, stage, [schema], applying.BUCKETS)
+        results = runtime.spread(work, blobs, stage.output)
         assert sum(note["rows"] for note in results.notes) == FOLDED
         return time.perf_counter() - start
 

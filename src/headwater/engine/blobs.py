@@ -52,20 +52,25 @@ def packing(
         rows = _table(batches)
         if rows is None:
             return
-        found = {number: encode(part) for number, part in split(rows, placing.buckets(rows, key, count))}
-        if tally:
-            found[TALLY] = str(rows.num_rows).encode()
         context = TaskContext.get()
         task = context.partitionId() if context is not None else 0
-        yield pa.RecordBatch.from_pydict(
-            {
-                BUCKET: pa.array(found, pa.int32()),
-                TASK: pa.array([task] * len(found), pa.int32()),
-                BLOB: pa.array(list(found.values()), pa.binary()),
-            }
-        )
+        yield packed(rows, key, count, task, tally=tally)
 
     return pack
+
+
+def packed(rows: pa.Table, key: Sequence[str], count: int, task: int, *, tally: bool) -> pa.RecordBatch:
+    """Return rows as a blob per bucket, and how many they are if that is asked."""
+    found = {number: encode(part) for number, part in split(rows, placing.buckets(rows, key, count))}
+    if tally:
+        found[TALLY] = str(rows.num_rows).encode()
+    return pa.RecordBatch.from_pydict(
+        {
+            BUCKET: pa.array(found, pa.int32()),
+            TASK: pa.array([task] * len(found), pa.int32()),
+            BLOB: pa.array(list(found.values()), pa.binary()),
+        }
+    )
 
 
 def _table(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:

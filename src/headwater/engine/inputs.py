@@ -125,7 +125,7 @@ class Inputs:
 
     def table(self, each: Declaration, start: Position, end: Position) -> pa.Table:
         """Return the same rows, read in this process."""
-        schema = self._schema(each)
+        schema = self.schema(each)
         skips = self._skips.get(start.topic, {})
         found = [
             batch
@@ -134,6 +134,10 @@ class Inputs:
             for batch in self._read(start.topic, partition, first, until)
         ]
         return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
+
+    def options(self, each: Declaration) -> dict[str, str]:
+        """Return what the data source needs to know to read an upstream."""
+        return self._options(each, self._topic(each))
 
     def frame(self, each: Declaration, rows: pa.Table) -> DataFrame:
         """Return rows of an upstream as a DataFrame."""
@@ -147,7 +151,7 @@ class Inputs:
 
     def empty(self, each: Declaration) -> DataFrame:
         """Return a DataFrame with an upstream's columns and no rows."""
-        return self.frame(each, self._schema(each).empty_table())
+        return self.frame(each, self.schema(each).empty_table())
 
     def resolve(self, each: Declaration, start: str) -> Position:
         """Return the offsets that a start stands for in an upstream."""
@@ -157,7 +161,8 @@ class Inputs:
         first, last = (Position(topic, {partition: at}) for at in (start, end))
         return self._log.read(topic, partition, first, last)
 
-    def _schema(self, each: Declaration) -> pa.Schema:
+    def schema(self, each: Declaration) -> pa.Schema:
+        """Return the columns of an upstream."""
         topic = self._topic(each)
         schema = record.read_schema(topic.schema, topic.compacted)
         return pa.schema([pa.field(field.name, field.type) for field in schema])

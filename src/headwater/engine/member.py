@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from headwater.engine import applying, checkpoint, culprits, failures, runtime, stepping, tables
+from headwater.engine import applying, checkpoint, culprits, direct, failures, runtime, stepping, tables
 from headwater.engine.applying import BUCKETS, Capturing, Stage
 from headwater.engine.calling import call
 from headwater.engine.checkpoint import Reached
@@ -190,8 +190,19 @@ class Member:
             results = runtime.gathered(stepping.here(work, taken, BUCKETS), stage.late, stage.output)
             results.check(taken.num_rows)
             return results
+        return runtime.spread(work, self._packed(stage, slice, given), stage.output)
+
+    def _packed(self, stage: Stage, slice: Slice, given: DataFrame | None) -> DataFrame:
+        """Return the rows that go into the operator, on their way to its buckets."""
+        if given is None and self.shape.straight:
+            upstreams = [self.upstreams[name] for name in self.shape.straight]
+            parts = [
+                part for side, each in enumerate(upstreams) for part in slice.parts(self.inputs, each, side)
+            ]
+            schemas = [self.inputs.schema(each) for each in upstreams]
+            return direct.packed(stage.rows.sparkSession, parts, stage, schemas, BUCKETS)
         rows = self._before(slice) if given is None else given
-        return runtime.spread(work, rows, stage.output, BUCKETS)
+        return runtime.packed(rows, stage.operator, BUCKETS, tally=True)
 
     def _taken(self, stage: Stage, slice: Slice) -> pa.Table:
         """Return the rows that go into the operator."""

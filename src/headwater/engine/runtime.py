@@ -70,15 +70,14 @@ def gathered(done: list[Done], late_schema: pa.Schema, output: pa.Schema) -> Res
     )
 
 
-def spread(work: Work, rows: DataFrame, output: pa.Schema, buckets: int) -> Results:
-    """Let all buckets take their rows, in Spark's workers."""
-    blobs_ = packed(rows, work.operator, buckets, tally=True)
-    due = work.due()
+def spread(work: Work, blobs_: DataFrame, output: pa.Schema) -> Results:
+    """Let all buckets take their rows, packed into blobs, in Spark's workers."""
+    spark, due = blobs_.sparkSession, work.due()
     if due:
         none = blobs.encode(work.schema.empty_table())
         woken = pa.table({BUCKET: due, TASK: [_NO_TASK] * len(due), BLOB: [none] * len(due)})
-        blobs_ = blobs_.union(rows.sparkSession.createDataFrame(woken, PACKED))
-    tasks = rows.sparkSession.sparkContext.defaultParallelism
+        blobs_ = blobs_.union(spark.createDataFrame(woken, PACKED))
+    tasks = spark.sparkContext.defaultParallelism
     stepped = blobs_.repartition(tasks, BUCKET).groupBy(BUCKET).applyInArrow(_stepping(work), RESULT)
     return _collected(stepped, work.operator.late(work.schema), output)
 

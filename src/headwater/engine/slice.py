@@ -12,8 +12,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from headwater.engine.checkpoint import Reached
+from headwater.engine.direct import Part
 from headwater.engine.inputs import Inputs
 from headwater.engine.pruning import NOTHING, Used
+from headwater.engine.source import located
 from headwater.log import Position
 from headwater.node import Declaration
 
@@ -64,6 +66,16 @@ class Slice:
         first = Position(end.topic, {number: start.offsets.get(number, 0) for number in new})
         last = Position(end.topic, {number: end.offsets[number] for number in new})
         return inputs.part(each, first, last, used)
+
+    def parts(self, inputs: Inputs, each: Declaration, side: int) -> list[Part]:
+        """Return the records of an input as parts that tasks read themselves."""
+        start, end = self._start(each.name), self._end(each.name)
+        options = located(inputs.options(each))
+        return [
+            Part(side, options, number, start.offsets.get(number, 0), last)
+            for number, last in sorted(end.offsets.items())
+            if start.offsets.get(number, 0) < last
+        ]
 
     def _start(self, name: str) -> Position:
         return self.before.inputs[name].position

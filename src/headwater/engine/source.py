@@ -60,11 +60,11 @@ class HeadwaterSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what reads the topic once."""
-        return BatchReader(_located(self.options))
+        return BatchReader(located(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return what reads the topic as it grows."""
-        return StreamReader(_located(self.options))
+        return StreamReader(located(self.options))
 
 
 class Span(InputPartition):
@@ -191,7 +191,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**self.__dict__, "_log": None}
 
 
-def _located(options: Mapping[str, str]) -> dict[str, str]:
+def located(options: Mapping[str, str]) -> dict[str, str]:
     """Return options that mean the same in another directory: tasks run anywhere."""
     scheme, _, rest = options["url"].partition(":")
     if scheme != "file":

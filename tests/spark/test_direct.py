@@ -1,0 +1,48 @@
+"""Records that tasks read themselves: the same blobs as if Spark had read them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import headwater
+from headwater.engine import direct, runtime
+from headwater.engine.applying import Stage
+from headwater.engine.blobs import TALLY, decode
+from headwater.engine.direct import Part
+from headwater.operators.latest import Latest
+
+SCHEMA = pa.schema([("who", pa.string()), ("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+
+
+@pytest.mark.parametrize("skips", ["{}", '{"0": [3, 4, 60], "1": [0]}'])
+def test_the_blobs_are_those_of_the_rows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, skips: str
+) -> None:
+    monkeypatch.setattr(direct, "LEAST", 7)
+    url = f"file:{tmp_path / 'log'}"
+    with headwater.open(url) as log:
+        log.create_topic("orders", SCHEMA, key="who", partitions=2)
+        with log.producer("orders") as producer:
+            producer.send_batch([{"who": f"w{n % 9}", "n": n, "at": n} for n in range(200)])
+        ends = log.resolve("orders", "latest").offsets
+    options = {"url": url, "topic": "orders", "skip": skips}
+    rows = spark.read.format("headwater").options(**options).load()
+    stage = Stage("latest", rows, Latest(("who",), "at"), SCHEMA, SCHEMA)
+    parts = [Part(0, options, number, 0, end) for number, end in ends.items()]
+    read = direct.packed(spark, parts, stage, [SCHEMA], 4)
+    assert read.rdd.getNumPartitions() > 2
+    assert _by_bucket(read) == _by_bucket(runtime.packed(rows, stage.operator, 4, tally=True))
+
+
+def _by_bucket(blobs: object) -> dict[int, list[object]]:
+    """Return the rows of each bucket in the order of their tasks, and under TALLY their number."""
+    found: dict[int, list[object]] = {}
+    for row in sorted(blobs.collect(), key=lambda row: row["task"]):  # type: ignore[attr-defined]
+        there = found.setdefault(row["bucket"], [])
+        there += [int(row["blob"])] if row["bucket"] == TALLY else decode(bytes(row["blob"])).to_pylist()
+    found[TALLY] = [sum(found[TALLY])]  # type: ignore[arg-type]
+    return found
