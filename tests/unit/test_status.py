@@ -115,3 +115,12 @@ def test_a_count_that_begins_anew_has_no_rate_below_nothing() -> None:
     rate.over(1000, now)
     assert rate.over(10, now + 1) == 0.0
     assert rate.over(30, now + 2) == 20.0
+
+
+@pytest.mark.parametrize(
+    ("rows", "late", "told"), [(99, 99, None), (200, 2, None), (200, 3, "1.5% of the rows")]
+)
+def test_too_many_late_rows_are_told(runner: Fake, rows: int, late: int, told: str | None) -> None:
+    runner.counts.rows, runner.counts.late = rows, late
+    alert = runner.read().alert
+    assert alert is None if told is None else str(alert).startswith(f'{told} of view "seen" came too late')

@@ -19,7 +19,7 @@ from headwater.cli.options import format_option, spark_options, verbose_option
 from headwater.cli.run_output import Show, conclude, display
 from headwater.cli.work import Wish, Work
 from headwater.engine.metrics import Endpoint
-from headwater.engine.status import Status
+from headwater.engine.status import LATE_SHARE, Status
 from headwater.loading import load
 
 FRAME = 0.2
@@ -40,6 +40,14 @@ SECOND = 1.0
 @spark_options
 @click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", help="Rows that a batch takes from a topic at most."
+)
+@click.option(
+    "--late-alert",
+    "late_share",
+    type=click.FloatRange(0, 1),
+    default=LATE_SHARE,
+    metavar="SHARE",
+    help="Warn when more than this share of a node's rows come too late.  [default: 0.01]",
 )
 @format_option(
     "screen", "ndjson", default=None, help="How to show it.  [default: screen in a terminal, else ndjson]"

@@ -15,6 +15,7 @@ from rich.live import Live
 
 from headwater.cli import units
 from headwater.cli.clocks import written
+from headwater.cli.failure import say
 from headwater.cli.run_screen import Screen
 from headwater.cli.tables import print_ndjson
 from headwater.cli.terminal import kept
@@ -37,6 +38,9 @@ def conclude(form: str, pipeline: str, statuses: Sequence[Status], seconds: floa
         return
     for each in statuses:
         click.echo(summary(each))
+    for each in statuses:
+        if each.alert is not None:
+            say("warning", each.alert)
     click.echo(f'pipeline "{pipeline}" has caught up, in {seconds:.1f} s')
 
 
@@ -76,6 +80,7 @@ def facts(pipeline: str, status: Status) -> dict[str, Any]:
         "lag": status.lag,
         "clock": written(status.clock),
         "state_bytes": status.state_bytes,
+        "alert": status.alert,
         "error": error and ": ".join(filter(None, (error.message, error.detail))),
     }
 

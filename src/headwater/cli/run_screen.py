@@ -1,4 +1,4 @@
-"""How a running pipeline looks in a terminal: a table of its nodes, and why some of them fail.
+"""How a running pipeline looks in a terminal: a table of its nodes, and why some of them fail or warn.
 
 Invariant: nothing here waits or asks anyone; a screen is drawn from statuses alone, and has no line
 that is longer than the window and no more lines than it.
@@ -70,6 +70,7 @@ class Screen:
 def nodes(statuses: Sequence[Status], width: int, height: int) -> list[RenderableType]:
     """Return the table of nodes and, below it, why some of them fail."""
     errors = [error_text(each.error, width) for each in statuses if each.error is not None]
+    errors += [warning_text(each.alert, width) for each in statuses if each.alert is not None]
     errors = errors[: max(1, (height - _FRAME) // 2 // _ERROR)]
     below = sum(len(error.plain.splitlines()) for error in errors) + bool(errors)
     shown = _fitting(statuses, height - _FRAME - below)
@@ -100,6 +101,13 @@ def error_text(error: HeadwaterError, width: int) -> Text:
     told = f"error: {error.message}" + (f" ({error.detail})" if error.detail else "")
     text = Text("\n".join(wrap(told, width, max_lines=_ERROR, placeholder=" …")))
     text.stylize("bold red", 0, len("error:"))
+    return text
+
+
+def warning_text(told: str, width: int) -> Text:
+    """Return a warning on one line, or two."""
+    text = Text("\n".join(wrap(f"warning: {told}", width, max_lines=_ERROR, placeholder=" …")))
+    text.stylize("bold yellow", 0, len("warning:"))
     return text
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from headwater.cli import spark
 from headwater.cli.apart import Apart
-from headwater.engine.status import Meter, Status
+from headwater.engine.status import LATE_SHARE, Meter, Status
 from headwater.errors import HeadwaterError
 from headwater.pipeline import Pipeline
 
@@ -29,6 +29,7 @@ class Wish:
     master: str | None = None
     settings: Mapping[str, str] | None = None
     limit: int | None = None
+    late_share: float = LATE_SHARE
 
 
 class Work:
@@ -73,7 +74,7 @@ class Work:
 
     def _run(self) -> None:
         with self._make() as runner:
-            self._runner, self._meter, self.step = runner, Meter(runner), None
+            self._runner, self._meter, self.step = runner, Meter(runner, self._wish.late_share), None
             try:
                 self._process(runner)
             finally:

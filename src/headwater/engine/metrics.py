@@ -42,6 +42,8 @@ METRICS = (
            lambda status: status.rows),
     Metric("headwater_late_total", "counter", "Rows that came too late.",
            lambda status: status.late),
+    Metric("headwater_late_alert", "gauge", "1 while more of the node's rows have come too late than may.",
+           lambda status: status.alert is not None),
     Metric("headwater_dead_records", "gauge", "Records set aside because the node's code fails on them.",
            lambda status: status.dead),
     Metric("headwater_duplicates_total", "counter", "Rows that were left out because they had come before.",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:  # it imports pyspark, which those who only draw a status need
     from headwater.engine.runner import Runner, Running
 
 State = Literal["starting", "running", "waiting", "broken"]
+LATE_SHARE, LATE_LEAST = 0.01, 100
+"""Of at least so many rows, more than this share may not come late without a word."""
 RATE_SECONDS = 5.0
 """Rates are taken over this long: a node's batches come in steps."""
 
@@ -50,13 +52,15 @@ class Status:
     state_bytes: int
     error: HeadwaterError | None
     """Why it failed, until it has gone on."""
+    alert: str | None = None
+    """What somebody should look at though the node goes on: too many rows come late."""
 
 
 class Meter:
     """Reads a runner's figures now and then."""
 
-    def __init__(self, runner: Runner):
-        self._runner = runner
+    def __init__(self, runner: Runner, late_share: float = LATE_SHARE):
+        self._runner, self._late_share = runner, late_share
         self._rates = {name: Rate() for name in runner.nodes}
 
     def read(self) -> list[Status]:
@@ -85,6 +89,7 @@ class Meter:
             clock=clock_of(reached),
             state_bytes=sum(list(counts.states.values())),
             error=running.error if failing else None,
+            alert=_alert(running, self._late_share),
         )
 
     def _dead(self, node: Node, behind: Behind) -> int | None:
@@ -106,6 +111,17 @@ class Rate:
             self._seen.popleft()
         first, before = self._seen[0]
         return (count - before) / (now - first) if now > first else 0.0
+
+
+def _alert(running: Running, most: float) -> str | None:
+    """Return what is to be said of a node of whose rows more than a share have come too late."""
+    counts, node = running.member.counts, running.member.node
+    if counts.rows < LATE_LEAST or counts.late <= most * counts.rows:
+        return None
+    return (
+        f"{counts.late / counts.rows:.1%} of the rows of {node.title} came too late "
+        f"({counts.late:,} of {counts.rows:,}); `headwater lateness` tells how long to wait for them"
+    )
 
 
 def _failing(running: Running, lag: int) -> bool:

@@ -118,3 +118,8 @@ def test_what_a_node_has_not_is_blank() -> None:
         "1,200",
         "0",
     ]
+
+
+def test_what_somebody_should_look_at_stands_below_the_table() -> None:
+    lines = drawn([replace(FINE, alert="2.0% of the rows came too late")], 80, 24)
+    assert line(lines, "warning:") == "warning: 2.0% of the rows came too late"
