@@ -91,10 +91,13 @@ def _print(nodes: Sequence[Node], verdicts: Sequence[Verdict], form: str) -> Non
     if form == "ndjson":
         kinds = {node.name: node.kind for node in nodes}
         print_ndjson(_facts(each, kinds[each.node]) for each in verdicts)
-    elif verdicts:
-        print_verdicts(verdicts)
-        if all(each.ok for each in verdicts):
+    elif proved := [each for each in verdicts if each.unproved is None]:
+        print_verdicts(proved)
+        if all(each.ok for each in proved):
             click.echo("\nall rows are equal")
+    for each in verdicts:
+        if each.unproved is not None:
+            say("note", f'"{each.node}" cannot be proved: {each.unproved}')
 
 
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
@@ -133,4 +136,5 @@ def _examples(verdict: Verdict) -> Iterator[str]:
 
 def _facts(verdict: Verdict, kind: str) -> dict[str, Any]:
     examples = list(_examples(verdict))
-    return {"node": verdict.node, "kind": kind, "ok": verdict.ok, **_counts(verdict), "examples": examples}
+    told = {"node": verdict.node, "kind": kind, "ok": verdict.ok if verdict.unproved is None else None}
+    return {**told, **_counts(verdict), "examples": examples, "unproved": verdict.unproved}

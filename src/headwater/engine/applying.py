@@ -101,6 +101,7 @@ def _through(stage: Stage, event_time: str | None) -> DataFrame:
             hint="use it in a function that @pipeline.view or @pipeline.stream decorates",
         )
     result = (phase or whole())(stage)
+    event_time = stage.operator.event_time_out or event_time
     kept = event_time if event_time in stage.output.names else None
     made = clocked.marked(result, kept)
     if isinstance(phase, Capturing):

@@ -58,6 +58,16 @@ class Operator(ABC, Generic[S]):
         return ()
 
     @property
+    def event_time_out(self) -> str | None:
+        """The column out that tells when, if it is not that of the rows in."""
+        return None
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a batch over the same rows gives the same results: not where arrival decides."""
+        return True
+
+    @property
     def history(self) -> tuple[str, ...]:
         """The columns out that tell how a result came about, and not what it is: no proof compares them."""
         return ()

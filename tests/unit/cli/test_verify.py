@@ -71,7 +71,15 @@ def test_the_same_is_there_for_scripts(run: Run, found: list[Verdict]) -> None:
         "missing": 1,
         "extra": 0,
         "different": 1,
+        "unproved": None,
     }
+
+
+def test_what_cannot_be_proved_is_told_and_no_failure(run: Run, found: list[Verdict]) -> None:
+    found.append(Verdict("seen", unproved="its lookup goes by what had arrived"))
+    result = run("verify", "shop.py")
+    told = 'note: "seen" cannot be proved: its lookup goes by what had arrived\n'
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", told)
 
 
 def test_a_view_is_verified_wherever_it_is_kept_and_a_sink_is_not(
