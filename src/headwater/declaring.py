@@ -58,7 +58,7 @@ def source(
         return Source(name=name, file=place.file, line=place.line, **_timing(**timing), **common)
 
 
-def _timing(lateness: Any, idle: Any, max_ahead: Any) -> dict[str, timedelta | None]:
+def _timing(lateness: Any, idle: Any, max_ahead: Any) -> dict[str, Any]:
     """Read how a source tells time."""
     return {
         "lateness": timedelta() if lateness is None else length_or_zero(lateness),
