@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 
 import numpy as np
@@ -174,42 +174,41 @@ class _Clock:
         self._timing = timing
         self._claims: dict[Key, tuple[int, int]] = {}
         """Time and receipt of each, the one that was silent for the longest first."""
-        self._smallest: int | None = None
-        """None where it has to be looked for: rarely, or many producers would take long."""
+        self._heap: list[tuple[int, Key]] = []
+        """Their times, and some that hold no longer: with many producers, to look at all takes long."""
 
     def hear(self, key: Key, newest: int, received: int) -> None:
         """Take in that a producer appended something."""
         if newest != NEVER:
             self._claim(key, received if self._timing.ahead(newest, received) else newest, received)
-        last = self._let_go(received - self._timing.idle)
-        if self._claims:
-            if self._smallest is None:
-                self._smallest = min(time for time, _ in self._claims.values())
-            self.time = max(self.time, self._smallest)
-        elif last is not None:
-            self.time = max(self.time, last)
+        gone = self._let_go(received - self._timing.idle)
+        # When all have gone silent, it goes to the newest claim, as the engine has it.
+        self.time = max(self.time, self._smallest() if self._claims else gone)
 
     def _claim(self, key: Key, time: int, received: int) -> None:
-        before = self._claims.pop(key, None)
-        if before is not None:
-            time = max(time, before[0])
-            self._forget(before[0], unless=time)
-        self._claims[key] = (time, received)
-        if self._smallest is not None:
-            self._smallest = min(self._smallest, time)
+        before = self._claims.pop(key, (NEVER, NEVER))
+        self._claims[key] = (max(time, before[0]), received)
+        if time > before[0]:
+            heapq.heappush(self._heap, (time, key))
 
-    def _let_go(self, heard: int) -> int | None:
-        """Drop those of which nothing was heard since; return the newest claim if they are all gone."""
-        newest = None
-        while self._claims and (oldest := next(iter(self._claims.values())))[1] < heard:
-            self._claims.pop(next(iter(self._claims)))
-            self._forget(oldest[0])
-            newest = oldest[0] if newest is None else max(newest, oldest[0])
+    def _let_go(self, heard: int) -> int:
+        """Drop those of which nothing was heard since; return the newest of their claims."""
+        newest = NEVER
+        while self._claims:
+            key, (time, received) = next(iter(self._claims.items()))
+            if received >= heard:
+                break
+            del self._claims[key]
+            newest = max(newest, time)
         return newest
 
-    def _forget(self, time: int, unless: int | None = None) -> None:
-        if time == self._smallest and time != unless:
-            self._smallest = None
+    def _smallest(self) -> int:
+        if len(self._heap) > 2 * len(self._claims) + 64:
+            self._heap = [(time, key) for key, (time, _) in self._claims.items()]
+            heapq.heapify(self._heap)
+        while self._claims.get(self._heap[0][1], (NEVER, 0))[0] != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0]
 
 
 @dataclass
@@ -220,7 +219,7 @@ class _Tally:
     timing: Timing
     timeless: int = 0
     ahead: int = 0
-    furthest: tuple[str, timedelta] | None = field(default=None)
+    furthest: tuple[str, timedelta] | None = None
 
     def add(self, part: _Part) -> None:
         known = part.times != NEVER
