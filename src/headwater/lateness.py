@@ -1,9 +1,10 @@
 """How late the rows of a topic come, and which lateness a source of it needs.
 
-The clock of the topic is kept as the engine keeps it (``headwater.engine.reading``), with no lateness
-allowed and as if each append were a micro-batch of its own, which is as strict as it can get. A row that
-is so far behind that clock when it comes is late with every lateness that is shorter, and in time with
-every other: one reading judges all settings. Marks are left out: they say what no lateness changes.
+The clock of the topic is kept as the engine keeps it (``headwater.engine.reading``) while it keeps up,
+with no lateness allowed and each append read as soon as it was received, by itself: the strictest
+there is. A row that is so far behind that clock when it comes is late with every lateness that is shorter,
+and in time with every other: one reading judges all settings. Marks are left out: what they make late, no
+lateness changes.
 
 Invariant: what is counted for a setting is exact. Memory does not grow with the topic: a batch of each
 partition, and the producers that are not idle.
@@ -108,6 +109,7 @@ def profile(
     tally = _Tally(Delays((*LADDER, *EVEN, *judged)), timing)
     clock = _Clock(timing)
     for received, partition, _, part, run in heapq.merge(*_queues(log, topic, start, event_time)):
+        clock.wait(received)
         part.clocks[run] = clock.time
         clock.hear((partition, part.producers[run]), part.newest[run], received)
         if run == len(part.clocks) - 1:
@@ -177,19 +179,22 @@ class _Clock:
         self._heap: list[tuple[int, Key]] = []
         """Their times, and some that hold no longer: with many producers, to look at all takes long."""
 
-    def hear(self, key: Key, newest: int, received: int) -> None:
-        """Take in that a producer appended something."""
-        if newest != NEVER:
-            self._claim(key, received if self._timing.ahead(newest, received) else newest, received)
-        gone = self._let_go(received - self._timing.idle)
+    def wait(self, until: int) -> None:
+        """Take in that nothing more was appended before a time."""
+        gone = self._let_go(until - self._timing.idle)
         # When all have gone silent, it goes to the newest claim, as the engine has it.
         self.time = max(self.time, self._smallest() if self._claims else gone)
 
-    def _claim(self, key: Key, time: int, received: int) -> None:
+    def hear(self, key: Key, newest: int, received: int) -> None:
+        """Take in that a producer appended something."""
+        if newest == NEVER:
+            return
+        time = received if self._timing.ahead(newest, received) else newest
         before = self._claims.pop(key, (NEVER, NEVER))
         self._claims[key] = (max(time, before[0]), received)
         if time > before[0]:
             heapq.heappush(self._heap, (time, key))
+        self.time = max(self.time, self._smallest())
 
     def _let_go(self, heard: int) -> int:
         """Drop those of which nothing was heard since; return the newest of their claims."""

@@ -101,6 +101,13 @@ def test_one_who_was_idle_comes_back_late(shop: Shop) -> None:
     assert profile(shop.log, "orders", timing=patient).late(seconds(0)) == 0
 
 
+def test_when_all_were_silent_the_slow_one_comes_back_late(shop: Shop) -> None:
+    shop.append("slow", [0])
+    shop.append("fast", [50])
+    shop.append("slow", [20], wait=30)
+    assert profile(shop.log, "orders").delays.largest == seconds(30)
+
+
 def test_rows_ahead_of_their_receipt_make_nobody_late_and_are_told(shop: Shop) -> None:
     shop.append("till-1", [0, 7200, 3600])
     shop.append("till-1", [2])
@@ -187,7 +194,7 @@ def test_the_engine_would_have_found_the_same_rows_late(
 
 
 def late_by_the_engine(log: Log, timing: Timing, lateness: timedelta) -> int:
-    """Let the engine plan the topic append by append, and count the rows before its clock."""
+    """Let the engine keep up with the topic, append by append, and count the rows before its clock."""
     timing = Timing(lateness // MICROSECOND, timing.idle, timing.max_ahead)
     rows = {
         (row["_partition"], row["_offset"]): row["at"]
@@ -197,11 +204,15 @@ def late_by_the_engine(log: Log, timing: Timing, lateness: timedelta) -> int:
     ends = log.resolve("orders", "latest").offsets
     stretches = [each for partition in ends for each in log.stretches("orders", partition, 0)]
     at, late = Offsets(dict.fromkeys(ends, 0)), 0
+
+    def look(ends: dict[int, int], now: int) -> Offsets:
+        return advance(at, lambda part, start: log.stretches("orders", part, start), ends, None, now, timing)
+
     for each in sorted(stretches, key=lambda each: (each.received, each.partition)):
+        at = look(dict(at.offsets), each.received)
         for offset in range(each.base, each.end):
             time = rows[each.partition, offset]
             late += time is not None and clock.micros(time) < at.clock
-        limit, now = each.end - each.base, each.received
-        at = advance(at, lambda part, start: log.stretches("orders", part, start), ends, limit, now, timing)
+        at = look({**at.offsets, each.partition: each.end}, each.received)
         assert at.offsets[each.partition] == each.end
     return late

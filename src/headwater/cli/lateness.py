@@ -58,8 +58,8 @@ def lateness(
     """Show how late the rows of TOPIC come, and which lateness its source needs.
 
     A row is as late as it is behind the clock when it comes, were the clock kept with no lateness at
-    all and every append read by itself. Settings are judged by the rows that they would have made late;
-    where appends are read together, fewer are.
+    all and every append read by itself, at once. Settings are judged by the rows that they would have
+    made late; where appends are read together, fewer are.
 
     \b
     Examples:

@@ -98,7 +98,7 @@ class Inputs:
         if self._gate is not None:
             options["gate"] = str(self._gate)
         if topic.event_time is not None:
-            options |= _timing(each, self._patient)
+            options |= timing(each, self._patient)
         rows = self._spark.readStream.format("headwater").options(**options).load()
         return clocked(rows, topic.event_time, topic.key)
 
@@ -173,7 +173,7 @@ class Inputs:
         return options
 
 
-def _timing(each: Declaration, patient: bool) -> dict[str, str]:
+def timing(each: Declaration, patient: bool) -> dict[str, str]:
     """Return how an upstream tells time.
 
     One who is patient waits for a silent producer, however long that takes, and believes events of any
