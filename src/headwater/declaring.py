@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
@@ -26,6 +26,8 @@ from headwater.statement import is_query
 
 Key = str | Sequence[str] | None
 IDLE = timedelta(seconds=10)
+MAX_AHEAD = timedelta(minutes=10)
+"""More than a clock drifts that is looked after, and less than any mistake in a time zone."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 _ONLY: dict[str, tuple[str, ...]] = {"partitions": ("stream",), "event_time": ("stream",), "store": ("view",)}
 """Settings that not every kind of node has."""
@@ -44,18 +46,25 @@ def told_at(place: Place) -> Iterator[None]:
 
 
 def source(
-    name: str, schema: str | pa.Schema, place: Place, *, lateness: Any, idle: Any, **given: Any
+    name: str, schema: str | pa.Schema, place: Place, *, timing: Mapping[str, Any], **given: Any
 ) -> Source:
-    """Return a source, checked."""
+    """Return a source, checked; ``timing`` has its lateness, idle and max_ahead, None where not given."""
     with told_at(place):
         common = _topic("source", name, schema, given)
-        if common["event_time"] is None and (lateness, idle) != (None, None):
-            setting = "lateness" if lateness is not None else "idle"
+        setting = next((key for key, value in timing.items() if value is not None), None)
+        if common["event_time"] is None and setting is not None:
             hint = 'name its TIMESTAMP column, as in event_time="at"'
             raise PipelineError(f'source "{name}" has {setting} but no event_time', hint=hint)
-        late = timedelta() if lateness is None else _length_or_zero(lateness)
-        silent = IDLE if idle is None else interval(idle)
-        return Source(name=name, file=place.file, line=place.line, lateness=late, idle=silent, **common)
+        return Source(name=name, file=place.file, line=place.line, **_timing(**timing), **common)
+
+
+def _timing(lateness: Any, idle: Any, max_ahead: Any) -> dict[str, Any]:
+    """Read how a source tells time."""
+    return {
+        "lateness": timedelta() if lateness is None else length_or_zero(lateness),
+        "idle": IDLE if idle is None else interval(idle),
+        "max_ahead": None if max_ahead is None else interval(max_ahead),
+    }
 
 
 def table(name: str, schema: str | pa.Schema, place: Place, **given: Any) -> Table:
@@ -209,7 +218,7 @@ def _columns(title: str, key: Key) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _length_or_zero(text: str | timedelta) -> timedelta:
+def length_or_zero(text: str | timedelta) -> timedelta:
     """Read an interval that may be zero, which ``interval`` refuses."""
     if text == timedelta():
         return timedelta()

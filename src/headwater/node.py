@@ -68,6 +68,8 @@ class Source(Declaration):
     """How long after its time an event is waited for."""
     idle: timedelta
     """How long a silent producer holds the clock back."""
+    max_ahead: timedelta | None = None
+    """How far ahead of its receipt an event may be and move the clock; None where nothing is said."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,6 +82,7 @@ class Pipeline:
         event_time: str | None = None,
         lateness: str | None = None,
         idle: str | None = None,
+        max_ahead: str | None = None,
         topic: str | None = None,
         key: Key = None,
     ) -> Source:
@@ -89,14 +90,16 @@ class Pipeline:
 
         ``event_time`` is the TIMESTAMP column that says when an event happened. ``lateness`` is how long
         an event is waited for after its time (not at all, if not given), ``idle`` how long a silent
-        producer holds the clock back (10 seconds). ``topic`` is the topic's name where it is not the
+        producer holds the clock back (10 seconds), ``max_ahead`` how far ahead of its receipt an event
+        may be and still move the clock (10 minutes). ``topic`` is the topic's name where it is not the
         source's.
 
         >>> Pipeline("shop").source("clicks", "url STRING, at TIMESTAMP", event_time="at").topic
         'clicks'
         """
+        timing = {"lateness": lateness, "idle": idle, "max_ahead": max_ahead}
         given = {"event_time": event_time, "topic": topic, "key": key}
-        return self._add(declaring.source(name, schema, caller(), lateness=lateness, idle=idle, **given))
+        return self._add(declaring.source(name, schema, caller(), timing=timing, **given))
 
     def table(
         self,

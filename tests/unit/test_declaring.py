@@ -74,6 +74,14 @@ def test_a_misspelt_key_is_told_with_its_place_and_what_may_be_meant(refused: Re
         ),
         ('shop.source("clicks", "n INT", idle="1 minute")', 'source "clicks" has idle but no event_time\n'),
         (
+            'shop.source("clicks", "n INT", max_ahead="1 minute")',
+            'source "clicks" has max_ahead but no event_time\n',
+        ),
+        (
+            'shop.source("clicks", "at TIMESTAMP", event_time="at", max_ahead="0 seconds")',
+            'interval "0 seconds" is not a positive length of time\ndetail: shop.py:2',
+        ),
+        (
             'shop.source("clicks", "at TIMESTAMP", event_time="at", lateness="10m")',
             'invalid interval "10m"\ndetail: shop.py:2\nhint: write a number and a unit',
         ),

@@ -45,6 +45,7 @@ def test_a_source_keeps_what_was_declared() -> None:
         event_time="at",
         lateness="10 minutes",
         idle="1 second",
+        max_ahead="1 hour",
         key="url",
     )
     assert made is shop["clicks"]
@@ -52,6 +53,7 @@ def test_a_source_keeps_what_was_declared() -> None:
     assert isinstance(made, Source)
     assert (made.kind, made.topic, made.key, made.event_time) == ("source", "clicks", ("url",), "at")
     assert (made.lateness, made.idle) == (timedelta(minutes=10), timedelta(seconds=1))
+    assert made.max_ahead == timedelta(hours=1)
     assert made.schema.equals(schema.parse("url STRING, at TIMESTAMP"))
 
 

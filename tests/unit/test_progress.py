@@ -6,12 +6,14 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import headwater
 from headwater import Log, Pipeline, Position
+from headwater.engine.checkpoint import Ahead
 from headwater.engine.progress import progress
 from headwater.errors import HeadwaterError
 from headwater.sinks import Batch
@@ -46,7 +48,16 @@ def log(pipeline: Pipeline) -> Iterator[Log]:
         yield log
 
 
-def write(pipeline: Pipeline, node: str, batch: int, topic: str, offset: int, version: int = 1) -> Path:
+def write(
+    pipeline: Pipeline,
+    node: str,
+    batch: int,
+    topic: str,
+    offset: int,
+    *,
+    version: int = 1,
+    claims: dict[str, Any] | None = None,
+) -> Path:
     """Leave what Spark leaves after a batch."""
     place = pipeline.home / "nodes" / node / f"v{version}" / "checkpoint"
     for folder in ("offsets", "commits"):
@@ -57,7 +68,7 @@ def write(pipeline: Pipeline, node: str, batch: int, topic: str, offset: int, ve
         "timed": True,
         "offsets": {"0": offset},
         "clock": CLOCK,
-        "claims": {},
+        "claims": claims or {},
     }
     about = {"batchWatermarkMs": 0}
     (place / "offsets" / str(batch)).write_text("\n".join(["v1", json.dumps(about), json.dumps(source)]))
@@ -108,3 +119,14 @@ def test_a_checkpoint_that_spark_is_just_replacing_is_not_an_error(pipeline: Pip
     place = write(pipeline, "unique", 0, "orders", 3)
     (place / "offsets" / "0").unlink()
     assert progress(pipeline, log)[0].lag == 10
+
+
+def test_producers_that_are_ahead_of_time_are_told_with_the_nodes_that_read_them(
+    pipeline: Pipeline, log: Log
+) -> None:
+    right = {"time": CLOCK, "received": CLOCK}
+    claims = {"0": {"till-7": {**right, "ahead": 3_600_000_000}, "till-8": right}}
+    write(pipeline, "unique", 0, "orders", 3, claims=claims)
+    unique, newest = progress(pipeline, log)
+    assert unique.ahead == (Ahead("orders", 0, "till-7", 3_600_000_000),)
+    assert newest.ahead == ()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.engine.reading import NEVER, Offsets, Timing, advance
+from headwater.engine.reading import NEVER, Claim, Offsets, Timing, advance
 from headwater.log.stretch import Stretch
 
 SECOND = 1_000_000
@@ -44,9 +44,16 @@ class Feed:
                 )
 
     def step(
-        self, start: Offsets, *, limit: int | None = None, now: int = 0, lateness: int | None = 0
+        self,
+        start: Offsets,
+        *,
+        limit: int | None = None,
+        now: int = 0,
+        lateness: int | None = 0,
+        ahead: int | None = None,
     ) -> Offsets:
-        return advance(start, self.stretches, self.ends(), limit, now, Timing(lateness, 10 * SECOND))
+        timing = Timing(lateness, 10 * SECOND, ahead)
+        return advance(start, self.stretches, self.ends(), limit, now, timing)
 
 
 def begin(partitions: int = 1) -> Offsets:
@@ -149,6 +156,124 @@ def test_a_new_partition_is_read_from_its_beginning() -> None:
     feed.parts[1] = []
     feed.append("b", 5 * SECOND, part=1)
     assert feed.step(first).offsets == {0: 1, 1: 1}
+
+
+HOUR = 3600 * SECOND
+
+
+def claimed(offsets: Offsets, producer: str) -> Claim:
+    return offsets.claims[0, producer]
+
+
+def test_a_producer_hours_ahead_does_not_move_the_clock_when_the_others_fall_silent() -> None:
+    feed = Feed()
+    feed.append("right", 99 * SECOND, at=100 * SECOND)
+    feed.append("wrong", 3 * HOUR, at=105 * SECOND)
+    first = feed.step(begin(), now=105 * SECOND, ahead=600 * SECOND)
+    assert first.clock == 99 * SECOND
+    feed.append("wrong", 3 * HOUR + SECOND, at=120 * SECOND)
+    alone = feed.step(first, now=120 * SECOND, ahead=600 * SECOND)
+    assert alone.clock == 120 * SECOND, "its events count from their receipt"
+    feed.append("right", 121 * SECOND, at=121 * SECOND)
+    assert feed.step(alone, now=121 * SECOND, ahead=600 * SECOND).clock == 120 * SECOND
+
+
+def test_without_the_guard_it_would() -> None:
+    feed = Feed()
+    feed.append("right", 99 * SECOND, at=100 * SECOND)
+    feed.append("wrong", 3 * HOUR, at=120 * SECOND)
+    assert feed.step(begin(), now=120 * SECOND).clock == 3 * HOUR
+
+
+def test_a_producer_that_is_ahead_still_holds_the_clock_where_it_is_heard_of() -> None:
+    feed = Feed()
+    feed.append("wrong", 3 * HOUR, at=100 * SECOND)
+    feed.append("right", 107 * SECOND, at=107 * SECOND)
+    assert feed.step(begin(), now=107 * SECOND, ahead=SECOND).clock == 100 * SECOND
+
+
+def test_as_far_ahead_as_is_allowed_counts_as_it_is() -> None:
+    feed = Feed()
+    feed.append("a", 160 * SECOND, at=100 * SECOND)
+    reached = feed.step(begin(), now=100 * SECOND, ahead=60 * SECOND)
+    assert (reached.clock, claimed(reached, "a").ahead) == (160 * SECOND, 0)
+
+
+def test_lateness_is_taken_off_the_time_of_receipt_too() -> None:
+    feed = Feed()
+    feed.append("a", 3 * HOUR, at=100 * SECOND)
+    assert feed.step(begin(), now=100 * SECOND, lateness=30 * SECOND, ahead=0).clock == 70 * SECOND
+
+
+def test_a_mark_is_a_promise_and_counts_however_far_ahead() -> None:
+    feed = Feed()
+    feed.append("a", 100 * SECOND, at=100 * SECOND)
+    feed.mark("a", 3 * HOUR, at=100 * SECOND)
+    reached = feed.step(begin(), now=100 * SECOND, ahead=60 * SECOND)
+    assert (reached.clock, claimed(reached, "a").ahead) == (3 * HOUR, 0)
+
+
+def test_who_is_ahead_is_written_down_until_its_clock_is_right_again() -> None:
+    feed = Feed()
+    feed.append("till", 3 * HOUR, at=100 * SECOND)
+    feed.append("till", 101 * SECOND, at=101 * SECOND)
+    first = feed.step(begin(), now=101 * SECOND, ahead=60 * SECOND)
+    assert claimed(first, "till").ahead == 3 * HOUR - 100 * SECOND
+    assert first.to_json()["claims"]["0"]["till"]["ahead"] == 3 * HOUR - 100 * SECOND
+    feed.append("other", 102 * SECOND, at=102 * SECOND)
+    second = feed.step(first, now=102 * SECOND, ahead=60 * SECOND)
+    assert claimed(second, "till").ahead, "it has not been heard of"
+    feed.append("till", 103 * SECOND, at=103 * SECOND)
+    third = feed.step(second, now=103 * SECOND, ahead=60 * SECOND)
+    assert third.to_json()["claims"]["0"]["till"] == {"time": 103 * SECOND, "received": 103 * SECOND}
+
+
+def test_offsets_of_an_older_checkpoint_are_read() -> None:
+    told = {"offsets": {"0": 1}, "clock": 5, "claims": {"0": {"a": {"time": 5, "received": 7}}}}
+    assert Offsets.from_json(told) == Offsets({0: 1}, 5, {(0, "a"): Claim(5, 7)})
+
+
+def test_fast_slow_silent_joining_and_broken_producers_share_a_topic() -> None:
+    feed, lateness = Feed(), 2 * SECOND
+    clocks, at = {}, begin()
+    for second in range(100, 160):
+        now = second * SECOND
+        feed.append("fast", now, at=now)
+        feed.append("slow", now - 5 * SECOND, at=now)
+        feed.append("broken", now + 8 * HOUR, at=now)
+        if second < 110:
+            feed.append("silent", now - 20 * SECOND, at=now)
+        if second >= 140:
+            feed.append("joins", now - 60 * SECOND, at=now)
+        at = feed.step(at, now=now, lateness=lateness, ahead=600 * SECOND)
+        clocks[second] = at.clock // SECOND
+    assert clocks[109] == 109 - 20 - 2, "the slowest holds it"
+    assert clocks[119] == clocks[109], "the silent one is waited for, ten seconds"
+    assert clocks[120] == 120 - 5 - 2, "and then no longer"
+    assert clocks[139] == 139 - 5 - 2
+    assert clocks[159] == clocks[139], "one who joins with old events holds the clock, which never goes back"
+    assert {producer for (_, producer), claim in at.claims.items() if claim.ahead} == {"broken"}
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(-50, 500), st.integers(0, 15)), min_size=1, max_size=30
+    ),
+    st.integers(0, 100),
+    st.integers(0, 20),
+)
+@settings(max_examples=200)
+def test_records_never_move_the_clock_further_ahead_of_their_receipt_than_allowed(
+    appends: list[tuple[str, int, int]], ahead: int, lateness: int
+) -> None:
+    feed, at, received = Feed(), begin(), 1000
+    for producer, offset, wait in appends:
+        received += wait
+        feed.append(producer, received + offset, at=received)
+        timing = {"lateness": lateness, "ahead": ahead}
+        at, again = (feed.step(at, now=received, limit=1, **timing) for _ in range(2))
+        assert again == at, "planned again, it is the same"
+        assert at.clock <= received + ahead - lateness
 
 
 APPENDS = st.lists(

@@ -18,6 +18,7 @@ from headwater.cli.graph import graph
 from headwater.cli.group import group
 from headwater.cli.import_ import import_
 from headwater.cli.lag import lag
+from headwater.cli.lateness import lateness
 from headwater.cli.log import log
 from headwater.cli.options import root_log_option, verbose_option
 from headwater.cli.produce import produce
@@ -67,6 +68,7 @@ for command in (
     produce,
     consume,
     lag,
+    lateness,
     seek,
     group,
     compact,

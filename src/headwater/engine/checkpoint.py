@@ -19,12 +19,25 @@ _BEGIN = "begin.json"
 
 
 @dataclass(frozen=True)
+class Ahead:
+    """A producer whose events are so far ahead of their receipt that they do not move the clock."""
+
+    topic: str
+    partition: int
+    producer: str
+    by: int
+    """Microseconds, when last heard of."""
+
+
+@dataclass(frozen=True)
 class Input:
     """How far a query has come in one of its inputs."""
 
     position: Position
     clock: int | None = None
     """None where the input tells no time."""
+    ahead: tuple[Ahead, ...] = ()
+    """The producers whose time is not believed."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,11 @@ class Reached:
         return tuple(each.position for each in self.inputs.values())
 
     @property
+    def ahead(self) -> tuple[Ahead, ...]:
+        """The producers of all inputs whose time is not believed."""
+        return tuple(found for each in self.inputs.values() for found in each.ahead)
+
+    @property
     def clock(self) -> int | None:
         """The clock after the micro-batch, None if no input tells the time."""
         told = [each.clock for each in self.inputs.values() if each.clock is not None]
@@ -58,8 +76,13 @@ def reached(checkpoint: Path, batch: int) -> Reached:
 
 
 def _input(told: Mapping[str, object]) -> Input:
-    offsets = Offsets.from_json(told)
-    return Input(Position(str(told["topic"]), offsets.offsets), offsets.clock if told["timed"] else None)
+    offsets, topic = Offsets.from_json(told), str(told["topic"])
+    ahead = tuple(
+        Ahead(topic, partition, producer, claim.ahead)
+        for (partition, producer), claim in offsets.claims.items()
+        if claim.ahead
+    )
+    return Input(Position(topic, offsets.offsets), offsets.clock if told["timed"] else None, ahead)
 
 
 def last_batch(checkpoint: Path) -> int:

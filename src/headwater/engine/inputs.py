@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater import clock
+from headwater.declaring import IDLE, MAX_AHEAD
 from headwater.engine import pruning
 from headwater.engine.clocked import clocked, marked
 from headwater.engine.dead import Skips
@@ -32,7 +34,6 @@ from headwater.pipeline import Pipeline
 
 LIMIT = 500_000
 """Rows that a micro-batch takes from one topic at the most."""
-IDLE = 10_000_000
 _FOREVER = str(clock.LONGEST // clock.MICROSECOND)
 
 
@@ -97,9 +98,7 @@ class Inputs:
         if self._gate is not None:
             options["gate"] = str(self._gate)
         if topic.event_time is not None:
-            options |= _timing(each)
-            if self._patient:  # a silent producer is waited for, however long that takes
-                options["idle"] = _FOREVER
+            options |= timing(each, self._patient)
         rows = self._spark.readStream.format("headwater").options(**options).load()
         return clocked(rows, topic.event_time, topic.key)
 
@@ -179,13 +178,22 @@ class Inputs:
         return options
 
 
-def _timing(each: Declaration) -> dict[str, str]:
+def timing(each: Declaration, patient: bool) -> dict[str, str]:
+    """Return how an upstream tells time.
+
+    One who is patient waits for a silent producer, however long that takes, and believes events of any
+    time unless the source says otherwise: a test's events need not be from before today.
+    """
+    if not isinstance(each, Source | Table):
+        return {"lateness": "marks", "idle": _FOREVER}
+    told: dict[str, timedelta | None] = {"lateness": timedelta(), "idle": IDLE, "max_ahead": None}
     if isinstance(each, Source):
-        lateness, idle = each.lateness // clock.MICROSECOND, each.idle // clock.MICROSECOND
-        return {"lateness": str(lateness), "idle": str(idle)}
-    if isinstance(each, Table):
-        return {"lateness": "0", "idle": str(IDLE)}
-    return {"lateness": "marks", "idle": _FOREVER}
+        told = {"lateness": each.lateness, "idle": each.idle, "max_ahead": each.max_ahead}
+    if patient:
+        told["idle"] = clock.LONGEST
+    elif told["max_ahead"] is None:
+        told["max_ahead"] = MAX_AHEAD
+    return {key: str(length // clock.MICROSECOND) for key, length in told.items() if length is not None}
 
 
 def _check(each: Source | Table, topic: Topic) -> None:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from headwater.engine import checkpoint
-from headwater.engine.checkpoint import Reached
+from headwater.engine.checkpoint import Ahead, Reached
 from headwater.engine.places import STORE, views_of
 from headwater.engine.reading import NEVER
 from headwater.engine.versions import left
@@ -42,6 +42,8 @@ class Progress:
     """Its clock, in microseconds since 1970."""
     rows: int | None
     """Rows of a view."""
+    ahead: tuple[Ahead, ...] = ()
+    """Producers of its inputs whose events are too far ahead of time to move its clock."""
     problem: HeadwaterError | None = None
     """Why the rows of a view are not known."""
 
@@ -124,6 +126,7 @@ def _progress(pipeline: Pipeline, node: Node, behind: Behind, views: Views | Non
         lag=behind_of(pipeline.inputs(node), reached, behind),
         clock=clock_of(reached),
         rows=rows,
+        ahead=reached.ahead if reached is not None else (),
         problem=problem,
     )
 

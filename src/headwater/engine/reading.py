@@ -2,10 +2,12 @@
 
 Each producer makes a claim in each partition: its newest event time less the lateness that the
 source allows, or a mark. The clock is the smallest claim of those that are not idle, so no fast
-producer makes the others late. Everything it depends on is in the offsets, which Spark stores
-before it reads: a repeated micro-batch has the same rows and the same clock.
+producer makes the others late. A producer whose own clock is wrong does not either: a time too far
+ahead of its receipt counts as the time of receipt. Everything the clock depends on is in the offsets,
+which Spark stores before it reads: a repeated micro-batch has the same rows and the same clock.
 
-Invariant: the clock never goes back, and a claim counts only when all records behind it are read.
+Invariant: the clock never goes back, a claim counts only when all records behind it are read, and no
+record moves the clock further ahead of its receipt than ``Timing.max_ahead``.
 """
 
 from __future__ import annotations
@@ -26,6 +28,22 @@ class Claim:
 
     time: int
     received: int
+    ahead: int = 0
+    """Microseconds that its events were ahead of their receipt when last heard of; 0 where not too far."""
+
+    def with_more(self, told: Claim) -> Claim:
+        """Return what it is after another one of the same producer."""
+        ahead = max(self.ahead, told.ahead)
+        return Claim(max(self.time, told.time), max(self.received, told.received), ahead)
+
+    def to_json(self) -> dict[str, int]:
+        """Return the form that Spark stores; what nearly no claim has is left out."""
+        told = {"time": self.time, "received": self.received}
+        return {**told, "ahead": self.ahead} if self.ahead else told
+
+
+Claims = Mapping[tuple[int, str], Claim]
+"""By partition and producer."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +52,13 @@ class Offsets:
 
     offsets: Mapping[int, int]
     clock: int = NEVER
-    claims: Mapping[tuple[int, str], Claim] = field(default_factory=dict)
+    claims: Claims = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that Spark stores."""
         claims: dict[str, dict[str, dict[str, int]]] = {}
         for (partition, producer), claim in sorted(self.claims.items()):
-            told = {"time": claim.time, "received": claim.received}
-            claims.setdefault(str(partition), {})[producer] = told
+            claims.setdefault(str(partition), {})[producer] = claim.to_json()
         offsets = {str(partition): offset for partition, offset in sorted(self.offsets.items())}
         return {"offsets": offsets, "clock": self.clock, "claims": claims}
 
@@ -49,7 +66,7 @@ class Offsets:
     def from_json(cls, told: Mapping[str, Any]) -> Offsets:
         """Read what ``to_json`` has written."""
         claims = {
-            (int(partition), producer): Claim(claim["time"], claim["received"])
+            (int(partition), producer): Claim(**claim)
             for partition, producers in told["claims"].items()
             for producer, claim in producers.items()
         }
@@ -64,6 +81,13 @@ class Timing:
     """Microseconds that events may be out of order; None where only marks tell the time."""
     idle: int = 10_000_000
     """Microseconds of silence after which a producer no longer holds the clock."""
+    max_ahead: int | None = None
+    """Microseconds that an event may be ahead of its receipt and move the clock; None for any number."""
+
+    def ahead(self, newest: int, received: int) -> int:
+        """Return how far a time is ahead of its receipt, if that is too far to be believed, else 0."""
+        far = newest - received
+        return far if self.max_ahead is not None and far > self.max_ahead else 0
 
 
 @dataclass(frozen=True)
@@ -134,13 +158,7 @@ def _keyed(stretches: Iterable[Stretch]) -> Iterator[tuple[int, int, int, Stretc
 
 
 def _timed(offsets: Offsets, plan: Plan, now: int, timing: Timing) -> Offsets:
-    claims = dict(offsets.claims)
-    for each in plan.taken:
-        time = _claimed(each, timing)
-        if time is not None:
-            key = (each.partition, each.producer)
-            before = claims.get(key, Claim(NEVER, NEVER))
-            claims[key] = Claim(max(before.time, time), max(before.received, each.received))
+    claims = {**offsets.claims, **_claimed(offsets.claims, plan.taken, timing)}
     awake = {key: claim for key, claim in claims.items() if claim.received >= now - timing.idle}
     times = [claim.time for claim in awake.values()]
     # When all have gone silent, nothing holds the clock any more: it goes to the newest claim.
@@ -148,7 +166,25 @@ def _timed(offsets: Offsets, plan: Plan, now: int, timing: Timing) -> Offsets:
     return replace(offsets, clock=max(offsets.clock, reached), claims=awake)
 
 
-def _claimed(each: Stretch, timing: Timing) -> int | None:
-    if each.mark or each.newest is None:
-        return each.newest
-    return None if timing.lateness is None else each.newest - timing.lateness
+def _claimed(known: Claims, taken: Iterable[Stretch], timing: Timing) -> Claims:
+    """Return the claims of those who are heard of in some stretches, as they are after them."""
+    claims: dict[tuple[int, str], Claim] = {}
+    for each in taken:
+        told = _claim(each, timing)
+        if told is not None:
+            key = (each.partition, each.producer)
+            before = claims.get(key) or replace(known.get(key, told), ahead=0)
+            claims[key] = before.with_more(told)
+    return claims
+
+
+def _claim(each: Stretch, timing: Timing) -> Claim | None:
+    if each.newest is None:
+        return None
+    if each.mark:  # a promise, which counts as it is, however far ahead
+        return Claim(each.newest, each.received)
+    if timing.lateness is None:
+        return None
+    ahead = timing.ahead(each.newest, each.received)
+    newest = each.received if ahead else each.newest
+    return Claim(newest - timing.lateness, each.received, ahead)

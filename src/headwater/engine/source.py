@@ -41,10 +41,11 @@ class HeadwaterSource(DataSource):
     """A topic of a log.
 
     Options: ``url`` and ``topic``; ``columns`` (names, separated by commas), ``meta``; ``start`` and,
-    in a batch, ``end``; in a stream ``lateness`` and ``idle`` (microseconds), ``limit`` (rows of a
-    micro-batch), ``gate`` (a file: while it is not there, nothing new is read) and ``retell`` (tell the
-    time again when a query starts); ``skip`` (offsets to leave out, by partition, as JSON); ``only``
-    (of a batch: the partitions that ``start`` names); ``log`` (the log's own options, as JSON).
+    in a batch, ``end``; in a stream ``lateness``, ``idle`` and, if there is one, ``max_ahead``
+    (microseconds), ``limit`` (rows of a micro-batch), ``gate`` (a file: while it is not there, nothing
+    new is read) and ``retell`` (tell the time again when a query starts); ``skip`` (offsets to leave out,
+    by partition, as JSON); ``only`` (of a batch: the partitions that ``start`` names); ``log`` (the log's
+    own options, as JSON).
     """
 
     @classmethod
@@ -184,8 +185,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _timing(self) -> Timing | None:
         if "lateness" not in self._options:
             return None
-        lateness = self._options["lateness"]
-        return Timing(None if lateness == "marks" else int(lateness), int(self._options["idle"]))
+        lateness, ahead = self._options["lateness"], self._options.get("max_ahead")
+        return Timing(
+            lateness=None if lateness == "marks" else int(lateness),
+            idle=int(self._options["idle"]),
+            max_ahead=None if ahead is None else int(ahead),
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_log": None}

@@ -66,5 +66,18 @@ def test_the_same_is_there_for_scripts(run: Run, shop: None) -> None:
         "clock": "2026-01-02T03:04:05Z",
         "rows": None,
         "positions": ["orders:0=6"],
+        "ahead": [],
     }
     assert (unseen["batch"], unseen["ended"], unseen["positions"]) == (None, None, [])
+
+
+def test_a_producer_whose_clock_is_not_believed_is_named(run: Run, shop: None) -> None:
+    claim = {"time": 5, "received": 5, "ahead": 10_920_000_000}
+    claims = {"0": {"till-7": claim}, "1": {"till-7": {**claim, "ahead": 60_000_000}}}
+    write(loading.load("shop.py"), "seen", 2, "orders", 6, claims=claims)
+    assert run("status", "shop.py").stderr == (
+        'note: producer "till-7" of topic "orders" is 3 h 2 min ahead of time; '
+        "its events count from their receipt\n"
+    )
+    told = json.loads(run("status", "shop.py", "--format", "ndjson").stdout.splitlines()[0])
+    assert told["ahead"][0] == {"topic": "orders", "partition": 0, "producer": "till-7", "by": 10920.0}
