@@ -208,13 +208,21 @@ def amount_of(partials: list[pa.Array]) -> Amount:
 
 def sorted_out(values: pa.Array, groups: Numbers, count: int) -> tuple[digits.Floats, Numbers, pa.Array]:
     """Return the finite floats with their groups, and the flags of each group."""
-    floats = values.cast(pa.float64()).to_numpy()
+    floats = doubles(values)
     finite = np.isfinite(floats)
     if finite.all():
         return floats, groups, pa.array(np.zeros(count, np.int8))
     rest = floats[~finite]
     kinds = np.where(np.isnan(rest), _NAN, np.where(rest > 0, _PLUS, _MINUS))
     return floats[finite], groups[finite], united(pa.array(kinds), groups[~finite], count)
+
+
+def doubles(values: pa.Array) -> digits.Floats:
+    """Return the nearest DOUBLE of each number."""
+    if pa.types.is_decimal(values.type):
+        # Arrow's own cast of decimals may miss the nearest one; reading their text does not.
+        values = values.cast(pa.string()).cast(pa.float64())
+    return np.asarray(values.to_numpy(), np.float64)
 
 
 def united(flags: pa.Array, groups: Numbers, count: int) -> pa.Array:

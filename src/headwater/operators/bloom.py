@@ -85,7 +85,7 @@ def may_contain(bloom: bytes, values: Iterable[Any] | pa.Array) -> list[bool]:
 
 
 def _places(values: Hashes, each: int, bits: int) -> Hashes:
-    """Return the bits of each value: its hash tells where they begin, and half of it how far apart they are."""
+    """Return the bits of each value: where they begin, and how far they are apart, is in its hash."""
     step = (values >> _SKIP) | np.uint64(1)
     all_bits: Hashes = values[:, None] + step[:, None] * np.arange(each, dtype=np.uint64)
     return np.remainder(all_bits, np.uint64(bits))

@@ -119,7 +119,7 @@ def ratio(number: int, exponent: int, divisor: int = 1) -> float:
     try:
         return (number << exponent) / divisor if exponent >= 0 else number / (divisor << -exponent)
     except OverflowError:
-        return math.copysign(math.inf, number)
+        return math.inf if number > 0 else -math.inf
 
 
 def _highest(values: Floats) -> int:

@@ -125,7 +125,7 @@ class ExactQuantile(Aggregate):
         length = lengths(partials[0])
         starts, values = np.cumsum(length) - length, partials[0].flatten()
         quantiles = self.q if isinstance(self.q, tuple) else (self.q,)
-        places = np.stack([starts + _rank(q, length) for q in quantiles], axis=1)
+        places = np.stack([starts + rank(q, length) for q in quantiles], axis=1)
         places[length == 0] = -1
         if not isinstance(self.q, tuple):
             return [chosen(values, places[:, 0])]
@@ -138,8 +138,8 @@ def arrays(values: pa.Array, each: int, missing: Numbers) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, values, mask=pa.array(missing))
 
 
-def _rank(q: float, lengths: Numbers) -> Numbers:
-    """Return the place of a quantile among so many values: as many as the share, rounded up, are up to it."""
+def rank(q: float, lengths: Numbers) -> Numbers:
+    """Return the place of a quantile among so many values: their share, rounded up, is up to there."""
     share = Fraction(q).limit_denominator(_FINEST)
     up_to = -(-share.numerator * lengths // share.denominator)
     return np.asarray(np.maximum(up_to, 1) - 1)

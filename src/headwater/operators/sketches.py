@@ -21,11 +21,12 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.aggregate import Aggregate, check, is_any, is_number
+from headwater.operators.amounts import doubles
 from headwater.operators.by_group import present, together, valid
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 from headwater.operators.hashing import hashes
-from headwater.operators.holdings import arrays
+from headwater.operators.holdings import arrays, rank
 
 _DEVIATIONS = 2
 """Bounds of a distinct count are so many standard deviations away: they hold in 95 of 100 cases."""
@@ -172,13 +173,15 @@ class Quantile(Sketch):
             return [[None] * len(quantiles)] * 3
         found = ds.kll_doubles_sketch.deserialize(sketch)
         error = found.normalized_rank_error(False) if found.is_estimation_mode() else 0.0
+        # The rank is told as that of the middle of a value, so that no rounding makes it the next one.
+        middles = [(rank(q, np.array(found.n)).item() + 0.5) / found.n for q in quantiles]
         return [
-            found.get_quantiles([min(max(q + off, 0.0), 1.0) for q in quantiles], True)
+            found.get_quantiles([min(max(middle + off, 0.0), 1.0) for middle in middles], True)
             for off in (0.0, -error, error)
         ]
 
     def _taken(self, values: pa.Array, groups: Numbers) -> tuple[Any, Numbers]:
-        floats = values.cast(pa.float64()).to_numpy()
+        floats = doubles(values) + 0.0  # zero has no sign: the sketch takes both as equal
         there = ~np.isnan(floats)
         return floats[there], groups[there]
 

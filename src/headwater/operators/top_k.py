@@ -93,7 +93,7 @@ class TopK(Aggregate):
         return bytes(union.serialize())
 
     def _told(self, sketch: bytes, kind: pa.DataType) -> list[tuple[str, int, int, int]]:
-        """Return each value's text, count, least and greatest count; of equal counts the least value first."""
+        """Return text, count, least and greatest count of values; of equal counts the least value first."""
         items = ds.frequent_strings_sketch.deserialize(sketch).get_frequent_items(ds.NO_FALSE_NEGATIVES)
         if not items:
             return []
