@@ -108,4 +108,4 @@ def ranks_within(groups: Numbers) -> Numbers:
 def together(groups: Numbers, count: int) -> tuple[Numbers, list[tuple[int, int]]]:
     """Return places that put rows group by group, and where each group begins and ends then."""
     ends: list[Any] = np.cumsum(counted(groups, count)).tolist()
-    return stable(groups), list(zip([0, *ends[:-1]], ends, strict=True))
+    return stable(groups), list(zip([0, *ends], ends, strict=False))

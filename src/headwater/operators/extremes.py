@@ -64,7 +64,8 @@ class Any(Max):
 
     def output(self, name: str, schema: pa.Schema) -> list[pa.Field]:
         """Return the type of the column."""
-        return [pa.field(name, check("any", self.column, schema, is_any))]
+        check("any", self.column, schema, is_any)
+        return [_named(name, schema.field(self.column))]
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ class First(Aggregate):
 
     def output(self, name: str, schema: pa.Schema) -> list[pa.Field]:
         """Return the type of the column."""
-        return [pa.field(name, check(type(self).__name__.lower(), self.column, schema, is_any))]
+        check(type(self).__name__.lower(), self.column, schema, is_any)
+        return [_named(name, schema.field(self.column))]
 
     def state(self, name: str, schema: pa.Schema) -> list[pa.Field]:
         """Return the value and its time."""
@@ -112,6 +114,11 @@ class Last(First):
     """The value of the latest row in which a column is not null; of equal times, the greatest."""
 
     newest: ClassVar[bool] = True
+
+
+def _named(name: str, field: pa.Field) -> pa.Field:
+    """Return a column of the same type under another name; free JSON stays what it is."""
+    return field.with_name(name).with_nullable(True)
 
 
 def _ends(at: Times, groups: Numbers, count: int, newest: bool) -> Times:

@@ -39,7 +39,6 @@ def _bits(values: pa.Array) -> Hashes:
         return np.where(np.isnan(floats), np.nan, floats).view(np.uint64)
     if pa.types.is_temporal(kind) and kind.bit_width == 32:
         values = values.cast(pa.int32())
-    # No copy: an Arrow array of booleans becomes one of 64 bits by casting, as all other types do.
     return np.asarray(values.cast(pa.int64())).view(np.uint64)
 
 
@@ -49,7 +48,8 @@ def _of_texts(values: pa.Array) -> Hashes:
     ends = np.cumsum(length)
     content = _content(values)
     place = np.arange(len(content)) - np.repeat(ends - length, length)
-    terms = (content.astype(np.uint64) + np.uint64(1)) * (_mixed(place.astype(np.uint64)) | np.uint64(1))
+    factors = _mixed(np.arange(length.max(initial=0), dtype=np.uint64)) | np.uint64(1)
+    terms = (content.astype(np.uint64) + np.uint64(1)) * factors[place]
     total = np.append(
         np.uint64(0), np.cumsum(terms, dtype=np.uint64)
     )  # it wraps around, and so do differences

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 
 from headwater.operators.aggregate import Aggregate, check, is_any, is_ordered
-from headwater.operators.by_group import chosen, lengths, listed, lists_of, present, ranks_within
+from headwater.operators.by_group import Mask, chosen, lengths, listed, lists_of, present, ranks_within
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers, alike, firsts, number, pairs, text
 from headwater.operators.order import order, stable
@@ -33,7 +34,7 @@ class Collect(Aggregate):
 
     def output(self, name: str, schema: pa.Schema) -> list[pa.Field]:
         """Return an array of the type of the column."""
-        return [pa.field(name, pa.list_(check("collect", self.column, schema, is_any)))]
+        return [pa.field(name, pa.list_(check("collect", self.column, schema, _is_listed)))]
 
     def state(self, name: str, schema: pa.Schema) -> list[pa.Field]:
         """Return the values, and the time of each."""
@@ -132,7 +133,7 @@ class ExactQuantile(Aggregate):
         return [arrays(chosen(values, places.ravel()), len(quantiles), length == 0)]
 
 
-def arrays(values: pa.Array, each: int, missing: Numbers) -> pa.ListArray:
+def arrays(values: pa.Array, each: int, missing: Mask) -> pa.ListArray:
     """Return arrays of as many values each; null where nothing is there."""
     offsets = pa.array(np.arange(len(missing) + 1) * each, pa.int32())
     return pa.ListArray.from_arrays(offsets, values, mask=pa.array(missing))
@@ -140,9 +141,14 @@ def arrays(values: pa.Array, each: int, missing: Numbers) -> pa.ListArray:
 
 def rank(q: float, lengths: Numbers) -> Numbers:
     """Return the place of a quantile among so many values: their share, rounded up, is up to there."""
-    share = Fraction(q).limit_denominator(_FINEST)
+    share = _share(q)
     up_to = -(-share.numerator * lengths // share.denominator)
     return np.asarray(np.maximum(up_to, 1) - 1)
+
+
+@cache
+def _share(q: float) -> Fraction:
+    return Fraction(q).limit_denominator(_FINEST)
 
 
 def _in_order(values: pa.Array, groups: Numbers, count: int) -> pa.ListArray:
@@ -156,6 +162,11 @@ def _once(values: pa.Array, groups: Numbers, count: int) -> pa.ListArray:
     kept = firsts(pairs(number(pa.array(groups)), numbers))
     kept = kept[stable(groups[kept])]
     return listed(values.take(pa.array(kept)), groups[kept], count)
+
+
+def _is_listed(kind: pa.DataType) -> bool:
+    """Take every type but free JSON, of which there are no arrays."""
+    return True
 
 
 def _null_if_empty(lists: pa.ListArray) -> pa.ListArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import datasketches as ds
 import numpy as np
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.operators.aggregate import Aggregate, check, is_moment, is_number
-from headwater.operators.by_group import present, together
+from headwater.operators.by_group import Mask, counted, present, ranks_within, together, valid, whole
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 from headwater.operators.sketches import united
@@ -70,15 +70,17 @@ class TopK(Aggregate):
         return [pa.array(sketches, pa.binary(), size=count), pa.nulls(count, partials[1].type)]
 
     def finish(self, partials: list[pa.Array]) -> list[pa.Array]:
-        """Return the values that are counted most."""
-        kind = partials[1].type
-        found = [None if sketch is None else self._told(sketch, kind) for sketch in partials[0].to_pylist()]
-        top = [None if rows is None else [row[:2] for row in rows] for rows in found]
-        out = [_structs(top, kind)]
-        for part in (2, 3) if self.bounds else ():
-            told = [None if rows is None else [row[part] for row in rows] for rows in found]
-            out.append(pa.array(told, pa.list_(pa.int64())))
-        return out
+        """Return the values that are counted most; of equal counts the least comes first."""
+        items = _items(partials[0], partials[1].type)
+        keys = [("group", "ascending"), ("order", "ascending"), ("value", "ascending")]
+        items = items.take(pc.sort_indices(items, sort_keys=keys))
+        groups = items.column("group").to_numpy()
+        kept = ranks_within(groups) < self.k
+        items, groups = items.filter(pa.array(kept)), groups[kept]
+        value, count, low, high = (whole(items.column(name)) for name in ("value", "count", "low", "high"))
+        top = pa.StructArray.from_arrays([value, count], fields=list(_counted_type(value.type)))
+        missing = ~valid(partials[0])
+        return [_lists(column, groups, missing) for column in ((top, low, high) if self.bounds else (top,))]
 
     def _made(self, texts: list[str], times: list[int]) -> bytes:
         sketch = ds.frequent_strings_sketch(self._size)
@@ -91,17 +93,6 @@ class TopK(Aggregate):
         for sketch in sketches:
             union.merge(ds.frequent_strings_sketch.deserialize(sketch))
         return bytes(union.serialize())
-
-    def _told(self, sketch: bytes, kind: pa.DataType) -> list[tuple[str, int, int, int]]:
-        """Return text, count, least and greatest count of values; of equal counts the least value first."""
-        items = ds.frequent_strings_sketch.deserialize(sketch).get_frequent_items(ds.NO_FALSE_NEGATIVES)
-        if not items:
-            return []
-        counts = np.array([-item[1] for item in items])
-        values = _values(pa.array([item[0] for item in items], pa.string()), kind)
-        keys = [("count", "ascending"), ("value", "ascending")]
-        places = pc.sort_indices(pa.table({"count": counts, "value": values}), sort_keys=keys)
-        return [items[place] for place in places.to_pylist()[: self.k]]
 
 
 def _is_counted(kind: pa.DataType) -> bool:
@@ -137,12 +128,23 @@ def _values(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     return texts.cast(kind)
 
 
-def _structs(lists: list[list[Any] | None], kind: pa.DataType) -> pa.ListArray:
-    """Return lists of texts and counts as arrays of values and counts."""
-    flat = [row for rows in lists for row in rows or ()]
-    texts, counts = pa.array([row[0] for row in flat], pa.string()), pa.array([row[1] for row in flat])
-    items = [_values(texts, kind), counts.cast(pa.int64())]
-    structs = pa.StructArray.from_arrays(items, fields=list(_counted_type(kind)))
-    offsets = np.append(0, np.cumsum([len(rows or ()) for rows in lists])).astype(np.int32)
-    missing = pa.array([rows is None for rows in lists], pa.bool_())
-    return pa.ListArray.from_arrays(pa.array(offsets), structs, mask=missing)
+def _items(sketches: pa.Array, kind: pa.DataType) -> pa.Table:
+    """Return all that the sketches know: a value, its count and the bounds of it in each row."""
+    found = [
+        (group, *item)
+        for group, sketch in enumerate(sketches.to_pylist())
+        if sketch is not None
+        for item in ds.frequent_strings_sketch.deserialize(sketch).get_frequent_items(ds.NO_FALSE_NEGATIVES)
+    ]
+    columns = list(zip(*found, strict=True)) or [()] * 5
+    group, count, low, high = (np.array(columns[part], np.int64) for part in (0, 2, 3, 4))
+    value = _values(pa.array(columns[1], pa.string()), kind)
+    return pa.table(
+        {"group": group, "order": -count, "value": value, "count": count, "low": low, "high": high}
+    )
+
+
+def _lists(values: pa.Array, groups: Numbers, missing: Mask) -> pa.ListArray:
+    """Return the values of each group as an array, null where there was none."""
+    ends = np.cumsum(counted(groups, len(missing)))
+    return pa.ListArray.from_arrays(pa.array(np.append(0, ends), pa.int32()), values, mask=pa.array(missing))

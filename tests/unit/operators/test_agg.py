@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from headwater import agg
 from headwater.errors import UsageError
 from headwater.operators.aggregate import Aggregate
-from headwater.schema import parse
+from headwater.schema import is_variant, parse
 from unit.operators.stepping import rank, stored
 
 SCHEMA = parse(
@@ -206,7 +206,8 @@ def partial(aggregate: Aggregate, rows: list[Row], column: str) -> tuple[pa.Tabl
     numbers = np.array([known.index(row.group) for row in rows], np.int64)
     at = np.array([row.at for row in rows], np.int64)
     values = pa.array([row.value for row in rows], SCHEMA.field(column).type)
-    table = pa.table([values], schema=pa.schema([SCHEMA.field(column)]))
+    longer = pa.concat_arrays([values.slice(0, 1), values]).slice(1)
+    table = pa.table([longer], schema=pa.schema([SCHEMA.field(column)]))
     fields = aggregate.state("total", SCHEMA)
     assert all(field.name.startswith("total.") for field in fields)
     made = aggregate.partial(table, at, numbers, len(known))
@@ -219,8 +220,10 @@ Part = tuple[pa.Table, list[int]]
 def merged(aggregate: Aggregate, parts: list[Part]) -> Part:
     groups = [group for _, of in parts for group in of]
     known = list(dict.fromkeys(groups))
-    table = pa.concat_tables([table for table, _ in parts]).combine_chunks()
-    columns = [column.combine_chunks() for column in table.columns]
+    tables = [table for table, _ in parts]
+    # A slice of something longer, as windows may have it.
+    table = pa.concat_tables([tables[-1].slice(0, 1), *tables]).combine_chunks().slice(1)
+    columns = [column.chunk(0) for column in table.columns]
     numbers = np.array([known.index(group) for group in groups], np.int64)
     made = aggregate.merge(columns, numbers, len(known))
     return stored(pa.table(made, schema=table.schema)), known
@@ -288,7 +291,7 @@ def fits(expected: list[Any], kind: pa.DataType) -> bool:
     if kind == pa.int64():
         return all(value is None or -BIG - 1 <= value <= BIG for value in expected)
     if pa.types.is_decimal(kind):
-        return all(value is None or abs(value) < Decimal(10) ** (38 - kind.scale) for value in expected)
+        return all(value is None or value.copy_abs() < Decimal(10) ** (38 - kind.scale) for value in expected)
     return True
 
 
@@ -469,3 +472,48 @@ def test_a_column_that_an_aggregate_cannot_take_is_refused(aggregate: Aggregate,
 def test_an_argument_that_cannot_be_meant_is_refused_at_once(make: Callable[[], Aggregate]) -> None:
     with pytest.raises(UsageError):
         make()
+
+
+@pytest.mark.parametrize("make", [case[0] for case in CASES] + [agg.bloom], ids=lambda make: repr(make("c")))
+def test_no_rows_give_no_results(make: Callable[[str], Aggregate]) -> None:
+    none = np.empty(0, np.int64)
+    for aggregate in (make("price"), make("x")) if make is not agg.bloom else (make("x"),):
+        partials = aggregate.partial(SCHEMA.empty_table(), none, none, 0)
+        schema = pa.schema(aggregate.state("total", SCHEMA))
+        assert len(pa.table(aggregate.merge(partials, none, 0), schema=schema)) == 0
+        out = pa.schema(aggregate.output("total", SCHEMA))
+        assert len(pa.table(aggregate.finish(partials), schema=out)) == 0
+
+
+def test_free_json_is_counted_and_chosen_and_stays_free_json() -> None:
+    rows = parse("value VARIANT")
+    for aggregate in (agg.first("value"), agg.last("value"), agg.any("value")):
+        assert is_variant(aggregate.output("total", rows)[0])
+    assert agg.count("value").output("total", rows)[0].type == pa.int64()
+    for refused in (agg.min("value"), agg.collect("value"), agg.top_k("value")):
+        with pytest.raises(UsageError, match='cannot take column "value"'):
+            refused.output("total", rows)
+
+
+def test_of_equal_times_the_first_value_is_the_least_and_the_last_the_greatest() -> None:
+    rows, at = pa.table({"s": ["b", "c", None, "a"]}), np.array([1, 1, 0, 1])
+    assert (agg.first("s").over(rows, at), agg.last("s").over(rows, at)) == (["a"], ["c"])
+
+
+def test_nothing_but_nulls_gives_null_and_a_count_of_zero() -> None:
+    rows = pa.table({"x": pa.array([None, None], pa.float64())})
+    for make in (
+        agg.sum,
+        agg.mean,
+        agg.variance,
+        agg.min,
+        agg.any,
+        agg.last,
+        agg.collect,
+        agg.top_k,
+        agg.bloom,
+    ):
+        assert make("x").over(rows) == [None]
+    for make in (agg.count, agg.distinct, agg.approx_distinct):
+        assert make("x").over(rows) == [0]
+    assert agg.quantile("x", 0.5, bounds=True).over(rows) == [None, None, None]
