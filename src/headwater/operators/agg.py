@@ -204,7 +204,7 @@ def quantile(column: str, q: Shares, error: float = 0.01, bounds: bool = False) 
 
     DOUBLE, or an ARRAY where ``q`` is several shares. ``error`` is that of the rank: the value told has
     a true rank of ``q`` ± ``error`` in 99 of 100 cases. With ``bounds`` two more columns, ``…_low`` and
-    ``…_high``, are the values at these ranks. Few values, about ``3 / error``, are told exactly; of more,
+    ``…_high``, are the values at these ranks. Few values, up to ``2.5 / error``, are told exactly; of more,
     what is told depends on chance and on the split: it is not exact.
 
     >>> import pyarrow as pa

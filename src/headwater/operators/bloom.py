@@ -87,8 +87,8 @@ def may_contain(bloom: bytes, values: Iterable[Any] | pa.Array) -> list[bool]:
 def _places(values: Hashes, each: int, bits: int) -> Hashes:
     """Return the bits of each value: where they begin, and how far they are apart, is in its hash."""
     step = (values >> _SKIP) | np.uint64(1)
-    all_bits: Hashes = values[:, None] + step[:, None] * np.arange(each, dtype=np.uint64)
-    return np.remainder(all_bits, np.uint64(bits))
+    places = np.add(values[:, None], np.multiply.outer(step, np.arange(each, dtype=np.uint64)))
+    return np.asarray(np.remainder(places, np.uint64(bits)), np.uint64)
 
 
 def _is_hashed(kind: pa.DataType) -> bool:

@@ -50,9 +50,8 @@ def _of_texts(values: pa.Array) -> Hashes:
     place = np.arange(len(content)) - np.repeat(ends - length, length)
     factors = _mixed(np.arange(length.max(initial=0), dtype=np.uint64)) | np.uint64(1)
     terms = (content.astype(np.uint64) + np.uint64(1)) * factors[place]
-    total = np.append(
-        np.uint64(0), np.cumsum(terms, dtype=np.uint64)
-    )  # it wraps around, and so do differences
+    # The sum of all terms wraps around; so do differences, which are right all the same.
+    total = np.append(np.uint64(0), np.cumsum(terms, dtype=np.uint64))
     return _mixed((total[ends] - total[ends - length]) ^ _mixed(length.astype(np.uint64)))
 
 

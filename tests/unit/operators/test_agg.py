@@ -387,6 +387,24 @@ def test_a_quantile_of_many_values_keeps_its_error(pieces: int) -> None:
     assert not aggregate.exact
 
 
+@pytest.mark.parametrize("error", [0.2, 0.05, 0.01, 0.001])
+def test_a_quantile_of_few_values_is_exact_in_any_split(error: float) -> None:
+    many = int(2.5 / error)
+    shares = [0.0, 0.1, 0.25, 0.5, 0.9, 1.0]
+    expected = agg.exact_quantile("v", shares).over(pa.table({"v": np.arange(float(many))}))
+    for pieces in (1, 3, 10):
+        aggregate = agg.quantile("v", shares, error=error, bounds=True)
+        assert chopped(pa.array(np.arange(float(many))), pieces, aggregate, seed=pieces) == 3 * expected
+
+
+@pytest.mark.parametrize(("k", "room"), [(10, 768), (200, 2_400)])
+def test_few_distinct_values_are_counted_exactly_by_top_k_in_any_split(k: int, room: int) -> None:
+    values = pa.array([number for number in range(room) for _ in range(1 + number % 3)])
+    for pieces in (1, 3, 30):
+        (found,) = chopped(values, pieces, agg.top_k("v", k=k), seed=pieces)
+        assert [(row["value"], row["count"]) for row in found] == [(3 * n + 2, 3) for n in range(k)]
+
+
 @pytest.mark.parametrize("pieces", [1, 20])
 def test_the_most_frequent_of_many_values_are_found_and_their_bounds_hold(pieces: int) -> None:
     counts = {number: 3_000 - 300 * number for number in range(5)}
