@@ -3,6 +3,7 @@
 from headwater.errors import HeadwaterError
 from headwater.log import Consumer, Log, Position, Producer, Topic
 from headwater.log.open import open
+from headwater.operators import agg
 from headwater.operators.doors import dedup, latest, scan
 from headwater.pipeline import Pipeline
 
@@ -14,6 +15,7 @@ __all__ = [
     "Position",
     "Producer",
     "Topic",
+    "agg",
     "dedup",
     "latest",
     "open",

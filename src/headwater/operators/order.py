@@ -64,11 +64,11 @@ def _comparable(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(column.type):
         return _comparable(column.dictionary_decode())
     if pa.types.is_floating(column.type):
-        return _ranks(column)
+        return ranks(column)
     return text(column) if pa.types.is_nested(column.type) else column
 
 
-def _ranks(column: pa.Array) -> pa.Array:
+def ranks(column: pa.Array) -> pa.Array:
     """Return floats as integers in the same order: -0.0 before 0.0, and NaN last."""
     missing = column.is_null().to_numpy(zero_copy_only=False)
     values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
