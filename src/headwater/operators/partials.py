@@ -18,7 +18,7 @@ import pyarrow as pa
 from headwater.operators.groups import Numbers
 
 Merge = Callable[[pa.Table, Numbers, int], pa.Table]
-"""Merges rows by group: rows, the group of each, and how many groups there are."""
+"""Merges rows by group: rows in the order in which they came, the group of each, and how many there are."""
 
 
 @dataclass(frozen=True)

@@ -47,9 +47,9 @@ def publish(
     rows = pa.concat_tables([each.windows.rows for each in found]).combine_chunks()
     complete = np.concatenate([np.full(len(each.windows), each.complete) for each in found])
     revision = ledger.of(starts, keys)
-    told = pa.table([pa.array(revision.astype(np.int32)), pa.array(complete)], ["revision", "complete"])
-    out = windowing.results(rows, starts, starts + size, told)
-    return pa.Table.from_arrays(out.columns, schema=schema), ledger.publish(starts, keys, rows)
+    told = [pa.array(revision.astype(np.int32)), pa.array(complete)]
+    out = pa.Table.from_arrays(windowing.results(rows, starts, starts + size, told), schema=schema)
+    return windowing.arranged(out), ledger.publish(starts, keys, rows)
 
 
 def distinct(lead: Numbers, then: Numbers) -> tuple[Numbers, Numbers]:

@@ -20,7 +20,7 @@ from headwater.clock import MICROSECOND
 from headwater.errors import UsageError
 from headwater.operators.aggregate import Aggregate
 from headwater.operators.columns import check_columns, check_time
-from headwater.operators.event_time import Times
+from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Groups, Numbers, group
 from headwater.operators.members import Members
 from headwater.operators.operator import FOREVER, NEVER
@@ -105,17 +105,16 @@ class Windowing:
         found = [part for each, columns in self._apart(rows) for part in each.merge(columns, groups, count)]
         return pa.Table.from_arrays([*keys, *found], schema=rows.schema)
 
-    def results(self, rows: pa.Table, start: Times, end: Times, told: pa.Table) -> pa.Table:
-        """Return rows out: partial results finished, between the windows' edges and what is told of them.
-
-        They are in the order of their windows, and those of one window in the order of their keys.
-        """
-        keys = self._keys(rows)
+    def results(self, rows: pa.Table, start: Times, end: Times, told: list[pa.Array]) -> list[pa.Array]:
+        """Return the columns out: partial results finished, the windows' edges, and what is told of them."""
         made = [part for each, columns in self._apart(rows) for part in each.finish(columns)]
         edges = [pa.array(start).cast(TIMESTAMP), pa.array(end).cast(TIMESTAMP)]
-        made = [*keys.columns, *edges, *made, *told.columns]
-        names = [str(number) for number in range(len(made))]
-        return pa.Table.from_arrays(made, names).take(pa.array(order(keys, start, end)))
+        return [*self._keys(rows).columns, *edges, *made, *told]
+
+    def arranged(self, out: pa.Table) -> pa.Table:
+        """Return rows out in the order of their windows, and those of one window in that of their keys."""
+        places = order(out.select(self.by), times(out, START), times(out, END))
+        return out.take(pa.array(places))
 
     def members(self, members: Members, rows: pa.Table) -> Numbers:
         """Return the number of the key of each partial result."""
