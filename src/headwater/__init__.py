@@ -3,6 +3,7 @@
 from headwater.errors import HeadwaterError
 from headwater.log import Consumer, Log, Position, Producer, Topic
 from headwater.log.open import open
+from headwater.operators import windows
 from headwater.operators.doors import dedup, latest, scan
 from headwater.pipeline import Pipeline
 
@@ -18,4 +19,5 @@ __all__ = [
     "latest",
     "open",
     "scan",
+    "windows",
 ]

@@ -18,7 +18,7 @@ from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 from headwater.operators.members import Members
 from headwater.operators.operator import NEVER
-from headwater.operators.partials import Entries, Partials, merged
+from headwater.operators.partials import Entries, Partials
 from headwater.operators.timeline import Timeline
 from headwater.operators.windowing import Flags, Windowing, bounded
 
@@ -162,7 +162,7 @@ def combined(windowing: Windowing, known: Entries, fresh: Entries, before: int, 
 
 
 def _touching(known: Entries, fresh: Entries) -> tuple[Entries, Numbers, Flags]:
-    """Return sessions that overlap new ones, and those: sorted, the how-manieth whole each is of, which are new."""
+    """Return new sessions and those that overlap them, sorted; the number of each one's whole; which are new."""
     lead, then = np.concatenate([known.lead, fresh.lead]), np.concatenate([known.then, fresh.then])
     rows = pa.concat_tables([known.rows, fresh.rows]).combine_chunks()
     new = np.arange(len(lead)) >= len(known)

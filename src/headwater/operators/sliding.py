@@ -185,7 +185,7 @@ class Sliding(Operator[Events]):
         return Entries(state.members.numbers(groups.keys)[groups.of[first]], at[first], made)
 
     def _passed(self, state: Events, fresh: Entries, clock: int) -> Entries:
-        """Return the windows of events that the clock has passed since the last step, or that have changed."""
+        """Return the windows of events that the clock has passed since the last step, or that are corrected."""
         again = fresh.take(np.flatnonzero(fresh.then < state.clock))
         due = state.due(clock)
         members, since = _earliest(np.append(due[0], again.lead), np.append(due[1], again.then))
