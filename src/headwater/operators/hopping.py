@@ -1,0 +1,222 @@
+"""Windows of one length that begin at regular times: hopping ones, and tumbling ones, which do not overlap.
+
+Rows are aggregated by pane, the longest stretch of time that no edge of a window falls into, and panes
+are merged to windows when these are published. So an event is looked at once, however many windows
+it is in.
+
+Invariant: every window that the clock has passed, and that has an event, is published as it is now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from math import gcd
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.clock import MICROSECOND
+from headwater.operators.event_time import Times, times
+from headwater.operators.grid import Grid
+from headwater.operators.groups import Numbers, firsts, number, pairs
+from headwater.operators.ledger import Ledger
+from headwater.operators.members import Members
+from headwater.operators.operator import FOREVER, NEVER, Operator, Step
+from headwater.operators.partials import Entries, Partials
+from headwater.operators.publishing import Ready, distinct, publish, ready
+from headwater.operators.told import heard, heard_clock, placed, tell
+from headwater.operators.windowing import REVISION, START, Windowing, bounded, grouped, timed
+
+Cells = tuple[Times, Numbers]
+"""Panes, with the numbers of keys."""
+
+
+@dataclass
+class Panes:
+    """Partial results by pane and key, how often windows were published, and the clock of the last step."""
+
+    members: Members
+    panes: Partials
+    ledger: Ledger
+    clock: int = NEVER
+
+    def drop(self, before: int) -> None:
+        """Forget the panes, and the windows, from before a time."""
+        self.panes.drop(before)
+        self.ledger.drop(before)
+        if self.members.crowded:
+            self.members.keep(np.unique(self.panes.thens()))
+
+
+@dataclass(frozen=True)
+class Hopping(Operator[Panes]):
+    """Aggregate the rows of each key in windows of a length that begin every ``hop``.
+
+    A window is published when the clock has come to its end; with ``every``, also whenever the clock
+    passes a multiple of that, with the rows from before it. A row is late when one of its windows has
+    ended, or did so longer ago than late rows are to correct it; and if it has no time. Rows come out
+    in the order of their windows, then of their keys. The state is a partial result for each key and
+    pane of windows that are open or may be corrected; a restart finds it as it was.
+    """
+
+    windowing: Windowing
+    size: timedelta
+    hop: timedelta
+    offset: timedelta = timedelta()
+    every: timedelta | None = None
+    key: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.windowing.by)
+
+    @property
+    def event_time_out(self) -> str:
+        """The column out that is the event time of results."""
+        return START
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The key, and the start of the window."""
+        return (*self.windowing.by, START)
+
+    @property
+    def history(self) -> tuple[str, ...]:
+        """The how-manieth publication it is."""
+        return (REVISION,)
+
+    def output(self, schema: pa.Schema) -> pa.Schema:
+        """Return the key, the window, the aggregates, and what is told of the result."""
+        return self.windowing.output(schema)
+
+    def late(self, schema: pa.Schema) -> pa.Schema:
+        """Return the columns of the rows, and what is told of late ones."""
+        return self.windowing.late_schema(schema)
+
+    def begin(self, schema: pa.Schema) -> Panes:
+        """Return a state without rows."""
+        partials = self.windowing.state_schema(schema)
+        key = list(partials)[: len(self.windowing.by)]
+        again = self.windowing.corrects or self.every is not None
+        return Panes(Members(), Partials(partials.empty_table(), self.windowing.merge), Ledger(key, again))
+
+    def absorb(self, state: Panes, chunk: pa.Table) -> None:
+        """Take over partial results and publications."""
+        state.panes.add(self._entries(state, heard(chunk, "pane")))
+        state.ledger.add(self._entries(state, heard(chunk, "window")))
+        state.clock = max(state.clock, heard_clock(chunk))
+        state.drop(self._settled(state.clock))
+
+    def step(self, state: Panes, rows: pa.Table, clock: int) -> Step:
+        """Add rows to their panes, and publish the windows that have ended or changed."""
+        rows, at, late = self._split(rows.combine_chunks(), clock)
+        fresh = self._fresh(state, rows, at)
+        state.panes.add(fresh)
+        found = [*self._ended(state, fresh, clock), *self._early(state, fresh, clock)]
+        out, counted = publish(self.windowing, state.ledger, found, self._grid.size, self.output(rows.schema))
+        state.clock = max(state.clock, clock)
+        state.drop(self._settled(clock))
+        learnt = len(fresh) or len(out)
+        parts = {"pane": placed(fresh), "window": placed(counted)}
+        return Step(out, late, chunk=tell(parts, clock) if learnt else None)
+
+    def wake(self, state: Panes) -> int | None:
+        """Return the next end of a window, or time to publish it before, or to forget a pane."""
+        grid, ahead, found = self._grid, self._open(state.clock), []
+        if (oldest := state.panes.next(NEVER)) is not None:
+            found += [grid.last(oldest) + grid.size + self.windowing.keep // MICROSECOND]
+        if (pane := state.panes.next(ahead)) is not None:
+            found += [max(grid.first(pane), ahead) + grid.size]
+        if self.every and (pane := state.panes.next(self._passed(state.clock))) is not None:
+            found += [self._passed(pane) + self.every // MICROSECOND]
+        return min(found, default=None)
+
+    def promise(self, clock: int) -> int:
+        """Return the start of the first window that may still be published."""
+        return clock if clock == NEVER else self._settled(clock)
+
+    def snapshot(self, state: Panes) -> pa.Table:
+        """Return all partial results, and how often windows were published."""
+        return tell({"pane": placed(state.panes.all()), "window": placed(state.ledger.all())}, state.clock)
+
+    @property
+    def _grid(self) -> Grid:
+        size, hop, offset = (each // MICROSECOND for each in (self.size, self.hop, self.offset))
+        every = self.every // MICROSECOND if self.every else 0
+        return Grid(size, hop, gcd(size, hop, every), offset)
+
+    def _open(self, clock: int) -> int:
+        """Return the start of the first window that ends after the clock."""
+        return bounded(self._grid.open(clock))
+
+    def _settled(self, clock: int) -> int:
+        """Return the start of the first window that is open, or may be corrected."""
+        return self._open(self.windowing.settled(clock))
+
+    def _passed(self, clock: int) -> int:
+        """Return the last time to publish early that the clock has passed."""
+        if self.every is None:
+            return NEVER
+        every, offset = self.every // MICROSECOND, self.offset // MICROSECOND
+        return bounded((clock - offset) // every * every + offset)
+
+    def _split(self, rows: pa.Table, clock: int) -> tuple[pa.Table, Times, pa.Table | None]:
+        at = times(rows, self.windowing.event_time)
+        starts = self._grid.first(at)
+        late = ~timed(at) | (starts < self._settled(clock))
+        if not late.any():
+            return rows, at, None
+        away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], starts[late], clock)
+        return rows.filter(pa.array(~late)), at[~late], away
+
+    def _fresh(self, state: Panes, rows: pa.Table, at: Times) -> Entries:
+        """Return the partial result of each key and pane of new rows."""
+        groups, panes = grouped(rows, self.windowing.by), self._grid.pane(at)
+        cells = pairs(groups.of, number(pa.array(panes)))
+        first = firsts(cells)
+        members = state.members.numbers(groups.keys)
+        made = self.windowing.partials(rows, at, cells, first)
+        return Entries(panes[first], members[groups.of[first]], made)
+
+    def _ended(self, state: Panes, fresh: Entries, clock: int) -> list[Ready]:
+        """Return the windows that the clock has passed since the last step, and those that are corrected."""
+        grid, before, now = self._grid, self._open(state.clock), self._open(clock)
+        found = []
+        if before < now:
+            panes = state.panes.between(before, bounded(now - grid.hop + grid.size))
+            found += [Ready(self._windows((panes.lead, panes.then), panes, before, now), complete=True)]
+        again = grid.first(fresh.lead) < before
+        if again.any():
+            cells = fresh.lead[again], fresh.then[again]
+            found += [Ready(self._windows(cells, self._near(state, cells), NEVER, before), complete=True)]
+        return found
+
+    def _early(self, state: Panes, fresh: Entries, clock: int) -> list[Ready]:
+        """Return the open windows that have changed before the last time to publish them early."""
+        before, now = self._passed(state.clock), self._passed(clock)
+        old = fresh.take(np.flatnonzero(fresh.lead < before))
+        new = state.panes.between(before, now)
+        cells = np.concatenate([old.lead, new.lead]), np.concatenate([old.then, new.then])
+        if not len(cells[0]):
+            return []
+        panes = self._near(state, cells)
+        panes = panes.take(np.flatnonzero(panes.lead < now))
+        return [Ready(self._windows(cells, panes, self._open(clock), FOREVER), complete=False)]
+
+    def _windows(self, cells: Cells, panes: Entries, first: int, last: int) -> Entries:
+        """Merge the windows of some cells that start from one time on and before another."""
+        places, starts = self._grid.windows(cells[0])
+        asked = (starts >= first) & (starts < last)
+        starts, keys = distinct(starts[asked], cells[1][places[asked]])
+        return ready(panes, starts, keys, self._grid.size, self.windowing.merge)
+
+    def _near(self, state: Panes, cells: Cells) -> Entries:
+        """Return the panes that share a window with some."""
+        places, panes = self._grid.near(cells[0])
+        panes, keys = distinct(panes, cells[1][places])
+        return state.panes.within(panes, keys, keys + 1)
+
+    def _entries(self, state: Panes, rows: pa.Table) -> Entries:
+        """Return rows of a chunk by their place and the number of their key."""
+        members = self.windowing.members(state.members, rows.remove_column(0))
+        return Entries(rows.column(0).to_numpy(), members, rows.remove_column(0))
