@@ -3,6 +3,7 @@
 from headwater.errors import HeadwaterError
 from headwater.log import Consumer, Log, Position, Producer, Topic
 from headwater.log.open import open
+from headwater.operators import joins
 from headwater.operators.doors import dedup, latest, scan
 from headwater.pipeline import Pipeline
 
@@ -15,6 +16,7 @@ __all__ = [
     "Producer",
     "Topic",
     "dedup",
+    "joins",
     "latest",
     "open",
     "scan",

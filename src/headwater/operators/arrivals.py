@@ -5,6 +5,7 @@ Invariant: a null in a key makes it equal to none, as in SQL; every row that is 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.operators.event_time import Times
-from headwater.operators.groups import Numbers, group
+from headwater.operators.groups import Keys, Numbers, group
 from headwater.operators.ledger import Slots
 from headwater.operators.operator import NEVER
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing
@@ -56,33 +57,32 @@ def is_left(rows: pa.Table) -> Flags:
     return flags
 
 
-def arrivals(rows: pa.Table, at: Times, late: Flags, pairing: Pairing, slots: Slots) -> Arrivals:
-    """Part rows on their way into left ones, right ones and late ones."""
+def arrivals(rows: pa.Table, at: Times, late: Flags, pairing: Pairing, slots: Slots | None) -> Arrivals:
+    """Part rows on their way into left ones, right ones and late ones; without slots their keys have none."""
     judged = rows.filter(pa.array(late)) if late.any() else None
     if judged is not None:
         rows, at = rows.filter(pa.array(~late)), at[~late]
-    numbers, mine = _slots(rows, pairing, slots), is_left(rows)
+    mine = is_left(rows)
+    numbers = np.full(len(rows), NOWHERE) if slots is None else _numbered(rows.select(pairing.key), slots.of)
     left = Arrived(pairing.left(rows), at[mine], numbers[mine])
     right = Arrived(pairing.right(rows), at[~mine], numbers[~mine])
     return Arrivals(left, right, judged)
 
 
-def slots_of(rows: pa.Table, names: tuple[str, ...], types: list[pa.DataType], slots: Slots) -> Numbers:
-    """Return the numbers of the keys of rows of one side."""
+def slots_of(
+    rows: pa.Table, names: Sequence[str], types: Sequence[pa.DataType], numbers: Callable[[Keys], Numbers]
+) -> Numbers:
+    """Return the numbers of the keys of rows of one side, which have these types on their way."""
     columns = [rows[name].cast(kind) for name, kind in zip(names, types, strict=True)]
-    return _numbered(pa.table(columns, [str(place) for place in range(len(columns))]), slots)
+    return _numbered(pa.table(columns, [str(place) for place in range(len(columns))]), numbers)
 
 
-def _slots(rows: pa.Table, pairing: Pairing, slots: Slots) -> Numbers:
-    return _numbered(rows.select(pairing.key), slots)
-
-
-def _numbered(keys: pa.Table, slots: Slots) -> Numbers:
+def _numbered(keys: pa.Table, numbers: Callable[[Keys], Numbers]) -> Numbers:
     groups = group(keys, keys.column_names)
     known = ~_with_nulls(keys.take(pa.array(groups.first)))
-    numbers = np.full(len(known), NOWHERE)
-    numbers[known] = slots.of(groups.keys[known])
-    return numbers[groups.of]
+    slots = np.full(len(known), NOWHERE)
+    slots[known] = numbers(groups.keys[known])
+    return slots[groups.of]
 
 
 def _with_nulls(keys: pa.Table) -> Flags:

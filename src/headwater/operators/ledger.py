@@ -8,7 +8,10 @@ what was dropped are neither told nor stored again. A number is good until the n
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable
+from itertools import count, repeat
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +22,7 @@ from headwater.operators.pile import NOWHERE, Pile
 from headwater.operators.runs import Flags, Found, Runs
 from headwater.operators.timeline import Timeline
 
-_LITTLE = 1024
+LITTLE = 1024
 _NUMBER = pa.schema([("number", pa.int64())])
 
 
@@ -27,34 +30,52 @@ class Slots:
     """Numbers for keys."""
 
     def __init__(self) -> None:
-        self._slots: dict[Hashable, int] = {}
+        self._slots: dict[Hashable, int] = _numbering(0)
 
     def __len__(self) -> int:
         return len(self._slots)
 
     def of(self, keys: Keys) -> Numbers:
         """Return the number of each key; new ones get the next."""
-        slots = self._slots
-        found = [slots.setdefault(key, len(slots)) for key in keys.tolist()]
-        return np.array(found, np.int64)
+        return np.fromiter(map(self._slots.__getitem__, keys.tolist()), np.int64, len(keys))
+
+    def find(self, keys: Keys) -> Numbers:
+        """Return the number of each key; NOWHERE for a new one."""
+        return np.fromiter(map(self._slots.get, keys.tolist(), repeat(NOWHERE)), np.int64, len(keys))
 
     def keep(self, used: Numbers) -> Numbers:
         """Forget all keys but some, given in order; return the new number by the old one."""
         numbers = np.full(len(self), NOWHERE)
         numbers[used] = np.arange(len(used))
         keys = np.fromiter(self._slots, np.object_, len(self))[used]
-        self._slots = dict(zip(keys.tolist(), range(len(used)), strict=True))
+        self._slots = _numbering(len(used))
+        self._slots.update(zip(keys.tolist(), range(len(used)), strict=True))
         return numbers
 
 
+def _numbering(start: int) -> dict[Hashable, int]:
+    """Return a dict that gives each key it does not know the next number."""
+    return defaultdict(count(start).__next__)
+
+
+class Keyed(Protocol):
+    """What holds rows under the numbers of their keys."""
+
+    def slots(self) -> Numbers:
+        """Return the keys that rows have."""
+
+    def rekey(self, slots: Numbers) -> None:
+        """Give keys new numbers, in the order of the old ones."""
+
+
 class Ledger:
-    """Rows of many keys, each with a time and a mark that it can be given."""
+    """Rows of many keys, each with a time and a number that is noted of it, at first zero."""
 
     def __init__(self, schema: pa.Schema):
         self._pile = Pile(schema.empty_table())
         self._runs = Runs()
         self._times = Timeline(_NUMBER)
-        self._marked = np.zeros(_LITTLE, np.bool_)
+        self._notes = np.zeros(LITTLE, np.int64)
 
     def __len__(self) -> int:
         return len(self._times)
@@ -62,7 +83,7 @@ class Ledger:
     @property
     def crowded(self) -> bool:
         """Whether more has been forgotten than is kept."""
-        return len(self._pile) > 2 * len(self) + _LITTLE
+        return len(self._pile) > 2 * len(self) + LITTLE
 
     def add(self, rows: pa.Table, at: Times, slots: Numbers) -> Numbers:
         """Add rows with the numbers of their keys, NOWHERE for one that is never looked for."""
@@ -71,8 +92,8 @@ class Ledger:
         self._pile.append(rows)
         self._runs.add(slots[known], at[known], numbers[known])
         self._times.add(pa.table([pa.array(numbers)], schema=_NUMBER), at)
-        if len(self._pile) > len(self._marked):
-            self._marked = np.concatenate([self._marked, np.zeros(len(self._pile), np.bool_)])
+        if len(self._pile) > len(self._notes):
+            self._notes = np.append(self._notes, np.zeros(len(self._pile), np.int64))
         return numbers
 
     def find(self, slots: Numbers, least: Times, most: Times) -> Found:
@@ -81,17 +102,13 @@ class Ledger:
         place, number = self._runs.find(slots[known], least[known], most[known])
         return Found(known[place], number)
 
-    def newest(self, slots: Numbers, until: Times) -> Times:
-        """Return the time of each key's newest row that is not after a time; NEVER where there is none."""
-        return self._runs.newest(slots, until)
+    def note(self, numbers: Numbers, notes: int | Numbers) -> None:
+        """Note something of rows."""
+        self._notes[numbers] = notes
 
-    def mark(self, numbers: Numbers) -> None:
-        """Give rows the mark."""
-        self._marked[numbers] = True
-
-    def marked(self, numbers: Numbers) -> Flags:
-        """Tell which rows have the mark."""
-        return self._marked[numbers]
+    def notes(self, numbers: Numbers) -> Numbers:
+        """Return what is noted of rows."""
+        return self._notes[numbers]
 
     def take(self, numbers: Numbers, *columns: str) -> pa.Table:
         """Return rows by their numbers, nulls for those that are nowhere; all columns, or some."""
@@ -114,20 +131,22 @@ class Ledger:
         return self._times.first()
 
     def slots(self) -> Numbers:
-        """Return the keys that rows have."""
-        kept = self._kept(self.numbers())
-        run = self._runs.whole()
-        return np.unique(run.slot[kept[run.number]])
+        """Return the keys that rows have; of a tidy ledger."""
+        return self._runs.whole().slot
 
-    def tidy(self, slots: Numbers) -> None:
-        """Give back the memory of what was forgotten; keys get new numbers, in the order of the old ones."""
-        numbers, times = self.numbers(), self._times
+    def tidy(self) -> None:
+        """Give back the memory of what was forgotten; rows get new numbers, in the order of the old ones."""
+        numbers = self.numbers()
         kept, new = self._kept(numbers), np.full(len(self._pile), NOWHERE)
         new[numbers] = np.arange(len(numbers))
-        self._runs.keep(kept, new, slots)
-        self._times = times.mapped(lambda rows: _renumbered(rows, new))
-        self._marked = np.append(self._marked[numbers], np.zeros(_LITTLE, np.bool_))
+        self._runs.keep(kept, new)
+        self._times = self._times.mapped(lambda rows: _renumbered(rows, new))
+        self._notes = np.append(self._notes[numbers], np.zeros(LITTLE, np.int64))
         self._pile = Pile(self._pile.take(numbers))
+
+    def rekey(self, slots: Numbers) -> None:
+        """Give keys new numbers, in the order of the old ones; to a tidy ledger."""
+        self._runs.rekey(slots)
 
     def _kept(self, numbers: Numbers) -> Flags:
         kept = np.zeros(len(self._pile), np.bool_)
@@ -137,12 +156,19 @@ class Ledger:
 
 def tidied(slots: Slots, *ledgers: Ledger) -> None:
     """Give back memory where more has been forgotten than is kept."""
-    rows = sum(map(len, ledgers))
-    if any(ledger.crowded for ledger in ledgers) or len(slots) > 2 * rows + _LITTLE:
-        used = np.unique(np.concatenate([ledger.slots() for ledger in ledgers]))
-        numbers = slots.keep(used)
-        for ledger in ledgers:
-            ledger.tidy(numbers)
+    forgotten = len(slots) > 2 * sum(map(len, ledgers)) + LITTLE
+    for ledger in ledgers:
+        if ledger.crowded or forgotten:
+            ledger.tidy()
+    if forgotten:
+        rekeyed(slots, *ledgers)
+
+
+def rekeyed(slots: Slots, *holders: Keyed) -> None:
+    """Forget the keys of which no row is held any more."""
+    numbers = slots.keep(np.unique(np.concatenate([each.slots() for each in holders])))
+    for each in holders:
+        each.rekey(numbers)
 
 
 def _sorted(rows: pa.Table) -> Numbers:

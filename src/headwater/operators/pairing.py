@@ -95,7 +95,7 @@ def _one(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
 def _received(rows: pa.Table, side: str) -> pa.Table:
     struct = rows.schema.field(side).type
     schema = pa.schema(list(struct))
-    chosen = rows.filter(pc.equal(rows[SIDE], side_of(side)))[side].combine_chunks()
+    chosen = rows[side].filter(pc.equal(rows[SIDE], side_of(side))).combine_chunks()
     if isinstance(chosen, pa.ChunkedArray):
         chosen = pa.concat_arrays(chosen.chunks) if chosen.num_chunks else pa.array([], struct)
     return pa.Table.from_arrays(chosen.flatten(), schema=schema)

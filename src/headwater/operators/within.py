@@ -35,6 +35,7 @@ from headwater.operators.pile import NOWHERE
 HOW = ("inner", "left", "right", "full", "semi", "anti")
 _LEFT_ALONE, _RIGHT_ALONE = ("left", "full", "anti"), ("right", "full")
 _MARKED = "marked"
+_MATCHED = 1
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ class Within(Operator[Meeting]):
         return Joined("within", self.pairing, left, right, self.prefix, optional=self.how in _RIGHT_ALONE)
 
     def _stored(self, state: Meeting, rows: pa.Table, names: tuple[str, ...], time: str) -> Arrived:
-        slots = slots_of(rows, names, state.types, state.slots)
+        slots = slots_of(rows, names, state.types, state.slots.of)
         return Arrived(rows, times(rows, time), slots)
 
     def _useful(self, come: Arrivals) -> tuple[Arrived, Arrived]:
@@ -230,7 +231,7 @@ class Within(Operator[Meeting]):
         if state.joined is None:
             numbers = numbers._replace(left=_unmarked(state.left, numbers.left))
         tables = {LEFT: state.left.take(numbers.left), RIGHT: state.right.take(numbers.right)}
-        marks = np.append(state.left.marked(numbers.left), state.right.marked(numbers.right))
+        marks = np.append(state.left.notes(numbers.left), state.right.notes(numbers.right)) == _MATCHED
         return packed(tables, clock, {_MARKED: marks})
 
 
@@ -243,12 +244,12 @@ def _nullable(schema: pa.Schema) -> pa.Schema:
 
 
 def _mark(state: Meeting, rows: _Rows) -> None:
-    state.left.mark(rows.left)
-    state.right.mark(rows.right)
+    state.left.note(rows.left, _MATCHED)
+    state.right.note(rows.right, _MATCHED)
 
 
 def _unmarked(ledger: Ledger, numbers: Numbers) -> Numbers:
-    return numbers[~ledger.marked(numbers)]
+    return numbers[ledger.notes(numbers) != _MATCHED]
 
 
 def _side_by_side(state: Meeting, joined: Joined, pairs: _Rows) -> pa.Table:
