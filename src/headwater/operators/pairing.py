@@ -70,6 +70,11 @@ def pairing(what: str, on: On) -> Pairing:
     return Pairing(pairs)
 
 
+def sides(schema: pa.Schema) -> tuple[pa.Schema, pa.Schema]:
+    """Return the schemas of the left and the right rows, from that of rows on their way."""
+    return pa.schema(list(schema.field(LEFT).type)), pa.schema(list(schema.field(RIGHT).type))
+
+
 def side_of(name: str) -> int:
     """Return the number of a side."""
     return (LEFT, RIGHT).index(name)

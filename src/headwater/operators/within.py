@@ -29,7 +29,7 @@ from headwater.operators.groups import Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.ledger import Ledger, Slots, tidied
 from headwater.operators.operator import NEVER, Operator, Step
-from headwater.operators.pairing import LEFT, RIGHT, Pairing
+from headwater.operators.pairing import LEFT, RIGHT, Pairing, sides
 from headwater.operators.pile import NOWHERE
 
 HOW = ("inner", "left", "right", "full", "semi", "anti")
@@ -97,14 +97,14 @@ class Within(Operator[Meeting]):
 
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the left columns, and where both sides come out the right ones without the keys."""
-        for side, name in zip(_sides(schema), self.times, strict=True):
+        for side, name in zip(sides(schema), self.times, strict=True):
             check_time("within", name, side)
         joined = self._joined(schema)
-        return _nullable(_sides(schema)[0]) if joined is None else joined.schema
+        return sides(schema)[0] if joined is None else joined.schema
 
     def begin(self, schema: pa.Schema) -> Meeting:
         """Return a state without rows."""
-        left, right = map(_nullable, _sides(schema))
+        left, right = sides(schema)
         types = [schema.field(name).type for name in self.key]
         return Meeting(Slots(), Ledger(left), Ledger(right), types, self._joined(schema))
 
@@ -161,7 +161,7 @@ class Within(Operator[Meeting]):
     def _joined(self, schema: pa.Schema) -> Joined | None:
         if self.how in ("semi", "anti"):
             return None
-        left, right = _sides(schema)
+        left, right = sides(schema)
         return Joined("within", self.pairing, left, right, self.prefix, optional=self.how in _RIGHT_ALONE)
 
     def _stored(self, state: Meeting, rows: pa.Table, names: tuple[str, ...], time: str) -> Arrived:
@@ -235,21 +235,14 @@ class Within(Operator[Meeting]):
         return packed(tables, clock, {_MARKED: marks})
 
 
-def _sides(schema: pa.Schema) -> tuple[pa.Schema, pa.Schema]:
-    return pa.schema(list(schema.field(LEFT).type)), pa.schema(list(schema.field(RIGHT).type))
-
-
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([each.with_nullable(True) for each in schema])
-
-
 def _mark(state: Meeting, rows: _Rows) -> None:
     state.left.note(rows.left, _MATCHED)
     state.right.note(rows.right, _MATCHED)
 
 
 def _unmarked(ledger: Ledger, numbers: Numbers) -> Numbers:
-    return numbers[ledger.notes(numbers) != _MATCHED]
+    unmarked: Numbers = numbers[ledger.notes(numbers) != _MATCHED]
+    return unmarked
 
 
 def _side_by_side(state: Meeting, joined: Joined, pairs: _Rows) -> pa.Table:

@@ -277,7 +277,7 @@ def test_an_operator_can_be_sent_to_a_worker() -> None:
     assert pickle.loads(pickle.dumps(within("full"))) == within("full")
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from(HOW))
 def test_many_rows_in_many_small_steps_give_what_the_oracle_gives(seed: int, how: str) -> None:
     """Runs are merged, and memory is tidied, only where there are many rows."""
