@@ -57,6 +57,16 @@ def interval(text: str | timedelta) -> timedelta:
     return length
 
 
+def span(text: str | timedelta) -> timedelta:
+    """Read a length of time as ``interval`` does, but one that may be nothing.
+
+    >>> span("0 seconds"), span("2 minutes")
+    (datetime.timedelta(0), datetime.timedelta(seconds=120))
+    """
+    nothing = text == timedelta() if isinstance(text, timedelta) else _microseconds(text) == 0
+    return timedelta() if nothing else interval(text)
+
+
 def _microseconds(text: str) -> int:
     # Whole numbers throughout: what interval_text has written is read back to the microsecond.
     rest = re.sub(r"^\s*interval\s+", "", text, flags=re.IGNORECASE) if isinstance(text, str) else ""

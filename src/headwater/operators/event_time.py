@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.operators.operator import NEVER
+from headwater.operators.operator import FOREVER, NEVER
 
 Times = npt.NDArray[np.int64]
 """Microseconds since 1970, one for each row; NEVER where the row does not say."""
@@ -39,3 +39,13 @@ def split(rows: pa.Table, column: str, bound: int) -> Split:
     if not late.any():
         return Split(rows, at, None)
     return Split(rows.filter(pa.array(~late)), at[~late], rows.filter(pa.array(late)))
+
+
+def moved(at: Times, by: int) -> Times:
+    """Return times that are later, or earlier, by a length of time; none beyond what a number holds."""
+    return np.minimum(at, FOREVER - by) + by if by >= 0 else np.maximum(at, NEVER - by) + by
+
+
+def instant(clock: int, back: int) -> int:
+    """Return the time so far before a clock; a clock that knows no time still knows none."""
+    return NEVER if clock == NEVER else max(clock - back, NEVER)

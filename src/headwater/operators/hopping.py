@@ -20,10 +20,10 @@ from headwater.clock import MICROSECOND
 from headwater.operators.event_time import Times, times
 from headwater.operators.grid import Grid
 from headwater.operators.groups import Numbers, firsts, number, pairs
-from headwater.operators.ledger import Ledger
 from headwater.operators.members import Members
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
 from headwater.operators.partials import Entries, Partials
+from headwater.operators.publications import Ledger
 from headwater.operators.publishing import Ready, distinct, publish, ready
 from headwater.operators.told import heard, heard_clock, placed, tell
 from headwater.operators.windowing import REVISION, START, Windowing, bounded, grouped, timed

@@ -72,6 +72,11 @@ class Operator(ABC, Generic[S]):
         """The columns out that tell how a result came about, and not what it is: no proof compares them."""
         return ()
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether the rows alone decide what comes out, so that a batch gives what the steps gave."""
+        return True
+
     @abstractmethod
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the rows out for rows of a schema in, or refuse it with an error."""

@@ -70,6 +70,11 @@ def pairing(what: str, on: On) -> Pairing:
     return Pairing(pairs)
 
 
+def sides(schema: pa.Schema) -> tuple[pa.Schema, pa.Schema]:
+    """Return the schemas of the left and the right rows, from that of rows on their way."""
+    return pa.schema(list(schema.field(LEFT).type)), pa.schema(list(schema.field(RIGHT).type))
+
+
 def side_of(name: str) -> int:
     """Return the number of a side."""
     return (LEFT, RIGHT).index(name)
@@ -95,7 +100,7 @@ def _one(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
 def _received(rows: pa.Table, side: str) -> pa.Table:
     struct = rows.schema.field(side).type
     schema = pa.schema(list(struct))
-    chosen = rows.filter(pc.equal(rows[SIDE], side_of(side)))[side].combine_chunks()
+    chosen = rows[side].filter(pc.equal(rows[SIDE], side_of(side))).combine_chunks()
     if isinstance(chosen, pa.ChunkedArray):
         chosen = pa.concat_arrays(chosen.chunks) if chosen.num_chunks else pa.array([], struct)
     return pa.Table.from_arrays(chosen.flatten(), schema=schema)

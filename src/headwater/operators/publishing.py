@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
-from headwater.operators.ledger import Ledger
 from headwater.operators.partials import Entries, Merge, spans
+from headwater.operators.publications import Ledger
 from headwater.operators.ranges import over
 from headwater.operators.windowing import Windowing
 

@@ -18,10 +18,10 @@ import pyarrow as pa
 from headwater.clock import MICROSECOND
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers, firsts, number, pairs
-from headwater.operators.ledger import Ledger
 from headwater.operators.members import Members
 from headwater.operators.operator import NEVER, Operator, Step
 from headwater.operators.partials import Entries, Partials, spans
+from headwater.operators.publications import Ledger
 from headwater.operators.publishing import Ready, publish
 from headwater.operators.ranges import over
 from headwater.operators.timeline import Timeline

@@ -1,0 +1,58 @@
+"""Chunks that hold rows of several tables: each row in the column of its table, with what is told beside it.
+
+Invariant: ``part`` gives back the rows of a table in their order, however the chunk was cut since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater.operators.event_time import times
+from headwater.operators.operator import NEVER
+
+CLOCK = "clock"
+Beside = Mapping[str, npt.NDArray[Any]]
+
+
+def packed(tables: Mapping[str, pa.Table], clock: int, beside: Beside | None = None) -> pa.Table:
+    """Return the rows of all tables, one table after the other, and a clock; a row at least, to tell it.
+
+    Columns ``beside`` them have a value for each row, in the same order.
+    """
+    structs = {name: _struct(rows) for name, rows in tables.items()}
+    count, start, columns = sum(map(len, structs.values())), 0, {}
+    height = max(count, 1)
+    for name, struct in structs.items():
+        end = start + len(struct)
+        nulls = (pa.nulls(start, struct.type), pa.nulls(height - end, struct.type))
+        columns[name] = pa.concat_arrays([nulls[0], struct, nulls[1]])
+        start = end
+    for name, values in (beside or {}).items():
+        columns[name] = pa.array(np.append(values, np.zeros(height - count, values.dtype)))
+    return pa.table({**columns, CLOCK: np.full(height, clock)})
+
+
+def part(chunk: pa.Table, name: str) -> pa.Table:
+    """Return the rows of one table."""
+    return pa.Table.from_struct_array(chunk.column(name).combine_chunks().drop_null())
+
+
+def told(chunk: pa.Table, name: str, column: str) -> npt.NDArray[Any]:
+    """Return what a column beside the tables tells of the rows of one."""
+    values: npt.NDArray[Any] = chunk.column(column).filter(chunk.column(name).is_valid()).to_numpy()
+    return values
+
+
+def clock_of(chunk: pa.Table) -> int:
+    """Return the clock that a chunk tells."""
+    return int(times(chunk, CLOCK).max(initial=NEVER))
+
+
+def _struct(rows: pa.Table) -> pa.StructArray:
+    columns = [column.combine_chunks() for column in rows.columns]
+    return pa.StructArray.from_arrays(columns, fields=list(rows.schema))
