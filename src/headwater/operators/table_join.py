@@ -213,14 +213,15 @@ class TableJoin(Operator[Meeting]):
         left, right = state.left, state.right
         mine, other = _there(left, changes[0].delta), _there(right, changes[1].delta)
         onward, back = right.bags.look(left.places(mine)), left.bags.look(right.places(other))
-        found = [_paired(mine[onward.of], onward.numbers), _paired(back.numbers, other[back.of])]
+        fresh = ~np.isin(back.numbers, mine)  # the others were found from the left
+        found = [_paired(mine[onward.of], onward.numbers), _paired(back.numbers[fresh], other[back.of[fresh]])]
         if self.how in ("left", "full"):
             alone = _alone(left, right, mine, changes[1].delta)
             found.append(_paired(alone, np.full(len(alone), NOWHERE)))
         if self.how in ("right", "full"):
             alone = _alone(right, left, other, changes[0].delta)
             found.append(_paired(np.full(len(alone), NOWHERE), alone))
-        pairs = np.unique(np.concatenate(found))
+        pairs = np.concatenate(found)
         return _Results(pairs, left.ages((pairs >> 32) - 1), right.ages((pairs & 0xFFFFFFFF) - 1))
 
     def _told(self, state: Meeting, before: _Results, after: _Results) -> pa.Table:
