@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.bags import Bags
-from headwater.operators.changes import Flags
+from headwater.operators.changes import DELETED, Flags, same
 from headwater.operators.groups import Keys, Numbers
 from headwater.operators.pile import NOWHERE, Pile
 from headwater.operators.slots import Slots, sized
@@ -67,6 +67,15 @@ class Kept:
     def take(self, ages: Numbers, *columns: str) -> pa.Table:
         """Return rows by their ages, nulls for those that are nowhere; all columns, or some."""
         return self._pile.take(ages, *columns)
+
+    def effective(self, slots: Numbers, deleted: Flags, rows: pa.Table) -> Numbers:
+        """Return which changes are ones: not the deletion of what is not there, nor a row as it is."""
+        known = np.flatnonzero((slots != NOWHERE) & ~deleted)
+        changed = (slots != NOWHERE) | ~deleted
+        compared = rows.drop_columns([DELETED])
+        old = self.take(self.ages(slots[known]), *compared.column_names)
+        changed[known] = ~same(compared.take(pa.array(known)), old)
+        return np.flatnonzero(changed)
 
     def delta(self, keys: Keys, slots: Numbers, after: Numbers, deleted: Flags) -> Delta:
         """Tell what becomes of keys, in the slots found for them; new ones get a slot."""

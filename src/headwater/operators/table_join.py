@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.errors import UsageError
-from headwater.operators.changes import DELETED, Flags, check_table, last, same
+from headwater.operators.changes import DELETED, Flags, check_table, last
 from headwater.operators.door import Side
 from headwater.operators.groups import Numbers, alike, group
 from headwater.operators.joined import Joined
@@ -191,7 +191,7 @@ class TableJoin(Operator[Meeting]):
         kept, primary = (state.left, self.left.table) if side == LEFT else (state.right, self.right.table)
         found = last(changes, primary)
         slots = kept.find(found.keys)
-        some = effective(kept, slots, found.deleted, changes.take(pa.array(found.places)))
+        some = kept.effective(slots, found.deleted, changes.take(pa.array(found.places)))
         where = np.flatnonzero(rows[SIDE].to_numpy() == side_of(side))[found.places[some]]
         deleted, fresh = found.deleted[some], changes.take(pa.array(found.places[some][~found.deleted[some]]))
         after = np.full(len(some), NOWHERE)
@@ -214,7 +214,10 @@ class TableJoin(Operator[Meeting]):
         mine, other = _there(left, changes[0].delta), _there(right, changes[1].delta)
         onward, back = right.bags.look(left.places(mine)), left.bags.look(right.places(other))
         fresh = ~np.isin(back.numbers, mine)  # the others were found from the left
-        found = [_paired(mine[onward.of], onward.numbers), _paired(back.numbers[fresh], other[back.of[fresh]])]
+        found = [
+            _paired(mine[onward.of], onward.numbers),
+            _paired(back.numbers[fresh], other[back.of[fresh]]),
+        ]
         if self.how in ("left", "full"):
             alone = _alone(left, right, mine, changes[1].delta)
             found.append(_paired(alone, np.full(len(alone), NOWHERE)))
@@ -239,16 +242,6 @@ class TableJoin(Operator[Meeting]):
         order = np.lexsort((results.right, results.left))
         left = state.left.take(results.left[order], *state.joined.left.names)
         return state.joined.rows(left, state.right.take(results.right[order], *state.joined.right.names))
-
-
-def effective(kept: Kept, slots: Numbers, deleted: Flags, rows: pa.Table) -> Numbers:
-    """Return which changes are ones: not the deletion of what is not there, nor a row as it is already."""
-    known = np.flatnonzero((slots != NOWHERE) & ~deleted)
-    changed = (slots != NOWHERE) | ~deleted
-    compared = rows.drop_columns([DELETED])
-    old = kept.take(kept.ages(slots[known]), *compared.column_names)
-    changed[known] = ~same(compared.take(pa.array(known)), old)
-    return np.flatnonzero(changed)
 
 
 def _put(state: Meeting, changes: tuple[_Change, _Change]) -> None:
