@@ -22,7 +22,7 @@ setting_aside: ContextVar[bool] = ContextVar("setting_aside", default=False)
 
 @dataclass(frozen=True)
 class Side:
-    """The rows of one input of a join, as far as they are known beforehand."""
+    """The rows of one input, as far as they are known beforehand."""
 
     schema: pa.Schema
     event_time: str | None
@@ -43,6 +43,21 @@ class Door:
         from headwater.engine.applying import apply
 
         return apply(rows, self)
+
+
+@dataclass(frozen=True)
+class TableDoor:
+    """An operator over a table that waits for its changes."""
+
+    name: str
+    build: Callable[[Side], Operator[Any]]
+    """Makes the operator over the changes of a table."""
+
+    def __call__(self, rows: Any) -> Any:
+        """Return what comes out of the operator for a DataFrame of changes."""
+        from headwater.engine.applying import apply_table  # type: ignore[attr-defined]
+
+        return apply_table(rows, self)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,81 @@
+"""The changes of a table: of several of one key the last one counts, and one that changes nothing does not.
+
+A change has all columns of its row, or only those of the primary key and ``_deleted``.
+
+Invariant: changes of a key are taken in the order of their arrival, and what comes of them does not
+depend on how they are split into steps, once the last one is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.errors import UsageError
+from headwater.operators.columns import check_columns
+from headwater.operators.groups import Keys, Numbers, group, text
+
+DELETED = "_deleted"
+
+Flags = npt.NDArray[np.bool_]
+
+
+class Last(NamedTuple):
+    """The last change of each key: its place, whether it deletes, and the key."""
+
+    places: Numbers
+    deleted: Flags
+    keys: Keys
+
+
+def last(changes: pa.Table, primary: Sequence[str]) -> Last:
+    """Return the last change of each key, in the order of arrival."""
+    groups = group(changes, primary)
+    places = np.empty(len(groups.keys), np.int64)
+    places[groups.of] = np.arange(len(changes))  # of several, the last is assigned
+    turn = np.argsort(places)
+    gone = changes[DELETED].fill_null(False).to_numpy()[places[turn]]
+    return Last(places[turn], gone, groups.keys[turn])
+
+
+def check_table(what: str, side: str, primary: Sequence[str], schema: pa.Schema) -> None:
+    """Refuse rows that are not the changes of a table."""
+    if not primary or DELETED not in schema.names:
+        raise UsageError(
+            f"{what} goes over tables, and the {side} rows are none",
+            detail="the changes of a table have its primary key, and a column _deleted",
+            hint="declare it with pipeline.table(…, key=…), and keep these columns",
+        )
+    check_columns(what, primary, schema)
+
+
+def same(rows: pa.Table, others: pa.Table) -> Flags:
+    """Tell of each row whether it equals the other one at its place: NaN equals NaN, and zero has a sign."""
+    if not len(rows):
+        return np.zeros(0, np.bool_)
+    columns = zip(rows.columns, others.columns, strict=True)
+    return reduce(np.logical_and, (_same(_plain(a), _plain(b)) for a, b in columns))
+
+
+def _same(left: pa.Array, right: pa.Array) -> Flags:
+    equal = pc.equal(left, right).fill_null(False)
+    both: Flags = pc.or_(equal, pc.and_(left.is_null(), right.is_null())).to_numpy(zero_copy_only=False)
+    return both
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column in which only equal values are equal."""
+    whole = column.combine_chunks()
+    if pa.types.is_nested(whole.type):
+        return text(whole)
+    if not pa.types.is_floating(whole.type):
+        return whole
+    floats = whole.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
+    floats[np.isnan(floats)] = np.nan
+    return pa.array(floats.view(np.int64), mask=whole.is_null().to_numpy(zero_copy_only=False))
