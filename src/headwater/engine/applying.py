@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from headwater.engine import blobs, clocked, runtime
 from headwater.engine.blobs import BLOB, TAG
 from headwater.errors import UsageError
-from headwater.operators.door import Door, JoinDoor, Side
+from headwater.operators.door import Door, Side
 from headwater.operators.operator import FOREVER, Operator
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing
 
@@ -62,21 +62,15 @@ _phase: ContextVar[Phase | None] = ContextVar("phase", default=None)
 
 
 def apply(rows: DataFrame, door: Door) -> DataFrame:
-    """Return what comes out of an operator for a DataFrame."""
-    schema = arrow_schema(rows)
-    event_time = clocked.event_time_of(rows)
-    operator = door.build(schema, event_time)
-    return _through(Stage(door.name, rows, operator, schema, operator.output(schema), (rows,)), event_time)
-
-
-def join(left: DataFrame, door: JoinDoor) -> DataFrame:
-    """Return what comes out of an operator for two DataFrames."""
-    both = (left, door.right)
-    sides = [Side(arrow_schema(rows), clocked.event_time_of(rows), clocked.key_of(rows)) for rows in both]
-    pairing, operator = door.pairing, door.build(*sides)
-    schema = pairing.schema(door.name, sides[0].schema, sides[1].schema)
-    rows = _sent(left, 0, pairing, schema).unionByName(_sent(door.right, 1, pairing, schema))
-    stage = Stage(door.name, rows, operator, schema, operator.output(schema), both, pairing)
+    """Return what comes out of an operator for a DataFrame, and the one that its door has."""
+    inputs = (rows,) if door.pairing is None else (rows, door.right)
+    sides = [Side(arrow_schema(each), clocked.event_time_of(each), clocked.key_of(each)) for each in inputs]
+    operator, schema = door.build(*sides), sides[0].schema
+    if door.pairing is not None:
+        schema = door.pairing.schema(door.name, schema, sides[1].schema)
+        parts = [_sent(each, number, door.pairing, schema) for number, each in enumerate(inputs)]
+        rows = parts[0].unionByName(parts[1])
+    stage = Stage(door.name, rows, operator, schema, operator.output(schema), inputs, door.pairing)
     return _through(stage, sides[0].event_time)
 
 

@@ -32,47 +32,18 @@ class Side:
 
 @dataclass(frozen=True)
 class Door:
-    """An operator that waits for its rows."""
+    """An operator that waits for its rows; one over two inputs has the right ones already."""
 
     name: str
-    build: Callable[[pa.Schema, str | None], Operator[Any]]
-    """Makes the operator over a schema, given its event-time column, if it has one."""
+    build: Callable[..., Operator[Any]]
+    """Makes the operator, given the ``Side`` of its rows, or those of the left and the right ones."""
+    right: Any = None
+    """A DataFrame, where there are two inputs."""
+    pairing: Pairing | None = None
+    """By what the rows of two inputs meet."""
 
     def __call__(self, rows: Any) -> Any:
         """Return what comes out of the operator for a DataFrame."""
         from headwater.engine.applying import apply
 
         return apply(rows, self)
-
-
-@dataclass(frozen=True)
-class TableDoor:
-    """An operator over a table that waits for its changes."""
-
-    name: str
-    build: Callable[[Side], Operator[Any]]
-    """Makes the operator over the changes of a table."""
-
-    def __call__(self, rows: Any) -> Any:
-        """Return what comes out of the operator for a DataFrame of changes."""
-        from headwater.engine.applying import apply_table  # type: ignore[attr-defined]
-
-        return apply_table(rows, self)
-
-
-@dataclass(frozen=True)
-class JoinDoor:
-    """An operator over two inputs that has one of them, and waits for the other."""
-
-    name: str
-    right: Any
-    """A DataFrame."""
-    pairing: Pairing
-    build: Callable[[Side, Side], Operator[Any]]
-    """Makes the operator over rows of the left and the right."""
-
-    def __call__(self, rows: Any) -> Any:
-        """Return what comes out of the operator for a DataFrame and the one that it has."""
-        from headwater.engine.applying import join
-
-        return join(rows, self)

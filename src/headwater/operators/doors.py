@@ -12,7 +12,7 @@ from headwater import clock
 from headwater import schema as schemas
 from headwater.errors import UsageError
 from headwater.operators.dedup import Dedup
-from headwater.operators.door import Door, setting_aside
+from headwater.operators.door import Door, Side, setting_aside
 from headwater.operators.latest import Latest
 from headwater.operators.scan import Scan
 
@@ -26,8 +26,8 @@ def dedup(on: Names, within: str | timedelta) -> Door:
     """
     names, length = _names(on), clock.interval(within)
 
-    def build(schema: pa.Schema, event_time: str | None) -> Dedup:
-        return Dedup(names, length, _required("dedup", event_time))
+    def build(rows: Side) -> Dedup:
+        return Dedup(names, length, _required("dedup", rows.event_time))
 
     return Door("dedup", build)
 
@@ -39,8 +39,8 @@ def latest(by: Names) -> Door:
     """
     names = _names(by)
 
-    def build(schema: pa.Schema, event_time: str | None) -> Latest:
-        return Latest(names, _required("latest", event_time))
+    def build(rows: Side) -> Latest:
+        return Latest(names, _required("latest", rows.event_time))
 
     return Door("latest", build)
 
@@ -52,8 +52,8 @@ def scan(fold: Callable[..., Any], by: Names, schema: str | pa.Schema, vectorise
     """
     names, state = _names(by), schemas.read(schema)
 
-    def build(rows: pa.Schema, event_time: str | None) -> Scan:
-        return Scan(fold, names, _required("scan", event_time), state, vectorised, setting_aside.get())
+    def build(rows: Side) -> Scan:
+        return Scan(fold, names, _required("scan", rows.event_time), state, vectorised, setting_aside.get())
 
     return Door("scan", build)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from headwater import clock
 from headwater.errors import UsageError, nearest
+from headwater.operators import table_join
 from headwater.operators.as_of import AsOf
-from headwater.operators.door import JoinDoor, Side
+from headwater.operators.door import Door, Side
 from headwater.operators.lookup import Lookup
 from headwater.operators.pairing import On, Pairing, pairing
 from headwater.operators.within import HOW, Within
@@ -23,7 +24,7 @@ def within(
     after: str | timedelta = "0 seconds",
     how: str = "inner",
     prefix: str | None = None,
-) -> JoinDoor:
+) -> Door:
     """Join each left row with the right rows of its key from ``before`` it to ``after`` it.
 
     See ``docs/operators/within.md``.
@@ -35,7 +36,7 @@ def within(
         times = (_timed("within", left, "left"), _timed("within", other, "right"))
         return Within(pairs, times, *lengths, how, prefix)
 
-    return JoinDoor("within", right, pairs, build)
+    return Door("within", build, right, pairs)
 
 
 def as_of(
@@ -48,7 +49,7 @@ def as_of(
     late: str = "drop",
     key: str | Sequence[str] = (),
     prefix: str | None = None,
-) -> JoinDoor:
+) -> Door:
     """Join each event with the row of a table that was valid when it happened.
 
     See ``docs/operators/as_of.md``.
@@ -64,10 +65,10 @@ def as_of(
         times = (_timed("as_of", left, "left"), _timed("as_of", right, "right"))
         return AsOf(pairs, times, at, how, back, identity if late == "correct" else (), prefix)
 
-    return JoinDoor("as_of", table, pairs, build)
+    return Door("as_of", build, table, pairs)
 
 
-def lookup(table: Any, on: On, *, how: str = "left", prefix: str | None = None) -> JoinDoor:
+def lookup(table: Any, on: On, *, how: str = "left", prefix: str | None = None) -> Door:
     """Join each row with the row of a table as it is known when it comes.
 
     See ``docs/operators/lookup.md``.
@@ -79,7 +80,25 @@ def lookup(table: Any, on: On, *, how: str = "left", prefix: str | None = None) 
         _by_key("lookup", pairs, right)
         return Lookup(pairs, how, prefix)
 
-    return JoinDoor("lookup", table, pairs, build)
+    return Door("lookup", build, table, pairs)
+
+
+def tables(right: Any, on: On, how: str = "inner", prefix: str | None = None) -> Door:
+    """Join the rows of two tables as they are now, and keep the result right as they change.
+
+    The result is a table: all columns, and ``_deleted`` where a result is gone. See
+    ``docs/operators/tables.md``.
+
+    >>> tables(None, on={"customer_id": "id"}).pairing.on
+    (('customer_id', 'id'),)
+    """
+    _one_of(table_join.WHAT, "how", how, table_join.HOW)
+    pairs = pairing(table_join.WHAT, on)
+
+    def build(mine: Side, other: Side) -> table_join.TableJoin:
+        return table_join.TableJoin(pairs, mine, other, how, prefix)
+
+    return Door(table_join.WHAT, build, right, pairs)
 
 
 def _check_correcting(how: str, keep: timedelta | None, key: tuple[str, ...]) -> None:

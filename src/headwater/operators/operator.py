@@ -63,11 +63,6 @@ class Operator(ABC, Generic[S]):
         return None
 
     @property
-    def repeatable(self) -> bool:
-        """Whether a batch over the same rows gives the same results: not where arrival decides."""
-        return True
-
-    @property
     def history(self) -> tuple[str, ...]:
         """The columns out that tell how a result came about, and not what it is: no proof compares them."""
         return ()

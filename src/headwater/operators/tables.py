@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.errors import UsageError
-from headwater.operators.door import Side, TableDoor
+from headwater.operators.door import Door, Side
 from headwater.operators.retracting import Retractable
 from headwater.operators.table_group import WHAT, TableGroup
 
 
-def group(by: str | Sequence[str], /, **aggregates: Retractable) -> TableDoor:
+def group(by: str | Sequence[str], /, **aggregates: Retractable) -> Door:
     """Make a table of a table's groups, with aggregates that stay right when rows change or go.
 
     The result has the columns of the group, the aggregates, and ``_deleted`` where a group has lost its
@@ -34,4 +34,4 @@ def group(by: str | Sequence[str], /, **aggregates: Retractable) -> TableDoor:
     def build(rows: Side) -> TableGroup:
         return TableGroup(rows.table, names, tuple(aggregates.items()))
 
-    return TableDoor(WHAT, build)
+    return Door(WHAT, build)

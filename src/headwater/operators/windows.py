@@ -10,12 +10,10 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-import pyarrow as pa
-
 from headwater import clock
 from headwater.errors import UsageError, nearest
 from headwater.operators.aggregate import Aggregate
-from headwater.operators.door import Door
+from headwater.operators.door import Door, Side
 from headwater.operators.doors import Names, _names, _required
 from headwater.operators.hopping import Hopping
 from headwater.operators.operator import Operator
@@ -117,8 +115,8 @@ def _door(
     late, keep = _lateness(what, *lateness)
     key, made = tuple(dict.fromkeys(_names(by or ()))), _aggregates(what, aggregates)
 
-    def build(schema: pa.Schema, event_time: str | None) -> Operator[Any]:
-        return make(Windowing(what, key, _required(what, event_time), made, late, keep))
+    def build(rows: Side) -> Operator[Any]:
+        return make(Windowing(what, key, _required(what, rows.event_time), made, late, keep))
 
     return Door(what, build)
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from headwater.errors import UsageError
 from headwater.operators.door import Side
+from headwater.operators.joins import tables
 from headwater.operators.operator import NEVER
 from headwater.operators.pairing import Pairing
 from headwater.operators.table_join import TableJoin
-from headwater.operators.table_joins_door import tables
 from headwater.schema import parse
 from unit.operators.stepping import Row, listed, table
 from unit.operators.tabling import (
