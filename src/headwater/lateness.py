@@ -235,7 +235,7 @@ class _Tally:
         self._add_ahead(part)
 
     def _add_ahead(self, part: _Part) -> None:
-        limit, received = self.timing.max_ahead, part.received
+        limit, received = self.timing.max_ahead, np.where(part.received > 0, part.received, _FAR)
         if limit is None or not (np.maximum(part.newest, received) - received > limit).any():
             return
         received = part.by_row(received)

@@ -199,6 +199,12 @@ def test_as_far_ahead_as_is_allowed_counts_as_it_is() -> None:
     assert (reached.clock, claimed(reached, "a").ahead) == (160 * SECOND, 0)
 
 
+def test_where_the_log_does_not_tell_when_it_received_something_every_time_is_believed() -> None:
+    feed = Feed()
+    feed.append("", 100 * SECOND, at=-1000)
+    assert feed.step(begin(), now=100 * SECOND, ahead=SECOND).clock == 100 * SECOND
+
+
 def test_lateness_is_taken_off_the_time_of_receipt_too() -> None:
     feed = Feed()
     feed.append("a", 3 * HOUR, at=100 * SECOND)

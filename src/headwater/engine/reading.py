@@ -86,8 +86,9 @@ class Timing:
 
     def ahead(self, newest: int, received: int) -> int:
         """Return how far a time is ahead of its receipt, if that is too far to be believed, else 0."""
-        far = newest - received
-        return far if self.max_ahead is not None and far > self.max_ahead else 0
+        if self.max_ahead is None or received <= 0:  # old Kafka topics do not tell when that was
+            return 0
+        return newest - received if newest - received > self.max_ahead else 0
 
 
 @dataclass(frozen=True)
