@@ -9,7 +9,12 @@ from pyspark.sql import functions as F
 from headwater import Pipeline, joins
 
 books = Pipeline("invoices", log="file:./data")
-books.source("sales", "id BIGINT, country STRING, amount DECIMAL(12,2), at TIMESTAMP", event_time="at")
+books.source(
+    "sales",
+    "id BIGINT, country STRING, amount DECIMAL(12,2), at TIMESTAMP",
+    event_time="at",
+    lateness="1 hour",
+)
 books.table("rates", "country STRING, rate DECIMAL(4,3), since TIMESTAMP", key="country", event_time="since")
 
 

@@ -70,7 +70,8 @@ def apply(rows: DataFrame, door: Door) -> DataFrame:
         schema = door.pairing.schema(door.name, schema, sides[1].schema)
         parts = [_sent(each, number, door.pairing, schema) for number, each in enumerate(inputs)]
         rows = parts[0].unionByName(parts[1])
-    stage = Stage(door.name, rows, operator, schema, operator.output(schema), inputs, door.pairing)
+    output = _nullable(operator.output(schema))  # a result that is gone has nothing but its identity
+    stage = Stage(door.name, rows, operator, schema, output, inputs, door.pairing)
     return _through(stage, sides[0].event_time)
 
 
@@ -159,5 +160,8 @@ def _unpacking() -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch
 
 def arrow_schema(rows: DataFrame) -> pa.Schema:
     """Return the schema that a DataFrame's rows have as Arrow, every column nullable."""
-    schema = to_arrow_schema(rows.schema, timezone="UTC")
+    return _nullable(to_arrow_schema(rows.schema, timezone="UTC"))
+
+
+def _nullable(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_nullable(True).remove_metadata() for field in schema])
