@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.operators.aggregate import Aggregate, check, is_moment, is_number
-from headwater.operators.by_group import Mask, counted, present, ranks_within, together, valid, whole
+from headwater.operators.by_group import listed, present, ranks_within, together, valid, whole
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 from headwater.operators.sketches import united
@@ -79,8 +79,8 @@ class TopK(Aggregate):
         items, groups = items.filter(pa.array(kept)), groups[kept]
         value, count, low, high = (whole(items.column(name)) for name in ("value", "count", "low", "high"))
         top = pa.StructArray.from_arrays([value, count], fields=list(_counted_type(value.type)))
-        missing = ~valid(partials[0])
-        return [_lists(column, groups, missing) for column in ((top, low, high) if self.bounds else (top,))]
+        columns = (top, low, high) if self.bounds else (top,)
+        return [listed(column, groups, len(partials[0]), ~valid(partials[0])) for column in columns]
 
     def _made(self, texts: list[str], times: list[int]) -> bytes:
         sketch = ds.frequent_strings_sketch(self._size)
@@ -142,9 +142,3 @@ def _items(sketches: pa.Array, kind: pa.DataType) -> pa.Table:
     return pa.table(
         {"group": group, "order": -count, "value": value, "count": count, "low": low, "high": high}
     )
-
-
-def _lists(values: pa.Array, groups: Numbers, missing: Mask) -> pa.ListArray:
-    """Return the values of each group as an array, null where there was none."""
-    ends = np.cumsum(counted(groups, len(missing)))
-    return pa.ListArray.from_arrays(pa.array(np.append(0, ends), pa.int32()), values, mask=pa.array(missing))
