@@ -71,7 +71,7 @@ class TopK(Aggregate):
 
     def finish(self, partials: list[pa.Array]) -> list[pa.Array]:
         """Return the values that are counted most; of equal counts the least comes first."""
-        items = _items(partials[0], partials[1].type)
+        items = _items(partials[0], self.k, partials[1].type)
         keys = [("group", "ascending"), ("order", "ascending"), ("value", "ascending")]
         items = items.take(pc.sort_indices(items, sort_keys=keys))
         groups = items.column("group").to_numpy()
@@ -128,13 +128,22 @@ def _values(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     return texts.cast(kind)
 
 
-def _items(sketches: pa.Array, kind: pa.DataType) -> pa.Table:
-    """Return all that the sketches know: a value, its count and the bounds of it in each row."""
+def _most(sketch: bytes, k: int) -> list[tuple[str, int, int, int]]:
+    """Return the ``k`` items that are counted most, and those counted as often as the last of them."""
+    items = ds.frequent_strings_sketch.deserialize(sketch).get_frequent_items(ds.NO_FALSE_NEGATIVES)
+    if len(items) <= k:
+        return list(items)
+    least = sorted([item[1] for item in items], reverse=True)[k - 1]
+    return [item for item in items if item[1] >= least]
+
+
+def _items(sketches: pa.Array, k: int, kind: pa.DataType) -> pa.Table:
+    """Return what the sketches count most: a value, its count and the bounds of it in each row."""
     found = [
         (group, *item)
         for group, sketch in enumerate(sketches.to_pylist())
         if sketch is not None
-        for item in ds.frequent_strings_sketch.deserialize(sketch).get_frequent_items(ds.NO_FALSE_NEGATIVES)
+        for item in _most(sketch, k)
     ]
     columns = list(zip(*found, strict=True)) or [()] * 5
     group, count, low, high = (np.array(columns[part], np.int64) for part in (0, 2, 3, 4))
