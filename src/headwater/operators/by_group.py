@@ -81,10 +81,14 @@ def chosen(values: pa.Array, places: Numbers) -> pa.Array:
     return values.take(pa.array(places, mask=places < 0))
 
 
-def listed(values: pa.Array, groups: Numbers, count: int) -> pa.ListArray:
-    """Return a list of values for each group, of values that stand together group by group, in order."""
+def listed(values: pa.Array, groups: Numbers, count: int, missing: Mask | None = None) -> pa.ListArray:
+    """Return a list of values for each group, of values that stand together group by group, in order.
+
+    What is missing is null, and not an empty list.
+    """
     ends = np.cumsum(counted(groups, count))
-    return pa.ListArray.from_arrays(pa.array(np.append(0, ends), pa.int32()), values)
+    mask = None if missing is None else pa.array(missing)
+    return pa.ListArray.from_arrays(pa.array(np.append(0, ends), pa.int32()), values, mask=mask)
 
 
 def lengths(lists: pa.ListArray) -> Numbers:

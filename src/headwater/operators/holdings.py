@@ -54,7 +54,8 @@ class Collect(Aggregate):
 
     def finish(self, partials: list[pa.Array]) -> list[pa.Array]:
         """Return the values; null for none."""
-        return [_null_if_empty(partials[1])]
+        values = partials[1]
+        return [listed(values.flatten(), lists_of(values), len(values), lengths(values) == 0)]
 
     def _earliest(self, values: pa.Array, at: Times, groups: Numbers, count: int) -> list[pa.Array]:
         places = order(pa.table({"value": values}), groups, at)
@@ -135,8 +136,7 @@ class ExactQuantile(Aggregate):
 
 def arrays(values: pa.Array, each: int, missing: Mask) -> pa.ListArray:
     """Return arrays of as many values each; null where nothing is there."""
-    offsets = pa.array(np.arange(len(missing) + 1) * each, pa.int32())
-    return pa.ListArray.from_arrays(offsets, values, mask=pa.array(missing))
+    return listed(values, np.repeat(np.arange(len(missing)), each), len(missing), missing)
 
 
 def rank(q: float, lengths: Numbers) -> Numbers:
@@ -167,9 +167,3 @@ def _once(values: pa.Array, groups: Numbers, count: int) -> pa.ListArray:
 def _is_listed(kind: pa.DataType) -> bool:
     """Take every type but free JSON, of which there are no arrays."""
     return True
-
-
-def _null_if_empty(lists: pa.ListArray) -> pa.ListArray:
-    length = lengths(lists)
-    offsets = pa.array(np.append(0, np.cumsum(length)), pa.int32())
-    return pa.ListArray.from_arrays(offsets, lists.flatten(), mask=pa.array(length == 0))

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.operators.aggregate import Aggregate, check, is_moment, is_number
-from headwater.operators.by_group import Mask, counted, present, ranks_within, together, valid, whole
+from headwater.operators.by_group import listed, present, ranks_within, together, valid, whole
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 from headwater.operators.sketches import united
@@ -71,7 +71,7 @@ class TopK(Aggregate):
 
     def finish(self, partials: list[pa.Array]) -> list[pa.Array]:
         """Return the values that are counted most; of equal counts the least comes first."""
-        items = _items(partials[0], partials[1].type)
+        items = _items(partials[0], self.k, partials[1].type)
         keys = [("group", "ascending"), ("order", "ascending"), ("value", "ascending")]
         items = items.take(pc.sort_indices(items, sort_keys=keys))
         groups = items.column("group").to_numpy()
@@ -79,8 +79,8 @@ class TopK(Aggregate):
         items, groups = items.filter(pa.array(kept)), groups[kept]
         value, count, low, high = (whole(items.column(name)) for name in ("value", "count", "low", "high"))
         top = pa.StructArray.from_arrays([value, count], fields=list(_counted_type(value.type)))
-        missing = ~valid(partials[0])
-        return [_lists(column, groups, missing) for column in ((top, low, high) if self.bounds else (top,))]
+        columns = (top, low, high) if self.bounds else (top,)
+        return [listed(column, groups, len(partials[0]), ~valid(partials[0])) for column in columns]
 
     def _made(self, texts: list[str], times: list[int]) -> bytes:
         sketch = ds.frequent_strings_sketch(self._size)
@@ -128,13 +128,22 @@ def _values(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     return texts.cast(kind)
 
 
-def _items(sketches: pa.Array, kind: pa.DataType) -> pa.Table:
-    """Return all that the sketches know: a value, its count and the bounds of it in each row."""
+def _most(sketch: bytes, k: int) -> list[tuple[str, int, int, int]]:
+    """Return the ``k`` items that are counted most, and those counted as often as the last of them."""
+    items = ds.frequent_strings_sketch.deserialize(sketch).get_frequent_items(ds.NO_FALSE_NEGATIVES)
+    if len(items) <= k:
+        return list(items)
+    least = sorted([item[1] for item in items], reverse=True)[k - 1]
+    return [item for item in items if item[1] >= least]
+
+
+def _items(sketches: pa.Array, k: int, kind: pa.DataType) -> pa.Table:
+    """Return what the sketches count most: a value, its count and the bounds of it in each row."""
     found = [
         (group, *item)
         for group, sketch in enumerate(sketches.to_pylist())
         if sketch is not None
-        for item in ds.frequent_strings_sketch.deserialize(sketch).get_frequent_items(ds.NO_FALSE_NEGATIVES)
+        for item in _most(sketch, k)
     ]
     columns = list(zip(*found, strict=True)) or [()] * 5
     group, count, low, high = (np.array(columns[part], np.int64) for part in (0, 2, 3, 4))
@@ -142,9 +151,3 @@ def _items(sketches: pa.Array, kind: pa.DataType) -> pa.Table:
     return pa.table(
         {"group": group, "order": -count, "value": value, "count": count, "low": low, "high": high}
     )
-
-
-def _lists(values: pa.Array, groups: Numbers, missing: Mask) -> pa.ListArray:
-    """Return the values of each group as an array, null where there was none."""
-    ends = np.cumsum(counted(groups, len(missing)))
-    return pa.ListArray.from_arrays(pa.array(np.append(0, ends), pa.int32()), values, mask=pa.array(missing))
