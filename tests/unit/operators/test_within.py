@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
+from headwater.operators.ledger import Ledger
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.pairing import pairing
 from headwater.operators.within import HOW, Within
@@ -240,6 +241,29 @@ def test_memory_is_given_back_and_keys_with_it() -> None:
     assert {kept for _, kept, _ in stored} == {200}
     assert len(state.left._pile) < 2500
     assert len(operator.snapshot(state)) == 400
+
+
+@pytest.mark.parametrize("how", ["semi", "anti"])
+def test_whether_there_is_a_match_is_asked_without_making_all_pairs(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find, found = Ledger.find, []
+    monkeypatch.setattr(Ledger, "find", lambda *args: found.append(find(*args)) or found[-1])
+    lefts, rights = [left(n) for n in range(500)], [right(250 + n) for n in range(500)]
+    steps = [Twin(lefts, [], NEVER), Twin([], rights, 0), Twin(lefts, [], 0), Twin([], rights, 0)]
+    assert len(play(within(how, 0, 500), steps).out) == (1000 if how == "semi" else 0)
+    assert max(len(each.number) for each in found) <= 1000
+
+
+def test_a_state_is_restored_without_making_all_pairs_again() -> None:
+    operator = within("full", 1000, 1000)
+    played = play(operator, [Twin([left(n) for n in range(300)], [right(n) for n in range(300)], NEVER)])
+    assert len(played.out) == 90_000
+    again = operator.begin(FIELD.schema)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operator.__class__, "_meet", None)
+        operator.absorb(again, operator.snapshot(played.state))
+    assert len(operator.step(again, FIELD.sent([], []), FOREVER).out) == 0
 
 
 def test_a_step_that_learns_nothing_has_no_chunk() -> None:
