@@ -97,7 +97,7 @@ def rows_of(steps: list[Twin]) -> tuple[list[Row], list[Row]]:
 
 
 @ways
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(ANY, st.sampled_from(SPANS))
 def test_after_every_step_all_has_come_out_that_the_oracle_gives(
     how: str, steps: list[Twin], span: tuple[int, int]
@@ -114,7 +114,7 @@ def test_after_every_step_all_has_come_out_that_the_oracle_gives(
 
 
 @ways
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(LEFTS, max_size=12), st.lists(RIGHTS, max_size=12), st.data())
 def test_a_batch_gives_what_the_steps_give_whatever_the_order(
     how: str, lefts: list[Row], rights: list[Row], data: st.DataObject
@@ -125,7 +125,7 @@ def test_a_batch_gives_what_the_steps_give_whatever_the_order(
 
 
 @ways
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(ANY)
 def test_restarts_change_no_byte_of_what_comes_out(how: str, steps: list[Twin]) -> None:
     smooth = [Twin(step.left, step.right, step.clock) for step in steps]
@@ -134,7 +134,7 @@ def test_restarts_change_no_byte_of_what_comes_out(how: str, steps: list[Twin]) 
 
 
 @ways
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(ANY, st.sampled_from(SPANS))
 def test_no_row_comes_out_from_before_what_was_promised(
     how: str, steps: list[Twin], span: tuple[int, int]
@@ -145,7 +145,7 @@ def test_no_row_comes_out_from_before_what_was_promised(
         assert all(row["at"] >= operator.promise(before.clock) for row in listed(step.out))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(ANY)
 def test_the_state_is_the_rows_that_can_still_match(steps: list[Twin]) -> None:
     operator = within("left")
