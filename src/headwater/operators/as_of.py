@@ -21,7 +21,7 @@ from headwater.operators.arrivals import Arrived, arrivals, is_left, slots_of, t
 from headwater.operators.chunks import clock_of, packed, part, told
 from headwater.operators.columns import check_columns, check_time
 from headwater.operators.deletions import DELETED, deletions
-from headwater.operators.event_time import Times, instant, moved, times
+from headwater.operators.event_time import Times, behind, moved, times
 from headwater.operators.groups import Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.ledger import LITTLE, Ledger, Slots, rekeyed
@@ -145,7 +145,7 @@ class AsOf(Operator[Past]):
 
     def promise(self, clock: int) -> int:
         """Return how far back corrections go, if there are any."""
-        return instant(clock, self._back) if self.correct else clock
+        return behind(clock, self._back) if self.correct else clock
 
     def snapshot(self, state: Past) -> pa.Table:
         """Return the events that wait, those that may be corrected, and the versions in use."""
@@ -165,7 +165,7 @@ class AsOf(Operator[Past]):
         """Return the earliest time for which the table may still be asked."""
         if self.at is None and not self.correct:
             return clock
-        return NEVER if self.keep is None else instant(clock, self._back)
+        return NEVER if self.keep is None else behind(clock, self._back)
 
     def _joined(self, schema: pa.Schema) -> Joined:
         left, right = sides(schema)
@@ -207,8 +207,7 @@ class AsOf(Operator[Past]):
         slots = slots_of(new.rows, self._names[1], state.types, state.slots.of)
         known = slots != NOWHERE
         rows, at, slots = new._replace(slots=slots).only(known)
-        found = state.done.find(slots, at, state.versions.next(slots, at) - 1)
-        touched = np.unique(found.number)
+        touched = self._touched(state, slots, at)
         events = state.done.take(touched)
         before = self._found(state, events)
         state.versions.add(rows, at, slots, deletions(rows))
@@ -217,6 +216,12 @@ class AsOf(Operator[Past]):
         revisions = state.done.notes(touched[changed]) + 1
         state.done.note(touched[changed], revisions)
         return self._out(state, events.take(pa.array(changed)), after[changed], revisions)
+
+    def _touched(self, state: Past, slots: Numbers, at: Times) -> Numbers:
+        """Return the events that have come out and ask for a time from a version's to the next one's."""
+        if not len(state.done):
+            return np.empty(0, np.int64)
+        return np.unique(state.done.find(slots, at, state.versions.next(slots, at) - 1).number)
 
     def _asked(self, events: pa.Table) -> Times:
         """Return the time for which each event asks: not one after it, for which it would have to wait."""
@@ -236,7 +241,7 @@ class AsOf(Operator[Past]):
     def _out(self, state: Past, events: pa.Table, versions: Numbers, revisions: Numbers) -> pa.Table:
         if self.how == "inner":
             there = np.flatnonzero(versions != NOWHERE)
-            events, versions = events.take(pa.array(there)), versions[there]
+            events, versions, revisions = events.take(pa.array(there)), versions[there], revisions[there]
         right = state.versions.take(versions)
         at = right.column_names.index(self.times[1])
         right = right.append_column(VERSION, right.column(at))

@@ -102,6 +102,12 @@ class Ledger:
         place, number = self._runs.find(slots[known], least[known], most[known])
         return Found(known[place], number)
 
+    def any(self, slots: Numbers, least: Times, most: Times) -> Flags:
+        """Tell for which keys there is a row within a span of time, both ends included."""
+        there: Flags = slots != NOWHERE
+        there[there] = self._runs.any(slots[there], least[there], most[there])
+        return there
+
     def note(self, numbers: Numbers, notes: int | Numbers) -> None:
         """Note something of rows."""
         self._notes[numbers] = notes

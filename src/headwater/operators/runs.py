@@ -71,6 +71,14 @@ class Runs:
         width = int(number.max(initial=0)) + 1
         return Found(*np.divmod(np.sort(place * width + number), width))
 
+    def any(self, slot: Numbers, least: Times, most: Times) -> Flags:
+        """Tell for which keys there is a row within a span of time, both ends included."""
+        there, sought = np.zeros(len(slot), np.bool_), _sought(slot)
+        for run in self._runs:
+            start, end = _span(run, sought, least, most)
+            there |= start < end
+        return there
+
     def newest(self, slot: Numbers, until: Times) -> Times:
         """Return the time of each key's newest row that is not after a time; NEVER where there is none."""
         newest, sought = np.full(len(slot), NEVER), _sought(slot)
@@ -123,12 +131,18 @@ def _put(mine: Flags, place: Numbers, older: Numbers, newer: Numbers) -> Numbers
 
 
 def _between(run: Run, sought: _Sought, least: Times, most: Times) -> Found:
-    low, high = _of_slots(run, sought)
-    start = _bisected(run.at, least, low, high, beyond=False)
-    count = _bisected(run.at, most, start, np.maximum(start, high), beyond=True) - start
+    start, end = _span(run, sought, least, most)
+    count = end - start
     place = np.repeat(np.arange(len(least)), count)
     before = np.cumsum(count) - count
     return Found(place, run.number[np.arange(len(place)) + np.repeat(start - before, count)])
+
+
+def _span(run: Run, sought: _Sought, least: Times, most: Times) -> tuple[Numbers, Numbers]:
+    """Return where the rows of each key within a span of time begin and end in a run."""
+    low, high = _of_slots(run, sought)
+    start = _bisected(run.at, least, low, high, beyond=False)
+    return start, _bisected(run.at, most, start, high, beyond=True)
 
 
 def _sought(slot: Numbers, ordered: bool = False) -> _Sought:

@@ -24,13 +24,14 @@ from headwater.clock import MICROSECOND
 from headwater.operators.arrivals import Arrivals, Arrived, arrivals, slots_of, times_of
 from headwater.operators.chunks import clock_of, packed, part, told
 from headwater.operators.columns import check_time
-from headwater.operators.event_time import instant, moved, times
+from headwater.operators.event_time import Times, behind, moved, times
 from headwater.operators.groups import Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.ledger import Ledger, Slots, tidied
-from headwater.operators.operator import NEVER, Operator, Step
+from headwater.operators.operator import FOREVER, NEVER, Operator, Step
 from headwater.operators.pairing import LEFT, RIGHT, Pairing, sides
 from headwater.operators.pile import NOWHERE
+from headwater.operators.runs import Runs
 
 HOW = ("inner", "left", "right", "full", "semi", "anti")
 _LEFT_ALONE, _RIGHT_ALONE = ("left", "full", "anti"), ("right", "full")
@@ -116,8 +117,10 @@ class Within(Operator[Meeting]):
             self._stored(state, part(chunk, LEFT), names[0], self.times[0]),
             self._stored(state, part(chunk, RIGHT), names[1], self.times[1]),
         )
-        numbers, pairs = self._add(state, *new)
-        _mark(state, pairs)
+        if self.how != "inner":
+            # Marks of new rows are told; those that waited are marked again by whoever has come.
+            self._mark_met(state, *new)
+        numbers = _Rows(state.left.add(*new[0]), state.right.add(*new[1]))
         marks = (told(chunk, side, _MARKED) for side in (LEFT, RIGHT))
         _mark(state, _Rows(*(each[mark] for each, mark in zip(numbers, marks, strict=True))))
         tidied(state.slots, state.left, state.right)
@@ -127,7 +130,8 @@ class Within(Operator[Meeting]):
         at = times_of(rows, *self.times)
         come = arrivals(rows, at, (at < clock) | (at == NEVER), self.pairing, state.slots)
         due = self._due(state, clock)
-        numbers, pairs = self._add(state, *self._useful(come))
+        meet = self._meet if state.joined is not None else self._meet_once
+        numbers, pairs = meet(state, *self._useful(come))
         out = pa.concat_tables([self._matched(state, pairs), self._unmatched(state, due)])
         _mark(state, pairs)
         learnt = any(map(len, (*numbers, *due)))
@@ -144,7 +148,7 @@ class Within(Operator[Meeting]):
     def promise(self, clock: int) -> int:
         """Return how far back a left row may lie that waits; or a right one that may come out alone."""
         wait = max(self._after, self._before) if self.how in _RIGHT_ALONE else self._after
-        return instant(clock, wait)
+        return behind(clock, wait)
 
     def snapshot(self, state: Meeting) -> pa.Table:
         """Return the rows that wait."""
@@ -176,16 +180,36 @@ class Within(Operator[Meeting]):
             right if self.how in _RIGHT_ALONE else right.only(right.slots != NOWHERE),
         )
 
-    def _add(self, state: Meeting, left: Arrived, right: Arrived) -> tuple[_Rows, _Rows]:
+    def _meet(self, state: Meeting, left: Arrived, right: Arrived) -> tuple[_Rows, _Rows]:
         """Add new rows; return their numbers, and the pairs of which they are."""
         known = state.left.find(right.slots, moved(right.at, -self._after), moved(right.at, self._before))
         new = _Rows(state.left.add(*left), state.right.add(*right))
-        fresh = state.right.find(left.slots, moved(left.at, -self._before), moved(left.at, self._after))
+        fresh = state.right.find(left.slots, *self._matching(left.at))
         pairs = _Rows(
             np.concatenate([new.left[fresh.place], known.number]),
             np.concatenate([fresh.number, new.right[known.place]]),
         )
         return new, pairs
+
+    def _meet_once(self, state: Meeting, left: Arrived, right: Arrived) -> tuple[_Rows, _Rows]:
+        """Add new rows; return their numbers, and the left rows that have a first match.
+
+        Whether there is a match is asked of each left row: the pairs may be many more than the rows.
+        """
+        known = _met(state.left, self.times[0], right, (self._before, self._after))
+        new = _Rows(state.left.add(*left), state.right.add(*right))
+        fresh = state.right.any(left.slots, *self._matching(left.at))
+        return new, _Rows(np.concatenate([known, new.left[fresh]]), np.empty(0, np.int64))
+
+    def _mark_met(self, state: Meeting, left: Arrived, right: Arrived) -> None:
+        """Mark the rows that wait and match new ones."""
+        state.left.note(_met(state.left, self.times[0], right, (self._before, self._after)), _MATCHED)
+        if self.how in _RIGHT_ALONE:
+            state.right.note(_met(state.right, self.times[1], left, (self._after, self._before)), _MATCHED)
+
+    def _matching(self, at: Times) -> tuple[Times, Times]:
+        """Return from when to when right rows match left ones."""
+        return moved(at, -self._before), moved(at, self._after)
 
     def _due(self, state: Meeting, clock: int) -> _Rows:
         """Return the rows that can have no match any more and had none, of the sides that come out alone."""
@@ -220,7 +244,7 @@ class Within(Operator[Meeting]):
 
     def _ends(self, clock: int) -> tuple[int, int]:
         """Return the times before which no left row, and no right one, can have another match."""
-        return instant(clock, self._after), instant(clock, self._before)
+        return behind(clock, self._after), behind(clock, self._before)
 
     def _drop(self, state: Meeting, clock: int) -> None:
         for ledger, end in zip((state.left, state.right), self._ends(clock), strict=True):
@@ -238,6 +262,23 @@ class Within(Operator[Meeting]):
 def _mark(state: Meeting, rows: _Rows) -> None:
     state.left.note(rows.left, _MATCHED)
     state.right.note(rows.right, _MATCHED)
+
+
+def _met(ledger: Ledger, time: str, new: Arrived, span: tuple[int, int]) -> Numbers:
+    """Return the rows without a mark that match a new one: from so long before them to so long after them."""
+    back, ahead = span
+    known = new.only(new.slots != NOWHERE)
+    slots, of = np.unique(known.slots, return_inverse=True)
+    first, last = np.full(len(slots), FOREVER), np.full(len(slots), NEVER)
+    np.minimum.at(first, of, known.at)
+    np.maximum.at(last, of, known.at)
+    place, number = ledger.find(slots, moved(first, -ahead), moved(last, back))
+    free = ledger.notes(number) != _MATCHED
+    place, number = place[free], number[free]
+    at, runs = times(ledger.take(number, time), time), Runs()
+    runs.add(known.slots, known.at, np.arange(len(known.at)))
+    met: Numbers = number[runs.any(slots[place], moved(at, -back), moved(at, ahead))]
+    return met
 
 
 def _unmarked(ledger: Ledger, numbers: Numbers) -> Numbers:

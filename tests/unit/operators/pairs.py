@@ -32,10 +32,6 @@ class Twin:
     restart: str | None = None
 
 
-def schema(left: pa.Schema = LEFT, right: pa.Schema = RIGHT, on: Pairing = ON) -> pa.Schema:
-    return on.schema("join", left, right)
-
-
 @dataclass(frozen=True)
 class Field:
     """What two inputs look like."""
@@ -49,7 +45,12 @@ class Field:
         return self.on.schema("join", self.left, self.right)
 
     def sent(self, left: Sequence[Row], right: Sequence[Row]) -> pa.Table:
-        return self.on.sent(table(left, self.left), table(right, self.right), self.schema)
+        """Rows on their way, both sides in turn, as they come from several tasks."""
+        halves = [(left[:1], right[:1]), (left[1:], right[1:])]
+        return pa.concat_tables(
+            self.on.sent(table(mine, self.left), table(other, self.right), self.schema)
+            for mine, other in halves
+        )
 
     def play(self, operator: Operator[Any], twins: Sequence[Twin]) -> Played:
         """Go through steps as `stepping.play` does."""

@@ -129,7 +129,7 @@ def last(rows: list[Row]) -> list[Row]:
 
 
 @ways
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(ANY)
 def test_after_every_step_all_has_come_out_that_the_oracle_gives(way: str, steps: list[Twin]) -> None:
     operator = WAYS[way]
@@ -145,7 +145,7 @@ def test_after_every_step_all_has_come_out_that_the_oracle_gives(way: str, steps
     assert sum(map(len, rows_of(good))) + sum(map(len, late)) == sum(map(len, rows_of(steps)))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(ANY)
 def test_each_correction_is_one_and_counts(steps: list[Twin]) -> None:
     played = FIELD.play(WAYS["correct"], numbered(steps))
@@ -159,7 +159,7 @@ def test_each_correction_is_one_and_counts(steps: list[Twin]) -> None:
 
 
 @ways
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(EVENTS, max_size=12), st.lists(VERSIONS, max_size=12), st.data())
 def test_a_batch_gives_what_the_steps_give_to_the_byte_whatever_the_order(
     way: str, lefts: list[Row], rights: list[Row], data: st.DataObject
@@ -170,7 +170,7 @@ def test_a_batch_gives_what_the_steps_give_to_the_byte_whatever_the_order(
 
 
 @ways
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(ANY)
 def test_a_batch_without_the_late_rows_gives_what_the_stream_shows(way: str, steps: list[Twin]) -> None:
     operator = WAYS[way]
@@ -181,7 +181,7 @@ def test_a_batch_without_the_late_rows_gives_what_the_stream_shows(way: str, ste
 
 
 @ways
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(ANY)
 def test_restarts_change_no_byte_of_what_comes_out(way: str, steps: list[Twin]) -> None:
     smooth = [Twin(step.left, step.right, step.clock) for step in steps]
@@ -190,7 +190,7 @@ def test_restarts_change_no_byte_of_what_comes_out(way: str, steps: list[Twin]) 
 
 
 @ways
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(ANY)
 def test_no_row_comes_out_from_before_what_was_promised(way: str, steps: list[Twin]) -> None:
     played = FIELD.play(WAYS[way], steps)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
+from headwater.operators.ledger import Ledger
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.pairing import pairing
 from headwater.operators.within import HOW, Within
@@ -96,7 +97,7 @@ def rows_of(steps: list[Twin]) -> tuple[list[Row], list[Row]]:
 
 
 @ways
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(ANY, st.sampled_from(SPANS))
 def test_after_every_step_all_has_come_out_that_the_oracle_gives(
     how: str, steps: list[Twin], span: tuple[int, int]
@@ -113,7 +114,7 @@ def test_after_every_step_all_has_come_out_that_the_oracle_gives(
 
 
 @ways
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(LEFTS, max_size=12), st.lists(RIGHTS, max_size=12), st.data())
 def test_a_batch_gives_what_the_steps_give_whatever_the_order(
     how: str, lefts: list[Row], rights: list[Row], data: st.DataObject
@@ -124,7 +125,7 @@ def test_a_batch_gives_what_the_steps_give_whatever_the_order(
 
 
 @ways
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(ANY)
 def test_restarts_change_no_byte_of_what_comes_out(how: str, steps: list[Twin]) -> None:
     smooth = [Twin(step.left, step.right, step.clock) for step in steps]
@@ -133,7 +134,7 @@ def test_restarts_change_no_byte_of_what_comes_out(how: str, steps: list[Twin]) 
 
 
 @ways
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(ANY, st.sampled_from(SPANS))
 def test_no_row_comes_out_from_before_what_was_promised(
     how: str, steps: list[Twin], span: tuple[int, int]
@@ -144,7 +145,7 @@ def test_no_row_comes_out_from_before_what_was_promised(
         assert all(row["at"] >= operator.promise(before.clock) for row in listed(step.out))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(ANY)
 def test_the_state_is_the_rows_that_can_still_match(steps: list[Twin]) -> None:
     operator = within("left")
@@ -240,6 +241,29 @@ def test_memory_is_given_back_and_keys_with_it() -> None:
     assert {kept for _, kept, _ in stored} == {200}
     assert len(state.left._pile) < 2500
     assert len(operator.snapshot(state)) == 400
+
+
+@pytest.mark.parametrize("how", ["semi", "anti"])
+def test_whether_there_is_a_match_is_asked_without_making_all_pairs(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find, found = Ledger.find, []
+    monkeypatch.setattr(Ledger, "find", lambda *args: found.append(find(*args)) or found[-1])
+    lefts, rights = [left(n) for n in range(500)], [right(250 + n) for n in range(500)]
+    steps = [Twin(lefts, [], NEVER), Twin([], rights, 0), Twin(lefts, [], 0), Twin([], rights, 0)]
+    assert len(play(within(how, 0, 500), steps).out) == (1000 if how == "semi" else 0)
+    assert max(len(each.number) for each in found) <= 1000
+
+
+def test_a_state_is_restored_without_making_all_pairs_again() -> None:
+    operator = within("full", 1000, 1000)
+    played = play(operator, [Twin([left(n) for n in range(300)], [right(n) for n in range(300)], NEVER)])
+    assert len(played.out) == 90_000
+    again = operator.begin(FIELD.schema)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operator.__class__, "_meet", None)
+        operator.absorb(again, operator.snapshot(played.state))
+    assert len(operator.step(again, FIELD.sent([], []), FOREVER).out) == 0
 
 
 def test_a_step_that_learns_nothing_has_no_chunk() -> None:
