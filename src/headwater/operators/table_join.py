@@ -36,6 +36,7 @@ class Meeting:
     """The rows of both tables, and the numbers of the keys by which they meet."""
 
     schema: pa.Schema
+    output: pa.Schema
     joined: Joined
     keys: Slots
     left: Kept
@@ -116,7 +117,7 @@ class TableJoin(Operator[Meeting]):
     def begin(self, schema: pa.Schema) -> Meeting:
         """Return two tables without rows."""
         sides = (Kept(self.left.schema), Kept(self.right.schema))
-        return Meeting(schema.remove_metadata(), self._joined(), Slots(), *sides)
+        return Meeting(schema.remove_metadata(), self.output(schema), self._joined(), Slots(), *sides)
 
     def absorb(self, state: Meeting, chunk: pa.Table) -> None:
         """Make the changes of a chunk."""
@@ -130,7 +131,7 @@ class TableJoin(Operator[Meeting]):
         changes = self._changes(state, rows)
         places = np.sort(np.concatenate([change.places for change in changes]))
         if not len(places):
-            return Step(self.output(state.schema).empty_table())
+            return Step(state.output.empty_table())
         before = self._results(state, changes)
         _put(state, changes)
         after = self._results(state, changes)
@@ -230,13 +231,14 @@ class TableJoin(Operator[Meeting]):
     def _told(self, state: Meeting, before: _Results, after: _Results) -> pa.Table:
         """Return the results that are gone, and those that are new or changed."""
         gone = before.only(~np.isin(before.pairs, after.pairs, assume_unique=True))
-        old, new = self._rows(state, gone).select(self.identity), self._rows(state, after)
+        identity = self.identity
+        old, new = self._rows(state, gone).select(identity), self._rows(state, after)
         if len(old) and len(new):
             # One that is gone may have made room for another of its identity: then that is all to tell.
-            numbers = alike(pa.concat_tables([old, new.select(self.identity)]))
+            numbers = alike(pa.concat_tables([old, new.select(identity)]))
             old = old.filter(pa.array(~np.isin(numbers[: len(old)], numbers[len(old) :])))
-        schema = self.output(state.schema)
-        return pa.concat_tables([_marked(old, schema, True), _marked(new, schema, False)]).combine_chunks()
+        told = [_marked(old, state.output, True), _marked(new, state.output, False)]
+        return pa.concat_tables(told).combine_chunks()
 
     def _rows(self, state: Meeting, results: _Results) -> pa.Table:
         order = np.lexsort((results.right, results.left))
