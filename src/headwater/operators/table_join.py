@@ -262,14 +262,16 @@ def _tidy(state: Meeting, changes: tuple[_Change, _Change]) -> None:
 
 def _there(kept: Kept, delta: Delta) -> Numbers:
     """Return the slots that have a row now."""
-    return delta.slots[kept.ages(delta.slots) != NOWHERE]
+    some: Numbers = delta.slots[kept.ages(delta.slots) != NOWHERE]
+    return some
 
 
 def _alone(kept: Kept, others: Kept, changed: Numbers, delta: Delta) -> Numbers:
     """Return the rows without a partner, of those changed and of those that changes of others touch."""
     touched = np.unique(np.concatenate([delta.before, delta.after]))
     some = np.unique(np.concatenate([changed, kept.bags.look(touched).numbers]))
-    return some[others.bags.count(kept.places(some)) == 0]
+    alone: Numbers = some[others.bags.count(kept.places(some)) == 0]
+    return alone
 
 
 def _paired(left: Numbers, right: Numbers) -> Numbers:
