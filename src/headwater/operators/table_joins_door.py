@@ -7,7 +7,8 @@ from typing import Any
 from headwater.errors import UsageError
 from headwater.operators.door import JoinDoor, Side
 from headwater.operators.pairing import On, pairing
-from headwater.operators.table_join import HOW, WHAT, TableJoin
+from headwater.operators.table_join import TableJoin
+from headwater.operators.table_shape import HOW, WHAT
 
 
 def tables(right: Any, on: On, how: str = "inner", prefix: str | None = None) -> JoinDoor:

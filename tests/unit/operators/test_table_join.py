@@ -116,7 +116,7 @@ def made(join: TableJoin) -> st.SearchStrategy[Made]:
 
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS.keys())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_split_and_restart_gives_what_the_oracle_gives_after_each_step(
     spec: Spec, data: st.DataObject

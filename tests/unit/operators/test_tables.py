@@ -136,7 +136,7 @@ def sent(changes: list[Made]) -> pa.Table:
 
 
 @pytest.mark.parametrize("by", ["k", "x", "k, s", "part", "k, part", "id, part"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(plan=turns(changes_of(0, PRIMARY, VALUES)))
 def test_any_split_and_restart_gives_what_the_oracle_gives_after_each_step(by: str, plan: Any) -> None:
     operator = grouping(by)

@@ -61,7 +61,7 @@ def readers(rows: dict[Key, Row]) -> dict[Key, Row]:
     return found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(turns(MADE))
 def test_a_timeline_has_the_posts_of_those_followed_after_each_step(plan: list[Turn]) -> None:
     play(TIMELINE, plan, SENT, timelines)
@@ -69,7 +69,7 @@ def test_a_timeline_has_the_posts_of_those_followed_after_each_step(plan: list[T
     assert told(batch(TIMELINE, SENT(together))) == told(timelines(together))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(turns(MADE))
 def test_what_comes_out_of_one_operator_goes_into_the_next_as_a_table(plan: list[Turn]) -> None:
     state, counted = TIMELINE.begin(SENT([]).schema), READERS.begin(CHANGES)
@@ -104,7 +104,7 @@ def changed(rng: np.random.Generator, users: int) -> list[Made]:
     return made
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.integers(0, 10**6))
 def test_many_followers_of_one_author_stay_right_through_many_changes(seed: int) -> None:
     rng, seen = np.random.default_rng(seed), list[Made]()
