@@ -146,3 +146,12 @@ def sender(pairing: Pairing, left: pa.Schema, right: pa.Schema) -> Callable[[lis
         return pairing.sent(table(sides[0], left), table(sides[1], right), schema)
 
     return sent
+
+
+def in_buckets(operator: Operator[Any], rows: pa.Table) -> dict[Key, Row]:
+    """What comes of rows that are spread over buckets, one for each value of the operator's key."""
+    keys = [key_of(row, operator.key) for row in rows.select(list(operator.key)).to_pylist()]
+    found: dict[Key, Row] = {}
+    for bucket in set(keys):
+        found |= batch(operator, rows.filter(pa.array([key == bucket for key in keys])))
+    return found
