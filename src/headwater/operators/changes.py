@@ -60,22 +60,34 @@ def same(rows: pa.Table, others: pa.Table) -> Flags:
     if not len(rows):
         return np.zeros(0, np.bool_)
     columns = zip(rows.columns, others.columns, strict=True)
-    return reduce(np.logical_and, (_same(_plain(a), _plain(b)) for a, b in columns))
+    return reduce(np.logical_and, (_same(a.combine_chunks(), b.combine_chunks()) for a, b in columns))
 
 
 def _same(left: pa.Array, right: pa.Array) -> Flags:
+    if pa.types.is_list(left.type):
+        return _same_lists(left, right)
+    left, right = _plain(left), _plain(right)
     equal = pc.equal(left, right).fill_null(False)
     both: Flags = pc.or_(equal, pc.and_(left.is_null(), right.is_null())).to_numpy(zero_copy_only=False)
     return both
 
 
-def _plain(column: pa.ChunkedArray) -> pa.Array:
+def _same_lists(left: pa.Array, right: pa.Array) -> Flags:
+    """Compare lists of one length value by value, and others not at all."""
+    sizes, others = (pc.list_value_length(side).fill_null(-1).to_numpy() for side in (left, right))
+    equal: Flags = sizes == others
+    some = np.flatnonzero(equal & (sizes > 0))
+    mine, other = (side.take(pa.array(some)).flatten() for side in (left, right))
+    equal[np.repeat(some, sizes[some])[~_same(mine, other)]] = False
+    return equal
+
+
+def _plain(column: pa.Array) -> pa.Array:
     """Return a column in which only equal values are equal."""
-    whole = column.combine_chunks()
-    if pa.types.is_nested(whole.type):
-        return text(whole)
-    if not pa.types.is_floating(whole.type):
-        return whole
-    floats = whole.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
+    if pa.types.is_nested(column.type):
+        return text(column)
+    if not pa.types.is_floating(column.type):
+        return column
+    floats = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
     floats[np.isnan(floats)] = np.nan
-    return pa.array(floats.view(np.int64), mask=whole.is_null().to_numpy(zero_copy_only=False))
+    return pa.array(floats.view(np.int64), mask=column.is_null().to_numpy(zero_copy_only=False))

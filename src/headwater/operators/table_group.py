@@ -35,7 +35,7 @@ Tallies = dict[tuple[type[Any], str], Any]
 class Grouped:
     """The rows of a table, the numbers of its groups, and what is known of each."""
 
-    schema: pa.Schema
+    output: pa.Schema
     groups: Slots
     rows: Kept
     tallies: Tallies
@@ -108,7 +108,7 @@ class TableGroup(Operator[Grouped]):
         for _, each in self.aggregates:
             tallies.setdefault((each.tally, each.column), each.tally(_kind(each, schema)))
         kept = pa.schema([schema.field(name) for name in self._columns()])
-        return Grouped(schema.remove_metadata(), Slots(), Kept(kept), tallies)
+        return Grouped(self.output(schema), Slots(), Kept(kept), tallies)
 
     def absorb(self, state: Grouped, chunk: pa.Table) -> None:
         """Make the changes of a chunk."""
@@ -119,7 +119,7 @@ class TableGroup(Operator[Grouped]):
         rows = rows.select(self._columns()).combine_chunks()
         change = self._change(state, rows)
         if not len(change.places):
-            return Step(self.output(state.schema).empty_table())
+            return Step(state.output.empty_table())
         touched, keys = self._touched(change)
         before, was = self._read(state, touched), state.rows.bags.count(touched) > 0
         self._make(state, change)
@@ -175,7 +175,7 @@ class TableGroup(Operator[Grouped]):
         state.rows.tidy(change.delta)
 
     def _read(self, state: Grouped, groups: Numbers) -> pa.Table:
-        schema = pa.schema(list(self.output(state.schema))[len(self.by) : -1])
+        schema = pa.schema(list(state.output)[len(self.by) : -1])
         columns = [each.read(state.tallies[each.tally, each.column], groups) for _, each in self.aggregates]
         return pa.Table.from_arrays(columns, schema=schema)
 
@@ -183,7 +183,7 @@ class TableGroup(Operator[Grouped]):
         """Return groups in the order of their columns; of those that are gone, no more than these."""
         there = pa.array(np.arange(len(gone)), mask=gone)
         columns = [*map(_unsigned, keys.columns), *results.take(there).columns, pa.array(gone)]
-        rows = pa.Table.from_arrays(columns, schema=self.output(state.schema))
+        rows = pa.Table.from_arrays(columns, schema=state.output)
         return rows.take(pa.array(order(keys, np.zeros(len(keys), np.int64))))
 
 

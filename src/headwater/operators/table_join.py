@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from headwater.errors import UsageError
-from headwater.operators.changes import DELETED, Flags, check_table, last
+from headwater.operators.changes import DELETED, Flags, last
 from headwater.operators.door import Side
 from headwater.operators.groups import Numbers, alike, group
 from headwater.operators.joined import Joined
@@ -26,9 +25,7 @@ from headwater.operators.operator import Operator, Step
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing, side_of
 from headwater.operators.pile import NOWHERE
 from headwater.operators.slots import Slots
-
-WHAT = "joins.tables"
-HOW = ("inner", "left", "right", "full")
+from headwater.operators.table_shape import TableShape
 
 
 @dataclass(frozen=True)
@@ -36,6 +33,7 @@ class Meeting:
     """The rows of both tables, and the numbers of the keys by which they meet."""
 
     schema: pa.Schema
+    output: pa.Schema
     joined: Joined
     keys: Slots
     left: Kept
@@ -90,33 +88,22 @@ class TableJoin(Operator[Meeting]):
     key: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        known = (
-            name
-            for name, (mine, other) in zip(self.pairing.key, self.pairing.on, strict=True)
-            if mine in self.left.table and other in self.right.table
-        )
-        object.__setattr__(self, "key", tuple(known))
+        object.__setattr__(self, "key", self._shape().spread)
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """The primary keys of the sides that are never missing, as they come out, each column once."""
-        mine, other = self.left.table, self._out_names(self.right.table)
-        keys = {name for _, name in self.pairing.on}
-        more = self._out_names([name for name in self.right.table if name not in keys])
-        chosen = {"inner": (*mine, *more), "left": mine, "right": other, "full": mine}[self.how]
-        return tuple(dict.fromkeys(chosen))
+        """The primary keys of the sides that are never missing, as they come out."""
+        return self._shape().identity
 
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of both tables, and ``_deleted``."""
-        check_table(WHAT, "left", self.left.table, self.left.schema)
-        check_table(WHAT, "right", self.right.table, self.right.schema)
-        self._check_outer()
-        return self._joined().schema.append(pa.field(DELETED, pa.bool_()))
+        self._shape().check()
+        return self._shape().joined.schema.append(pa.field(DELETED, pa.bool_()))
 
     def begin(self, schema: pa.Schema) -> Meeting:
         """Return two tables without rows."""
         sides = (Kept(self.left.schema), Kept(self.right.schema))
-        return Meeting(schema.remove_metadata(), self._joined(), Slots(), *sides)
+        return Meeting(schema.remove_metadata(), self.output(schema), self._shape().joined, Slots(), *sides)
 
     def absorb(self, state: Meeting, chunk: pa.Table) -> None:
         """Make the changes of a chunk."""
@@ -130,7 +117,7 @@ class TableJoin(Operator[Meeting]):
         changes = self._changes(state, rows)
         places = np.sort(np.concatenate([change.places for change in changes]))
         if not len(places):
-            return Step(self.output(state.schema).empty_table())
+            return Step(state.output.empty_table())
         before = self._results(state, changes)
         _put(state, changes)
         after = self._results(state, changes)
@@ -146,42 +133,8 @@ class TableJoin(Operator[Meeting]):
         """Return the rows of both tables."""
         return self.pairing.sent(state.left.rows(), state.right.rows(), state.schema).combine_chunks()
 
-    def _joined(self) -> Joined:
-        left, right = (_without(side.schema) for side in (self.left, self.right))
-        return Joined(WHAT, self.pairing, left, right, self.prefix, self.how in ("right", "full"))
-
-    def _out_names(self, names: tuple[str, ...] | list[str]) -> tuple[str, ...]:
-        """Return the names that columns of the right come out under."""
-        joined = self._joined()
-        added = dict(zip(joined.added, joined.schema.names[len(joined.left) :], strict=True))
-        met = {other: mine for mine, other in self.pairing.on}
-        return tuple(met[name] if name in met else added[name] for name in names)
-
-    def _check_outer(self) -> None:
-        """Refuse results of which a part may be missing that tells them apart."""
-        mine, other = (set(names) for names in zip(*self.pairing.on, strict=True))
-        if self.how in ("left", "full") and not set(self.right.table) <= other:
-            raise _many(self.how, "left", "right", self.right.table)
-        if self.how in ("right", "full") and not set(self.left.table) <= mine:
-            raise _many(self.how, "right", "left", self.left.table)
-        if self.how == "full" and (mine != set(self.left.table) or other != set(self.right.table)):
-            raise UsageError(
-                f"{WHAT} with how=full joins by the primary keys of both tables and nothing else",
-                detail=f"those are {', '.join(self.left.table)} and {', '.join(self.right.table)}",
-                hint="a row without a partner is told apart by its key, which must not be null",
-            )
-        if self.how in ("right", "full"):
-            self._check_types()
-
-    def _check_types(self) -> None:
-        """Refuse keys of two types where the right one stands in for the left one."""
-        for mine, other in self.pairing.on:
-            if self.left.schema.field(mine).type != self.right.schema.field(other).type:
-                raise UsageError(
-                    f'{WHAT} with how={self.how} needs "{mine}" and "{other}" to be of one type',
-                    detail="where the left row is missing, the right one has the key",
-                    hint="cast one of them before",
-                )
+    def _shape(self) -> TableShape:
+        return TableShape(self.pairing, self.left, self.right, self.how, self.prefix)
 
     def _changes(self, state: Meeting, rows: pa.Table) -> tuple[_Change, _Change]:
         left = self._side(state, rows, LEFT, self.pairing.left(rows))
@@ -230,13 +183,14 @@ class TableJoin(Operator[Meeting]):
     def _told(self, state: Meeting, before: _Results, after: _Results) -> pa.Table:
         """Return the results that are gone, and those that are new or changed."""
         gone = before.only(~np.isin(before.pairs, after.pairs, assume_unique=True))
-        old, new = self._rows(state, gone).select(self.identity), self._rows(state, after)
+        identity = self.identity
+        old, new = self._rows(state, gone).select(identity), self._rows(state, after)
         if len(old) and len(new):
             # One that is gone may have made room for another of its identity: then that is all to tell.
-            numbers = alike(pa.concat_tables([old, new.select(self.identity)]))
+            numbers = alike(pa.concat_tables([old, new.select(identity)]))
             old = old.filter(pa.array(~np.isin(numbers[: len(old)], numbers[len(old) :])))
-        schema = self.output(state.schema)
-        return pa.concat_tables([_marked(old, schema, True), _marked(new, schema, False)]).combine_chunks()
+        told = [_marked(old, state.output, True), _marked(new, state.output, False)]
+        return pa.concat_tables(told).combine_chunks()
 
     def _rows(self, state: Meeting, results: _Results) -> pa.Table:
         order = np.lexsort((results.right, results.left))
@@ -260,14 +214,16 @@ def _tidy(state: Meeting, changes: tuple[_Change, _Change]) -> None:
 
 def _there(kept: Kept, delta: Delta) -> Numbers:
     """Return the slots that have a row now."""
-    return delta.slots[kept.ages(delta.slots) != NOWHERE]
+    some: Numbers = delta.slots[kept.ages(delta.slots) != NOWHERE]
+    return some
 
 
 def _alone(kept: Kept, others: Kept, changed: Numbers, delta: Delta) -> Numbers:
     """Return the rows without a partner, of those changed and of those that changes of others touch."""
     touched = np.unique(np.concatenate([delta.before, delta.after]))
     some = np.unique(np.concatenate([changed, kept.bags.look(touched).numbers]))
-    return some[others.bags.count(kept.places(some)) == 0]
+    alone: Numbers = some[others.bags.count(kept.places(some)) == 0]
+    return alone
 
 
 def _paired(left: Numbers, right: Numbers) -> Numbers:
@@ -280,10 +236,6 @@ def _null(rows: pa.Table) -> Flags:
     return missing
 
 
-def _without(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([field for field in schema if field.name != DELETED])
-
-
 def _marked(rows: pa.Table, schema: pa.Schema, deleted: bool) -> pa.Table:
     """Return rows with all columns of a schema, nulls for those that they do not have."""
     columns = [
@@ -291,12 +243,3 @@ def _marked(rows: pa.Table, schema: pa.Schema, deleted: bool) -> pa.Table:
         for each in list(schema)[:-1]
     ]
     return pa.Table.from_arrays([*columns, pa.repeat(pa.scalar(deleted), len(rows))], schema=schema)
-
-
-def _many(how: str, side: str, other: str, key: tuple[str, ...]) -> UsageError:
-    return UsageError(
-        f"{WHAT} with how={how} finds at most one {other} row for a {side} one, and here may be several",
-        detail=f"the join does not go by the whole primary key of the {other} table, {', '.join(key)}; "
-        "a result without one would have no key",
-        hint='join by that key, or use how="inner"',
-    )

@@ -23,11 +23,11 @@ from unit.operators.stepping import Row, listed, table
 from unit.operators.tabling import (
     Key,
     Made,
-    Turn,
     batch,
     change,
     changes_of,
     gone,
+    in_buckets,
     key_of,
     play,
     sender,
@@ -116,7 +116,7 @@ def made(join: TableJoin) -> st.SearchStrategy[Made]:
 
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS.keys())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_split_and_restart_gives_what_the_oracle_gives_after_each_step(
     spec: Spec, data: st.DataObject
@@ -127,6 +127,19 @@ def test_any_split_and_restart_gives_what_the_oracle_gives_after_each_step(
     play(join, plan, sent, lambda changes: oracle(join, changes))
     together = [each for turn in plan for each in turn.changes]
     assert told(batch(join, sent(together))) == told(oracle(join, together))
+
+
+SPREAD = {name: spec for name, spec in SPECS.items() if join_of(spec).key}
+
+
+@pytest.mark.parametrize("spec", SPREAD.values(), ids=SPREAD.keys())
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_buckets_give_together_what_one_gives(spec: Spec, data: st.DataObject) -> None:
+    join = join_of(spec)
+    changes = data.draw(st.lists(made(join), max_size=25))
+    rows = sender(join.pairing, LEFT, RIGHT)(changes)
+    assert told(in_buckets(join, rows)) == told(oracle(join, changes))
 
 
 CUSTOMERS = parse("id BIGINT, name STRING, _deleted BOOLEAN")
@@ -287,4 +300,3 @@ def test_memory_follows_the_rows_that_are_there() -> None:
 
 def test_an_operator_can_be_sent_to_a_worker() -> None:
     assert pickle.loads(pickle.dumps(FOREIGN)) == FOREIGN
-    assert Turn([]).restart is None

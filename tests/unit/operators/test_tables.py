@@ -24,7 +24,19 @@ from headwater.operators.operator import NEVER, Operator
 from headwater.operators.ranked import Ranked, comparable, restored
 from headwater.schema import parse
 from unit.operators.stepping import Row, listed, rank, table
-from unit.operators.tabling import Key, Made, batch, change, changes_of, gone, key_of, play, told, turns
+from unit.operators.tabling import (
+    Key,
+    Made,
+    batch,
+    change,
+    changes_of,
+    gone,
+    in_buckets,
+    key_of,
+    play,
+    told,
+    turns,
+)
 
 SCHEMA = parse(
     "id BIGINT, part STRING, k STRING, x DOUBLE, n BIGINT, small INT, d DECIMAL(20,2), s STRING, "
@@ -136,13 +148,21 @@ def sent(changes: list[Made]) -> pa.Table:
 
 
 @pytest.mark.parametrize("by", ["k", "x", "k, s", "part", "k, part", "id, part"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(plan=turns(changes_of(0, PRIMARY, VALUES)))
 def test_any_split_and_restart_gives_what_the_oracle_gives_after_each_step(by: str, plan: Any) -> None:
     operator = grouping(by)
     play(operator, plan, sent, lambda changes: oracle(operator, changes))
     together = [made for turn in plan for made in turn.changes]
     assert told(batch(operator, sent(together))) == told(oracle(operator, together))
+
+
+@pytest.mark.parametrize("by", ["part", "k, part", "id, part"])
+@settings(max_examples=25, deadline=None)
+@given(changes=st.lists(changes_of(0, PRIMARY, VALUES), max_size=25))
+def test_buckets_give_together_what_one_gives(by: str, changes: list[Made]) -> None:
+    operator = grouping(by)
+    assert told(in_buckets(operator, sent(changes))) == told(oracle(operator, changes))
 
 
 ORDERS = parse("id BIGINT, shop STRING, cents BIGINT, _deleted BOOLEAN")
