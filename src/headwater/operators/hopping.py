@@ -23,8 +23,8 @@ from headwater.operators.groups import Numbers, firsts, number, pairs
 from headwater.operators.ledger import Ledger
 from headwater.operators.members import Members
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
-from headwater.operators.partials import Entries, Partials
-from headwater.operators.publishing import Ready, distinct, publish, ready
+from headwater.operators.partials import Entries, Partials, distinct
+from headwater.operators.publishing import Ready, publish, ready
 from headwater.operators.told import heard, heard_clock, placed, tell
 from headwater.operators.windowing import REVISION, START, Windowing, bounded, grouped, timed
 

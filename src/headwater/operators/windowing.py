@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.clock import MICROSECOND
@@ -25,14 +24,13 @@ from headwater.operators.groups import Groups, Numbers, group
 from headwater.operators.members import Members
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.order import order
+from headwater.operators.partials import Flags
 from headwater.schema import TIMESTAMP
 
 START, END, REVISION, COMPLETE, DELETED = "window_start", "window_end", "revision", "complete", "_deleted"
 LATE_BY, LATE_START = "late_by", "late_window_start"
 LONGEST_AGO = 1 << 62
 """A hundred thousand years: beyond it, a window's edges may be no times."""
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
