@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -17,6 +18,7 @@ from unit.operators.stepping import (
     Move,
     Row,
     key,
+    listed,
     moves,
     play,
     splits,
@@ -75,18 +77,23 @@ def window(operator: Hopping, rows: list[Row], start: int, complete: bool) -> Ro
     return named(rows[0]) | edges | made(rows) | {"complete": complete}
 
 
-def expected(operator: Hopping, used: list[Row], clock: int) -> list[str]:
-    """What is known of each window at a clock, from all rows that were not late."""
-    size, _, offset, _ = numbers(operator)
-    cells: dict[object, list[Row]] = {}
+def counts(operator: Hopping, used: list[Row]) -> dict[tuple[int, object], list[Row]]:
+    """The rows of each window and key."""
+    cells: dict[tuple[int, object], list[Row]] = {}
     for row in used:
         for start in starts(operator, row["at"]):
             cells.setdefault((start, key(row, BY)), []).append(row)
+    return cells
+
+
+def expected(operator: Hopping, used: list[Row], clock: int) -> list[str]:
+    """What is known of each window at a clock, from all rows that were not late."""
+    size, _, offset, _ = numbers(operator)
     out = []
-    for (start, _), rows in cells.items():  # type: ignore[misc]
+    for (start, _), rows in counts(operator, used).items():
         if start + size <= clock:
             out.append(window(operator, rows, start, True))
-        elif operator.every is not None and clock > NEVER:
+        elif isinstance(operator.every, timedelta) and clock > NEVER:
             every = operator.every // timedelta(microseconds=1)
             early = [row for row in rows if row["at"] < (clock - offset) // every * every + offset]
             out += [window(operator, early, start, False)] if early else []
@@ -106,6 +113,29 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     assert texts(without_late(played.late)) == texts(late)
     assert last(played.out, IDENTITY) == expected(operator, used, steps[-1].clock)
     assert last(batch(operator, used, steps[-1].clock), IDENTITY) == last(played.out, IDENTITY)
+
+
+@pytest.mark.parametrize("shape", [(5, 5, 0, "drop", 0), (6, 2, 1, "drop", 0), (7, 3, 0, "correct", 5)])
+@settings(max_examples=150, deadline=None)
+@given(steps=moves(), every=st.integers(1, 4))
+def test_open_windows_are_published_each_time_so_many_more_rows_have_come(
+    shape: tuple[int, int, int, str, int], steps: list[Move], every: int
+) -> None:
+    operator = replace(hopping(*shape), every=every)
+    used: list[Row] = []
+    for move, step in zip(steps, play(operator, steps).steps, strict=True):
+        before = counts(operator, used)
+        used += [row for row in move.rows if not is_late(operator, row, move.clock)]
+        passed = {
+            cell: len(rows)
+            for cell, rows in counts(operator, used).items()
+            if cell[0] + numbers(operator)[0] > move.clock
+            and len(rows) // every > len(before.get(cell, [])) // every
+        }
+        early = [row for row in listed(step.out) if not row["complete"]]
+        assert {(row["window_start"], key(row, BY)): row["n"] for row in early} == passed
+    out = [row for row in play(operator, steps).out if row["complete"]]
+    assert last(out, IDENTITY) == expected(replace(operator, every=None), used, steps[-1].clock)
 
 
 @every_shape

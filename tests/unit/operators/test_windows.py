@@ -42,6 +42,7 @@ def test_each_door_makes_its_operator() -> None:
 def test_early_results_are_asked_for() -> None:
     door = windows.tumbling("1 minute", emit="early", every="10 seconds", n=Count())
     assert built(door).every == timedelta(seconds=10)
+    assert built(windows.tumbling("1 minute", emit="early", every=100, n=Count())).every == 100
 
 
 def test_rows_need_an_event_time() -> None:
@@ -60,12 +61,18 @@ def test_rows_need_an_event_time() -> None:
             'did you mean "keep"?',
         ),
         ({"a.b": Count()}, 'tumbling cannot call an aggregate "a.b"', "without a dot"),
+        ({"_n": Count()}, 'tumbling cannot call an aggregate "_n"', "an underscore"),
         ({"late": Count()}, 'tumbling cannot call an aggregate "late"', "another name"),
         ({"n": Count(), "late": "corect"}, "tumbling does not know late='corect'", 'did you mean "correct"?'),
         ({"n": Count(), "late": "correct"}, 'tumbling with late="correct" needs to know how long', "keep="),
         ({"n": Count(), "keep": "1 hour"}, 'tumbling keeps nothing with late="drop"', 'late="correct"'),
         ({"n": Count(), "emit": "soon"}, "tumbling does not know emit='soon'", None),
         ({"n": Count(), "emit": "early"}, 'tumbling with emit="early" needs to know when', "every="),
+        (
+            {"n": Count(), "emit": "early", "every": 0},
+            "tumbling cannot publish windows every 0 rows",
+            "1 or more",
+        ),
         ({"n": Count(), "every": "1 second"}, 'tumbling takes every= only with emit="early"', 'emit="early"'),
     ],
 )
