@@ -19,10 +19,10 @@ from headwater.clock import MICROSECOND
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers
 from headwater.operators.operator import NEVER, Operator, Step
-from headwater.operators.partials import Entries, arranged
+from headwater.operators.partials import Entries, Flags, arranged
 from headwater.operators.sessions import Change, Sessions, combined, ends, living, partials, revisions, told
 from headwater.operators.told import heard, heard_clock, placed, tell
-from headwater.operators.windowing import END, REVISION, START, Flags, Windowing, bounded, grouped, timed
+from headwater.operators.windowing import END, REVISION, START, Windowing, bounded, grouped, timed
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 from headwater.operators.members import Members
 from headwater.operators.operator import NEVER
-from headwater.operators.partials import Entries, Partials, arranged, distinct
+from headwater.operators.partials import Entries, Flags, Partials, arranged, distinct
 from headwater.operators.timeline import Timeline
-from headwater.operators.windowing import Flags, Windowing, bounded
+from headwater.operators.windowing import Windowing, bounded
 
 _TOLD = [pa.field("_end", pa.int64()), pa.field("_revision", pa.int64()), pa.field("_gone", pa.bool_())]
 _END, _REVISION, _GONE = -3, -2, -1
@@ -69,6 +69,8 @@ class Sessions:
         self._spent -= len(self._fading)
         if 2 * self._spent > len(self._held):
             self._clear(before)
+        if self.members.crowded:
+            self.members.keep(np.unique(self._held.leads()))
 
     def wake(self, margin: int) -> int | None:
         """Return the next end of a session, or the time to forget one, a margin after its end."""
@@ -89,8 +91,6 @@ class Sessions:
         self._held = Partials(self._empty, _newest)
         self._held.add(held.take(np.flatnonzero(ends(held) > before)))
         self._spent = 0
-        if self.members.crowded:
-            self.members.keep(np.unique(self._held.leads()))
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ from headwater.operators.groups import Numbers, firsts, number, pairs
 from headwater.operators.ledger import Ledger
 from headwater.operators.members import Members
 from headwater.operators.operator import NEVER, Operator, Step
-from headwater.operators.partials import Entries, Partials, arranged, spans
+from headwater.operators.partials import Entries, Flags, Partials, arranged, spans
 from headwater.operators.publishing import Ready, publish
 from headwater.operators.ranges import over
 from headwater.operators.timeline import Timeline
 from headwater.operators.told import heard, heard_clock, placed, tell
-from headwater.operators.windowing import END, REVISION, START, Flags, Windowing, bounded, grouped, timed
+from headwater.operators.windowing import END, REVISION, START, Windowing, bounded, grouped, timed
 
 _EVENT = pa.schema([("member", pa.int64()), ("at", pa.int64())])
 
@@ -65,8 +65,8 @@ class Events:
         if 2 * self._spent > len(self.held):
             self.held.retain(before)
             self._spent = 0
-            if self.members.crowded:
-                self.members.keep(np.unique(self.held.leads()))
+        if self.members.crowded:
+            self.members.keep(np.unique(self.held.leads()))
 
     def wake(self, margin: int) -> int | None:
         """Return the clock that has just passed an event, or at which one is forgotten, a margin after it."""

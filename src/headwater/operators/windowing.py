@@ -61,6 +61,7 @@ class Windowing:
         check_time(self.what, self.event_time, schema)
         self._check_late(schema)
         made = [field for name, each in self.aggregates for field in each.output(name, schema)]
+        made = [field.with_nullable(True) for field in made] if retracts else made
         edges = [pa.field(START, TIMESTAMP), pa.field(END, TIMESTAMP)]
         told = [pa.field(REVISION, pa.int32()), pa.field(COMPLETE, pa.bool_())]
         fields = [*map(schema.field, self.by), *edges, *made, *told]

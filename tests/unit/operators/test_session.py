@@ -95,7 +95,7 @@ def of(operator: Session, steps: list[Move]) -> Oracle:
 
 
 @every_shape
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(steps=moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     operator: Session, steps: list[Move]
@@ -109,7 +109,7 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
 
 
 @every_shape
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(steps=moves(TIMED_ROWS.map(lambda row: {**row, "k": "a", "x": None})))
 def test_after_each_step_all_that_the_clock_has_passed_is_published(
     operator: Session, steps: list[Move]
@@ -120,7 +120,7 @@ def test_after_each_step_all_that_the_clock_has_passed_is_published(
 
 
 @every_shape
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(steps=moves(TIMED_ROWS.map(lambda row: {**row, "k": "a", "x": None})))
 def test_revisions_grow(operator: Session, steps: list[Move]) -> None:
     newest: dict[object, int] = {}
@@ -130,7 +130,7 @@ def test_revisions_grow(operator: Session, steps: list[Move]) -> None:
 
 
 @every_shape
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(rows=st.lists(TIMED_ROWS, max_size=30), data=st.data())
 def test_neither_order_nor_split_nor_restart_changes_a_byte(
     operator: Session, rows: list[Row], data: st.DataObject
@@ -141,7 +141,7 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
 
 
 @every_shape
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(steps=moves())
 def test_what_comes_out_later_is_not_before_the_promise(operator: Session, steps: list[Move]) -> None:
     promise = NEVER
@@ -151,7 +151,7 @@ def test_what_comes_out_later_is_not_before_the_promise(operator: Session, steps
 
 
 @every_shape
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Session, rows: list[Row]) -> None:
     state = operator.begin(SCHEMA)
@@ -250,3 +250,11 @@ def test_a_step_that_learns_nothing_has_no_chunk() -> None:
     assert operator.step(state, table([row(1)]), NEVER).chunk is not None
     assert operator.step(state, table([row(None)]), 3).chunk is None
     assert operator.step(state, table([]), 6).chunk is not None
+
+
+def test_numbers_of_keys_that_only_had_late_rows_are_forgotten() -> None:
+    operator = session(5)
+    state = operator.begin(SCHEMA)
+    for step in range(30):
+        operator.step(state, table([row(0, f"{step}-{n}") for n in range(100)]), 1000)
+    assert len(state.members) <= 1024
