@@ -95,7 +95,7 @@ def of(operator: Session, steps: list[Move]) -> Oracle:
 
 
 @every_shape
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(steps=moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     operator: Session, steps: list[Move]
@@ -109,7 +109,7 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
 
 
 @every_shape
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=moves(TIMED_ROWS.map(lambda row: {**row, "k": "a", "x": None})))
 def test_after_each_step_all_that_the_clock_has_passed_is_published(
     operator: Session, steps: list[Move]
@@ -120,7 +120,7 @@ def test_after_each_step_all_that_the_clock_has_passed_is_published(
 
 
 @every_shape
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(steps=moves(TIMED_ROWS.map(lambda row: {**row, "k": "a", "x": None})))
 def test_revisions_grow(operator: Session, steps: list[Move]) -> None:
     newest: dict[object, int] = {}
@@ -130,7 +130,7 @@ def test_revisions_grow(operator: Session, steps: list[Move]) -> None:
 
 
 @every_shape
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=st.lists(TIMED_ROWS, max_size=30), data=st.data())
 def test_neither_order_nor_split_nor_restart_changes_a_byte(
     operator: Session, rows: list[Row], data: st.DataObject
@@ -141,7 +141,7 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
 
 
 @every_shape
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=moves())
 def test_what_comes_out_later_is_not_before_the_promise(operator: Session, steps: list[Move]) -> None:
     promise = NEVER
@@ -151,7 +151,7 @@ def test_what_comes_out_later_is_not_before_the_promise(operator: Session, steps
 
 
 @every_shape
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Session, rows: list[Row]) -> None:
     state = operator.begin(SCHEMA)

@@ -55,7 +55,7 @@ def expected(operator: Sliding, used: list[Row], clock: int) -> list[str]:
 
 
 @every_shape
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(steps=moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     operator: Sliding, steps: list[Move]
@@ -70,7 +70,7 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
 
 
 @every_shape
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=moves(TIMED_ROWS.map(lambda row: {**row, "k": "a", "x": row["x"] and 0.0})))
 def test_after_each_step_all_that_the_clock_has_passed_is_published(
     operator: Sliding, steps: list[Move]
@@ -83,7 +83,7 @@ def test_after_each_step_all_that_the_clock_has_passed_is_published(
 
 
 @every_shape
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=moves())
 def test_revisions_count_the_publications_of_a_window(operator: Sliding, steps: list[Move]) -> None:
     counts: dict[object, int] = {}
@@ -95,7 +95,7 @@ def test_revisions_count_the_publications_of_a_window(operator: Sliding, steps: 
 
 
 @every_shape
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=st.lists(TIMED_ROWS, max_size=30), data=st.data())
 def test_neither_order_nor_split_nor_restart_changes_a_byte(
     operator: Sliding, rows: list[Row], data: st.DataObject
@@ -106,7 +106,7 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
 
 
 @every_shape
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=moves())
 def test_what_comes_out_later_is_not_before_the_promise(operator: Sliding, steps: list[Move]) -> None:
     promise = NEVER
@@ -116,7 +116,7 @@ def test_what_comes_out_later_is_not_before_the_promise(operator: Sliding, steps
 
 
 @every_shape
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Sliding, rows: list[Row]) -> None:
     state = operator.begin(SCHEMA)
