@@ -9,7 +9,7 @@ Invariant: every window that the clock has passed, and that has an event, is pub
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from math import gcd
 
@@ -22,12 +22,14 @@ from headwater.operators.grid import Grid
 from headwater.operators.groups import Numbers, firsts, number, pairs
 from headwater.operators.members import Members
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
-from headwater.operators.partials import Entries, Partials
+from headwater.operators.partials import Entries, Partials, distinct
 from headwater.operators.publications import Ledger
-from headwater.operators.publishing import Ready, distinct, publish, ready
+from headwater.operators.publishing import Ready, publish, ready
+from headwater.operators.row_count import RowCount
 from headwater.operators.told import heard, heard_clock, placed, tell
 from headwater.operators.windowing import REVISION, START, Windowing, bounded, grouped, timed
 
+_ROWS = "_rows"
 Cells = tuple[Times, Numbers]
 """Panes, with the numbers of keys."""
 
@@ -54,7 +56,8 @@ class Hopping(Operator[Panes]):
     """Aggregate the rows of each key in windows of a length that begin every ``hop``.
 
     A window is published when the clock has come to its end; with ``every``, also whenever the clock
-    passes a multiple of that, with the rows from before it. A row is late when one of its windows has
+    passes a multiple of that, with the rows from before it, or whenever so many more rows have come to
+    the window. A row is late when one of its windows has
     ended, or did so longer ago than late rows are to correct it; and if it has no time. Rows come out
     in the order of their windows, then of their keys. The state is a partial result for each key and
     pane of windows that are open or may be corrected; a restart finds it as it was.
@@ -64,7 +67,8 @@ class Hopping(Operator[Panes]):
     size: timedelta
     hop: timedelta
     offset: timedelta = timedelta()
-    every: timedelta | None = None
+    every: timedelta | int | None = None
+    """When open windows are published too: at multiples of a length of time, or of a number of rows."""
     key: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,10 +99,10 @@ class Hopping(Operator[Panes]):
 
     def begin(self, schema: pa.Schema) -> Panes:
         """Return a state without rows."""
-        partials = self.windowing.state_schema(schema)
+        partials = self._held.state_schema(schema)
         key = list(partials)[: len(self.windowing.by)]
         again = self.windowing.corrects or self.every is not None
-        return Panes(Members(), Partials(partials.empty_table(), self.windowing.merge), Ledger(key, again))
+        return Panes(Members(), Partials(partials.empty_table(), self._held.merge), Ledger(key, again))
 
     def absorb(self, state: Panes, chunk: pa.Table) -> None:
         """Take over partial results and publications."""
@@ -112,7 +116,11 @@ class Hopping(Operator[Panes]):
         rows, at, late = self._split(rows.combine_chunks(), clock)
         fresh = self._fresh(state, rows, at)
         state.panes.add(fresh)
-        found = [*self._ended(state, fresh, clock), *self._early(state, fresh, clock)]
+        found = [
+            *self._ended(state, fresh, clock),
+            *self._early(state, fresh, clock),
+            *self._crowded(state, fresh, clock),
+        ]
         out, counted = publish(self.windowing, state.ledger, found, self._grid.size, self.output(rows.schema))
         state.clock = max(state.clock, clock)
         state.drop(self._settled(clock))
@@ -127,8 +135,8 @@ class Hopping(Operator[Panes]):
             found += [grid.last(oldest) + grid.size + self.windowing.keep // MICROSECOND]
         if (pane := state.panes.next(ahead)) is not None:
             found += [max(grid.first(pane), ahead) + grid.size]
-        if self.every and (pane := state.panes.next(self._passed(state.clock))) is not None:
-            found += [self._passed(pane) + self.every // MICROSECOND]
+        if self._period and (pane := state.panes.next(self._passed(state.clock))) is not None:
+            found += [self._passed(pane) + self._period]
         return min(found, default=None)
 
     def promise(self, clock: int) -> int:
@@ -142,8 +150,19 @@ class Hopping(Operator[Panes]):
     @property
     def _grid(self) -> Grid:
         size, hop, offset = (each // MICROSECOND for each in (self.size, self.hop, self.offset))
-        every = self.every // MICROSECOND if self.every else 0
-        return Grid(size, hop, gcd(size, hop, every), offset)
+        return Grid(size, hop, gcd(size, hop, self._period), offset)
+
+    @property
+    def _period(self) -> int:
+        """How often the clock makes open windows be published; 0 for never."""
+        return self.every // MICROSECOND if isinstance(self.every, timedelta) else 0
+
+    @property
+    def _held(self) -> Windowing:
+        """What partial results are of: the aggregates, and the number of rows where that decides."""
+        if not isinstance(self.every, int):
+            return self.windowing
+        return replace(self.windowing, aggregates=(*self.windowing.aggregates, (_ROWS, RowCount())))
 
     def _open(self, clock: int) -> int:
         """Return the start of the first window that ends after the clock."""
@@ -155,10 +174,10 @@ class Hopping(Operator[Panes]):
 
     def _passed(self, clock: int) -> int:
         """Return the last time to publish early that the clock has passed."""
-        if self.every is None:
+        if not self._period:
             return NEVER
-        every, offset = self.every // MICROSECOND, self.offset // MICROSECOND
-        return bounded((clock - offset) // every * every + offset)
+        offset = self.offset // MICROSECOND
+        return bounded((clock - offset) // self._period * self._period + offset)
 
     def _split(self, rows: pa.Table, clock: int) -> tuple[pa.Table, Times, pa.Table | None]:
         at = times(rows, self.windowing.event_time)
@@ -175,7 +194,7 @@ class Hopping(Operator[Panes]):
         cells = pairs(groups.of, number(pa.array(panes)))
         first = firsts(cells)
         members = state.members.numbers(groups.keys)
-        made = self.windowing.partials(rows, at, cells, first)
+        made = self._held.partials(rows, at, cells, first)
         return Entries(panes[first], members[groups.of[first]], made)
 
     def _ended(self, state: Panes, fresh: Entries, clock: int) -> list[Ready]:
@@ -203,12 +222,22 @@ class Hopping(Operator[Panes]):
         panes = panes.take(np.flatnonzero(panes.lead < now))
         return [Ready(self._windows(cells, panes, self._open(clock), FOREVER), complete=False)]
 
+    def _crowded(self, state: Panes, fresh: Entries, clock: int) -> list[Ready]:
+        """Return the open windows whose number of rows has passed a multiple of what is asked for."""
+        if not isinstance(self.every, int) or not len(fresh):
+            return []
+        cells, still = (fresh.lead, fresh.then), self._open(clock)
+        windows = self._windows(cells, self._near(state, cells), still, FOREVER)
+        rows, new = _rows(windows), _rows(self._windows(cells, fresh, still, FOREVER))
+        passed = rows // self.every > (rows - new) // self.every
+        return [Ready(windows.take(np.flatnonzero(passed)), complete=False)]
+
     def _windows(self, cells: Cells, panes: Entries, first: int, last: int) -> Entries:
         """Merge the windows of some cells that start from one time on and before another."""
         places, starts = self._grid.windows(cells[0])
         asked = (starts >= first) & (starts < last)
         starts, keys = distinct(starts[asked], cells[1][places[asked]])
-        return ready(panes, starts, keys, self._grid.size, self.windowing.merge)
+        return ready(panes, starts, keys, self._grid.size, self._held.merge)
 
     def _near(self, state: Panes, cells: Cells) -> Entries:
         """Return the panes that share a window with some."""
@@ -220,3 +249,8 @@ class Hopping(Operator[Panes]):
         """Return rows of a chunk by their place and the number of their key."""
         members = self.windowing.members(state.members, rows.remove_column(0))
         return Entries(rows.column(0).to_numpy(), members, rows.remove_column(0))
+
+
+def _rows(windows: Entries) -> Numbers:
+    found: Numbers = windows.rows.column(-1).to_numpy()
+    return found

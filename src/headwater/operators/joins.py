@@ -8,11 +8,12 @@ from typing import Any
 
 from headwater import clock
 from headwater.errors import UsageError, nearest
-from headwater.operators import table_join
+from headwater.operators import table_shape
 from headwater.operators.as_of import AsOf
 from headwater.operators.door import Door, Side
 from headwater.operators.lookup import Lookup
 from headwater.operators.pairing import On, Pairing, pairing
+from headwater.operators.table_join import TableJoin
 from headwater.operators.within import HOW, Within
 
 
@@ -92,13 +93,13 @@ def tables(right: Any, on: On, how: str = "inner", prefix: str | None = None) ->
     >>> tables(None, on={"customer_id": "id"}).pairing.on
     (('customer_id', 'id'),)
     """
-    _one_of(table_join.WHAT, "how", how, table_join.HOW)
-    pairs = pairing(table_join.WHAT, on)
+    _one_of(table_shape.WHAT, "how", how, table_shape.HOW)
+    pairs = pairing(table_shape.WHAT, on)
 
-    def build(mine: Side, other: Side) -> table_join.TableJoin:
-        return table_join.TableJoin(pairs, mine, other, how, prefix)
+    def build(mine: Side, other: Side) -> TableJoin:
+        return TableJoin(pairs, mine, other, how, prefix)
 
-    return Door(table_join.WHAT, build, right, pairs)
+    return Door(table_shape.WHAT, build, right, pairs)
 
 
 def _check_correcting(how: str, keep: timedelta | None, key: tuple[str, ...]) -> None:

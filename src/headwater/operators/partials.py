@@ -13,10 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.operators.groups import Numbers
+from headwater.operators.operator import FOREVER
 
+Flags = npt.NDArray[np.bool_]
 Merge = Callable[[pa.Table, Numbers, int], pa.Table]
 """Merges rows by group: rows in the order in which they came, the group of each, and how many there are."""
 
@@ -42,7 +45,7 @@ class Entries:
 
 
 class Partials:
-    """Rows of partial results, found by a range of the first number, or of the second for given first ones."""
+    """Rows of partial results, found by a range of the first number, or by one and a range of the second."""
 
     def __init__(self, empty: pa.Table, merge: Merge):
         self._none = Entries(np.empty(0, np.int64), np.empty(0, np.int64), empty)
@@ -134,13 +137,37 @@ def merged(pieces: list[Entries], merge: Merge) -> Entries:
     lead = np.concatenate([piece.lead for piece in pieces])
     then = np.concatenate([piece.then for piece in pieces])
     rows = pa.concat_tables([piece.rows for piece in pieces]).combine_chunks()
-    places = np.lexsort((then, lead))
+    places = arranged(lead, then)
     lead, then, rows = lead[places], then[places], rows.take(pa.array(places))
-    new = np.append(True, (lead[1:] != lead[:-1]) | (then[1:] != then[:-1]))[: len(lead)]
+    new = opening(lead, then)
     if new.all():
         return Entries(lead, then, rows)
     rows = merge(rows, np.cumsum(new) - 1, int(new.sum()))
     return Entries(lead[new], then[new], rows)
+
+
+def arranged(lead: Numbers, then: Numbers) -> Numbers:
+    """Return the places of pairs of numbers in order; equal ones stay in theirs."""
+    if not len(lead):
+        return np.empty(0, np.int64)
+    width = int(then.max()) - int(then.min()) + 1
+    if (int(lead.max()) - int(lead.min()) + 1) * width > FOREVER:
+        return np.lexsort((then, lead))
+    # As one number: that is sorted once, and fast where it is of a few sorted runs.
+    return np.argsort((lead - lead.min()) * width + (then - then.min()), kind="stable")
+
+
+def opening(lead: Numbers, then: Numbers) -> Flags:
+    """Tell of sorted pairs of numbers which are the first of those that are equal."""
+    return np.append(True, (lead[1:] != lead[:-1]) | (then[1:] != then[:-1]))[: len(lead)]
+
+
+def distinct(lead: Numbers, then: Numbers) -> tuple[Numbers, Numbers]:
+    """Return distinct pairs of numbers, in their order."""
+    places = arranged(lead, then)
+    lead, then = lead[places], then[places]
+    new = opening(lead, then)
+    return lead[new], then[new]
 
 
 def spans(run: Entries, lead: Numbers, first: Numbers, last: Numbers) -> tuple[Numbers, Numbers]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
-from headwater.operators.partials import Entries, Merge, spans
+from headwater.operators.partials import Entries, Merge, arranged, spans
 from headwater.operators.publications import Ledger
 from headwater.operators.ranges import over
 from headwater.operators.windowing import Windowing
@@ -28,7 +28,7 @@ class Ready:
 
 def ready(parts: Entries, starts: Times, keys: Numbers, size: int, merge: Merge) -> Entries:
     """Merge the parts, by time and number of the key, of windows that are not empty."""
-    places = np.lexsort((parts.lead, parts.then))
+    places = arranged(parts.then, parts.lead)
     by_key = Entries(parts.then[places], parts.lead[places], parts.rows.take(pa.array(places)))
     low, high = spans(by_key, keys, starts, starts + size)
     return Entries(starts, keys, over(by_key, low, high, merge))
@@ -50,11 +50,3 @@ def publish(
     told = [pa.array(revision.astype(np.int32)), pa.array(complete)]
     out = pa.Table.from_arrays(windowing.results(rows, starts, starts + size, told), schema=schema)
     return windowing.arranged(out), ledger.publish(starts, keys, rows)
-
-
-def distinct(lead: Numbers, then: Numbers) -> tuple[Numbers, Numbers]:
-    """Return distinct pairs of numbers, in their order."""
-    places = np.lexsort((then, lead))
-    lead, then = lead[places], then[places]
-    new = np.append(True, (lead[1:] != lead[:-1]) | (then[1:] != then[:-1]))[: len(lead)]
-    return lead[new], then[new]

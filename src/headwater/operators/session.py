@@ -19,11 +19,10 @@ from headwater.clock import MICROSECOND
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers
 from headwater.operators.operator import NEVER, Operator, Step
-from headwater.operators.order import stable
-from headwater.operators.partials import Entries
+from headwater.operators.partials import Entries, Flags, arranged
 from headwater.operators.sessions import Change, Sessions, combined, ends, living, partials, revisions, told
 from headwater.operators.told import heard, heard_clock, placed, tell
-from headwater.operators.windowing import END, REVISION, START, Flags, Windowing, bounded, grouped, timed
+from headwater.operators.windowing import END, REVISION, START, Windowing, bounded, grouped, timed
 
 
 @dataclass(frozen=True)
@@ -130,8 +129,7 @@ class Session(Operator[Sessions]):
 
     def _fresh(self, rows: pa.Table, at: Times, groups: Numbers, members: Numbers) -> Entries:
         """Return the sessions that new rows make among themselves."""
-        places = stable(at)
-        places = places[stable(groups[places])]
+        places = arranged(groups, at)
         own, when = groups[places], at[places]
         new = (np.diff(own, prepend=-1) != 0) | (np.diff(when, prepend=0) >= self._gap())
         of = np.empty(len(places), np.int64)

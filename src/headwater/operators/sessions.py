@@ -18,9 +18,9 @@ from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 from headwater.operators.members import Members
 from headwater.operators.operator import NEVER
-from headwater.operators.partials import Entries, Partials
+from headwater.operators.partials import Entries, Flags, Partials, arranged, distinct
 from headwater.operators.timeline import Timeline
-from headwater.operators.windowing import Flags, Windowing, bounded
+from headwater.operators.windowing import Windowing, bounded
 
 _TOLD = [pa.field("_end", pa.int64()), pa.field("_revision", pa.int64()), pa.field("_gone", pa.bool_())]
 _END, _REVISION, _GONE = -3, -2, -1
@@ -69,6 +69,8 @@ class Sessions:
         self._spent -= len(self._fading)
         if 2 * self._spent > len(self._held):
             self._clear(before)
+        if self.members.crowded:
+            self.members.keep(np.unique(self._held.leads()))
 
     def wake(self, margin: int) -> int | None:
         """Return the next end of a session, or the time to forget one, a margin after its end."""
@@ -81,18 +83,14 @@ class Sessions:
         return living(self._held.all())
 
     def _at(self, members: Numbers, starts: Times) -> Entries:
-        places = np.lexsort((starts, members))
-        members, starts = members[places], starts[places]
-        new = np.append(True, (members[1:] != members[:-1]) | (starts[1:] != starts[:-1]))[: len(members)]
-        return living(self._held.within(members[new], starts[new], starts[new] + 1))
+        members, starts = distinct(members, starts)
+        return living(self._held.within(members, starts, starts + 1))
 
     def _clear(self, before: int) -> None:
         held = self.all()
         self._held = Partials(self._empty, _newest)
         self._held.add(held.take(np.flatnonzero(ends(held) > before)))
         self._spent = 0
-        if self.members.crowded:
-            self.members.keep(np.unique(self._held.leads()))
 
 
 @dataclass(frozen=True)
@@ -162,11 +160,11 @@ def combined(windowing: Windowing, known: Entries, fresh: Entries, before: int, 
 
 
 def _touching(known: Entries, fresh: Entries) -> tuple[Entries, Numbers, Flags]:
-    """Return new sessions and those that overlap them, sorted; the number of each one's whole; which are new."""
+    """Return new sessions and those that overlap them, sorted; each one's whole; which are new."""
     lead, then = np.concatenate([known.lead, fresh.lead]), np.concatenate([known.then, fresh.then])
     rows = pa.concat_tables([known.rows, fresh.rows]).combine_chunks()
     new = np.arange(len(lead)) >= len(known)
-    places = np.lexsort((then, lead))
+    places = arranged(lead, then)
     parts, new = Entries(lead, then, rows).take(places), new[places]
     whole = np.cumsum(_opening(parts)) - 1
     touched = np.zeros(len(whole), np.bool_)

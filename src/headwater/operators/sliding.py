@@ -20,13 +20,13 @@ from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers, firsts, number, pairs
 from headwater.operators.members import Members
 from headwater.operators.operator import NEVER, Operator, Step
-from headwater.operators.partials import Entries, Partials, spans
+from headwater.operators.partials import Entries, Flags, Partials, arranged, spans
 from headwater.operators.publications import Ledger
 from headwater.operators.publishing import Ready, publish
 from headwater.operators.ranges import over
 from headwater.operators.timeline import Timeline
 from headwater.operators.told import heard, heard_clock, placed, tell
-from headwater.operators.windowing import END, REVISION, START, Flags, Windowing, bounded, grouped, timed
+from headwater.operators.windowing import END, REVISION, START, Windowing, bounded, grouped, timed
 
 _EVENT = pa.schema([("member", pa.int64()), ("at", pa.int64())])
 
@@ -65,8 +65,8 @@ class Events:
         if 2 * self._spent > len(self.held):
             self.held.retain(before)
             self._spent = 0
-            if self.members.crowded:
-                self.members.keep(np.unique(self.held.leads()))
+        if self.members.crowded:
+            self.members.keep(np.unique(self.held.leads()))
 
     def wake(self, margin: int) -> int | None:
         """Return the clock that has just passed an event, or at which one is forgotten, a margin after it."""
@@ -185,7 +185,7 @@ class Sliding(Operator[Events]):
         return Entries(state.members.numbers(groups.keys)[groups.of[first]], at[first], made)
 
     def _passed(self, state: Events, fresh: Entries, clock: int) -> Entries:
-        """Return the windows of events that the clock has passed since the last step, or that are corrected."""
+        """Return the windows of events that the clock has just passed, or that have changed."""
         again = fresh.take(np.flatnonzero(fresh.then < state.clock))
         due = state.due(clock)
         members, since = _earliest(np.append(due[0], again.lead), np.append(due[1], again.then))
@@ -198,7 +198,7 @@ class Sliding(Operator[Events]):
 
     def _changed(self, events: Entries, new: Entries) -> Flags:
         """Tell which events, sorted by key and time, have a new one in their window."""
-        places = np.lexsort((new.then, new.lead))
+        places = arranged(new.lead, new.then)
         known = Entries(new.lead[places], new.then[places], new.rows)
         start, end = spans(known, events.lead, events.then - self._size() + 1, events.then + 1)
         changed: Flags = start < end
@@ -207,6 +207,6 @@ class Sliding(Operator[Events]):
 
 def _earliest(members: Numbers, at: Times) -> tuple[Numbers, Times]:
     """Return each key once, with the earliest of its times."""
-    places = np.lexsort((at, members))
+    places = arranged(members, at)
     first = places[np.diff(members[places], prepend=-1) != 0]
     return members[first], at[first]

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.clock import MICROSECOND
@@ -25,14 +24,13 @@ from headwater.operators.groups import Groups, Numbers, group
 from headwater.operators.members import Members
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.order import order
+from headwater.operators.partials import Flags
 from headwater.schema import TIMESTAMP
 
 START, END, REVISION, COMPLETE, DELETED = "window_start", "window_end", "revision", "complete", "_deleted"
 LATE_BY, LATE_START = "late_by", "late_window_start"
 LONGEST_AGO = 1 << 62
 """A hundred thousand years: beyond it, a window's edges may be no times."""
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,7 @@ class Windowing:
         check_time(self.what, self.event_time, schema)
         self._check_late(schema)
         made = [field for name, each in self.aggregates for field in each.output(name, schema)]
+        made = [field.with_nullable(True) for field in made] if retracts else made
         edges = [pa.field(START, TIMESTAMP), pa.field(END, TIMESTAMP)]
         told = [pa.field(REVISION, pa.int32()), pa.field(COMPLETE, pa.bool_())]
         fields = [*map(schema.field, self.by), *edges, *made, *told]

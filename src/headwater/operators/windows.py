@@ -33,7 +33,7 @@ def tumbling(
     late: str = "drop",
     keep: Length | None = None,
     emit: str = "final",
-    every: Length | None = None,
+    every: Length | int | None = None,
     offset: Length | None = None,
     **aggregates: Aggregate,
 ) -> Door:
@@ -54,7 +54,7 @@ def hopping(
     late: str = "drop",
     keep: Length | None = None,
     emit: str = "final",
-    every: Length | None = None,
+    every: Length | int | None = None,
     offset: Length | None = None,
     **aggregates: Aggregate,
 ) -> Door:
@@ -139,16 +139,20 @@ def _lateness(what: str, late: str, keep: Length | None) -> tuple[str, timedelta
     return late, _length(keep)
 
 
-def _early(what: str, emit: str, every: Length | None) -> timedelta | None:
+def _early(what: str, emit: str, every: Length | int | None) -> timedelta | int | None:
     _check(what, "emit", emit, EMIT)
     if emit == "early" and every is None:
         raise UsageError(
             f'{what} with emit="early" needs to know when',
-            hint='say how often unfinished windows are published, as in every="10 seconds"',
+            hint='say how often unfinished windows are published, as in every="10 seconds" or every=100',
         )
     if emit == "final" and every is not None:
         raise UsageError(f'{what} takes every= only with emit="early"', hint='add emit="early"')
-    return None if every is None else clock.interval(every)
+    if not isinstance(every, int):
+        return None if every is None else clock.interval(every)
+    if every < 1:
+        raise UsageError(f"{what} cannot publish windows every {every} rows", hint="use 1 or more")
+    return every
 
 
 def _check(what: str, setting: str, given: object, known: tuple[str, ...]) -> None:
@@ -178,6 +182,9 @@ def _aggregates(what: str, given: Mapping[str, Aggregate]) -> tuple[tuple[str, A
                 detail=f"it is {each!r:.60}",
                 hint=nearest(name, settings) or f"write {name}=agg.count(), or another aggregate",
             )
-        if "." in name:
-            raise UsageError(f'{what} cannot call an aggregate "{name}"', hint="use a name without a dot")
+        if "." in name or name.startswith("_"):
+            raise UsageError(
+                f'{what} cannot call an aggregate "{name}"',
+                hint="use a name without a dot that does not begin with an underscore",
+            )
     return tuple(given.items())

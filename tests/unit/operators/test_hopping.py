@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -17,6 +18,7 @@ from unit.operators.stepping import (
     Move,
     Row,
     key,
+    listed,
     moves,
     play,
     splits,
@@ -75,18 +77,23 @@ def window(operator: Hopping, rows: list[Row], start: int, complete: bool) -> Ro
     return named(rows[0]) | edges | made(rows) | {"complete": complete}
 
 
-def expected(operator: Hopping, used: list[Row], clock: int) -> list[str]:
-    """What is known of each window at a clock, from all rows that were not late."""
-    size, _, offset, _ = numbers(operator)
-    cells: dict[object, list[Row]] = {}
+def counts(operator: Hopping, used: list[Row]) -> dict[tuple[int, object], list[Row]]:
+    """The rows of each window and key."""
+    cells: dict[tuple[int, object], list[Row]] = {}
     for row in used:
         for start in starts(operator, row["at"]):
             cells.setdefault((start, key(row, BY)), []).append(row)
+    return cells
+
+
+def expected(operator: Hopping, used: list[Row], clock: int) -> list[str]:
+    """What is known of each window at a clock, from all rows that were not late."""
+    size, _, offset, _ = numbers(operator)
     out = []
-    for (start, _), rows in cells.items():  # type: ignore[misc]
+    for (start, _), rows in counts(operator, used).items():
         if start + size <= clock:
             out.append(window(operator, rows, start, True))
-        elif operator.every is not None and clock > NEVER:
+        elif isinstance(operator.every, timedelta) and clock > NEVER:
             every = operator.every // timedelta(microseconds=1)
             early = [row for row in rows if row["at"] < (clock - offset) // every * every + offset]
             out += [window(operator, early, start, False)] if early else []
@@ -94,7 +101,7 @@ def expected(operator: Hopping, used: list[Row], clock: int) -> list[str]:
 
 
 @every_shape
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(steps=moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     operator: Hopping, steps: list[Move]
@@ -108,8 +115,31 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     assert last(batch(operator, used, steps[-1].clock), IDENTITY) == last(played.out, IDENTITY)
 
 
+@pytest.mark.parametrize("shape", [(5, 5, 0, "drop", 0), (6, 2, 1, "drop", 0), (7, 3, 0, "correct", 5)])
+@settings(max_examples=50, deadline=None)
+@given(steps=moves(), every=st.integers(1, 4))
+def test_open_windows_are_published_each_time_so_many_more_rows_have_come(
+    shape: tuple[int, int, int, str, int], steps: list[Move], every: int
+) -> None:
+    operator = replace(hopping(*shape), every=every)
+    used: list[Row] = []
+    for move, step in zip(steps, play(operator, steps).steps, strict=True):
+        before = counts(operator, used)
+        used += [row for row in move.rows if not is_late(operator, row, move.clock)]
+        passed = {
+            cell: len(rows)
+            for cell, rows in counts(operator, used).items()
+            if cell[0] + numbers(operator)[0] > move.clock
+            and len(rows) // every > len(before.get(cell, [])) // every
+        }
+        early = [row for row in listed(step.out) if not row["complete"]]
+        assert {(row["window_start"], key(row, BY)): row["n"] for row in early} == passed
+    out = [row for row in play(operator, steps).out if row["complete"]]
+    assert last(out, IDENTITY) == expected(replace(operator, every=None), used, steps[-1].clock)
+
+
 @every_shape
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=moves())
 def test_after_each_step_all_that_the_clock_has_passed_is_published(
     operator: Hopping, steps: list[Move]
@@ -122,7 +152,7 @@ def test_after_each_step_all_that_the_clock_has_passed_is_published(
 
 
 @every_shape
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=moves())
 def test_revisions_count_the_publications_of_a_window(operator: Hopping, steps: list[Move]) -> None:
     counts: dict[object, int] = {}
@@ -134,7 +164,7 @@ def test_revisions_count_the_publications_of_a_window(operator: Hopping, steps: 
 
 
 @every_shape
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=st.lists(TIMED_ROWS, max_size=30), data=st.data())
 def test_neither_order_nor_split_nor_restart_changes_a_byte(
     operator: Hopping, rows: list[Row], data: st.DataObject
@@ -145,7 +175,7 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
 
 
 @every_shape
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=moves(ROWS))
 def test_what_comes_out_later_is_not_before_the_promise(operator: Hopping, steps: list[Move]) -> None:
     promise = NEVER
@@ -156,7 +186,7 @@ def test_what_comes_out_later_is_not_before_the_promise(operator: Hopping, steps
 
 
 @every_shape
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Hopping, rows: list[Row]) -> None:
     state, out = operator.begin(SCHEMA), []

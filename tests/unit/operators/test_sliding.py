@@ -55,7 +55,7 @@ def expected(operator: Sliding, used: list[Row], clock: int) -> list[str]:
 
 
 @every_shape
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(steps=moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     operator: Sliding, steps: list[Move]
@@ -70,7 +70,7 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
 
 
 @every_shape
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=moves(TIMED_ROWS.map(lambda row: {**row, "k": "a", "x": row["x"] and 0.0})))
 def test_after_each_step_all_that_the_clock_has_passed_is_published(
     operator: Sliding, steps: list[Move]
@@ -83,7 +83,7 @@ def test_after_each_step_all_that_the_clock_has_passed_is_published(
 
 
 @every_shape
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=moves())
 def test_revisions_count_the_publications_of_a_window(operator: Sliding, steps: list[Move]) -> None:
     counts: dict[object, int] = {}
@@ -95,7 +95,7 @@ def test_revisions_count_the_publications_of_a_window(operator: Sliding, steps: 
 
 
 @every_shape
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=st.lists(TIMED_ROWS, max_size=30), data=st.data())
 def test_neither_order_nor_split_nor_restart_changes_a_byte(
     operator: Sliding, rows: list[Row], data: st.DataObject
@@ -106,7 +106,7 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
 
 
 @every_shape
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=moves())
 def test_what_comes_out_later_is_not_before_the_promise(operator: Sliding, steps: list[Move]) -> None:
     promise = NEVER
@@ -116,7 +116,7 @@ def test_what_comes_out_later_is_not_before_the_promise(operator: Sliding, steps
 
 
 @every_shape
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Sliding, rows: list[Row]) -> None:
     state = operator.begin(SCHEMA)
@@ -124,3 +124,58 @@ def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Slidi
     while (wake := operator.wake(state)) is not None:
         operator.step(state, table([]), wake)
     assert len(state.held) == len(state.ledger) == 0
+
+
+def row(at: int | None, v: int = 1, k: str = "a") -> Row:
+    return {"k": k, "x": None, "v": v, "tags": None, "at": at}
+
+
+def told(rows: list[Row]) -> list[tuple[int, int, int, int]]:
+    return [(r["window_end"], r["n"], r["total"], r["revision"]) for r in rows]
+
+
+def test_exactly_size_before_is_not_in_the_window() -> None:
+    played = play(sliding(5), [Move([row(0), row(4), row(5), row(5, 7, "b")], NEVER), Move([], FOREVER)])
+    assert told(played.out) == [(0, 1, 1, 0), (4, 2, 2, 0), (5, 2, 2, 0), (5, 1, 7, 0)]
+    assert [r["window_start"] for r in played.out] == [-5, -1, 0, 0]
+
+
+def test_events_of_one_time_see_each_other_and_make_one_result() -> None:
+    steps = [Move([row(3, 1), row(3, 2)], NEVER), Move([row(3, 4)], 3, "snapshot"), Move([], 4)]
+    assert told(play(sliding(5), steps).out) == [(3, 3, 7, 0)]
+
+
+def test_an_event_waits_until_the_clock_is_after_it() -> None:
+    operator = sliding(5)
+    state = operator.begin(SCHEMA)
+    operator.step(state, table([row(3)]), NEVER)
+    assert operator.wake(state) == 4
+    assert len(operator.step(state, table([]), 3).out) == 0
+    assert len(operator.step(state, table([]), 4).out) == 1
+    assert operator.wake(state) == 8
+
+
+def test_a_late_event_tells_how_late_it_is_and_for_which_window() -> None:
+    played = play(sliding(5), [Move([row(3), row(None)], 10)])
+    assert [(r["late_by"], r["late_window_start"]) for r in played.late] == [(7, -2), (None, None)]
+
+
+def test_a_late_event_corrects_all_results_that_it_is_in() -> None:
+    events = [row(0), row(4), row(6), row(9)]
+    steps = [Move(events, NEVER), Move([], 10), Move([row(2)], 12, "chunks")]
+    played = play(sliding(5, "correct", 10), steps)
+    assert told(played.out[4:]) == [(2, 2, 2, 0), (4, 3, 3, 1), (6, 3, 3, 1)]
+
+
+def test_the_event_time_out_is_the_end() -> None:
+    assert sliding(5).event_time_out == "window_end"
+    assert [sliding(5, "correct", 10).promise(clock) for clock in (NEVER, 30)] == [NEVER, 20]
+    assert (sliding(5).identity, sliding(5).history) == (IDENTITY, ("revision",))
+
+
+def test_what_no_window_reaches_back_to_is_cleared_away() -> None:
+    operator = sliding(5)
+    state = operator.begin(SCHEMA)
+    for at in range(1000):
+        operator.step(state, table([row(at), row(at, 1, str(at))]), at)
+    assert len(state.held) < 40

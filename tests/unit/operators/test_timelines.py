@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from headwater.operators import retracting as agg
 from headwater.operators import tables
 from headwater.operators.door import Side
+from headwater.operators.joins import tables as joined_tables
 from headwater.operators.operator import NEVER
-from headwater.operators.table_joins_door import tables as joined_tables
 from headwater.schema import parse
 from unit.operators.stepping import Row, listed, restarted
 from unit.operators.tabling import Key, Made, Turn, batch, change, changes_of, now, play, sender, told, turns
