@@ -100,8 +100,9 @@ class Versions:
         newest = np.full(slot.max(initial=NOWHERE) + 1, NEVER)
         old = at <= floor
         np.maximum.at(newest, slot[old], at[old])
-        # What ended before the floor, and has not begun again, is as if it had never been.
+        # What ended before the floor, and has not begun again, is as if it had never been. At the floor
+        # itself another version may still come, and be less than the end.
         lives = np.zeros(len(newest), np.bool_)
         last = old & (at == newest[slot])
-        lives[slot[last & ~self._ends[number]]] = True
+        lives[slot[last & (~self._ends[number] | (at == floor))]] = True
         return np.sort(number[~old | (last & lives[slot])])

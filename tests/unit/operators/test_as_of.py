@@ -357,3 +357,13 @@ def with_y(row: Row) -> Row:
         "w": row["w"],
         "version_at": row["version_at"],
     }
+
+
+def test_an_end_at_the_floor_is_remembered_for_a_version_of_the_same_time() -> None:
+    steps = [
+        Twin([left(13)], [right(13, w=2, deleted=True)], clock=1),
+        Twin([], [], clock=23),
+        Twin([], [right(13, w=0)], clock=23, restart="snapshot"),
+    ]
+    played = FIELD.play(WAYS["correct"], steps)
+    assert [(row["w"], row["revision"]) for row in played.out] == [(None, 0)]

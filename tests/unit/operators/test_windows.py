@@ -9,6 +9,7 @@ import pytest
 
 from headwater import windows
 from headwater.errors import UsageError
+from headwater.operators.door import Side
 from headwater.operators.hopping import Hopping
 from headwater.operators.session import Session
 from headwater.operators.sliding import Sliding
@@ -19,7 +20,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def built(door: Any) -> Any:
-    return door.build(SCHEMA, "at")
+    return door.build(Side(SCHEMA, "at"))
 
 
 def test_each_door_makes_its_operator() -> None:
@@ -47,7 +48,7 @@ def test_early_results_are_asked_for() -> None:
 
 def test_rows_need_an_event_time() -> None:
     with pytest.raises(UsageError, match="session needs to know when events happened"):
-        windows.session("1 minute", n=Count()).build(SCHEMA, None)
+        windows.session("1 minute", n=Count()).build(Side(SCHEMA, None))
 
 
 @pytest.mark.parametrize(
