@@ -98,7 +98,7 @@ def _through(stage: Stage, event_time: str | None) -> DataFrame:
     result = (phase or whole())(stage)
     event_time = stage.operator.event_time_out or event_time
     kept = event_time if event_time in stage.output.names else None
-    made = clocked.marked(result, kept)
+    made = clocked.marked(result, kept, stage.operator.identity)
     if isinstance(phase, Capturing):
         phase.made = made
     return made

@@ -27,6 +27,7 @@ from headwater.errors import UsageError
 from headwater.log import Position
 from headwater.node import Declaration, Node
 from headwater.operators.operator import NEVER
+from headwater.sinks.fitting import DELETED
 from headwater.sinks.keyed import declare, settle
 
 EXAMPLES = 5
@@ -108,7 +109,7 @@ def _counted(rows: pa.Table, member: Member) -> Counter[tuple[tuple[str, Hashabl
     listed = _proved(rows, member).to_pylist()
     if identity:
         last = {tuple(_hashable(row.get(name)) for name in identity): row for row in listed}
-        listed = list(last.values())
+        listed = [row for row in last.values() if not row.get(DELETED)]
     return Counter(map(_frozen, listed))
 
 

@@ -27,7 +27,7 @@ from headwater.operators.publications import Ledger
 from headwater.operators.publishing import Ready, publish, ready
 from headwater.operators.row_count import RowCount
 from headwater.operators.told import heard, heard_clock, placed, tell
-from headwater.operators.windowing import REVISION, START, Windowing, bounded, grouped, timed
+from headwater.operators.windowing import START, Windowing, bounded, grouped, timed
 
 _ROWS = "_rows"
 Cells = tuple[Times, Numbers]
@@ -85,9 +85,14 @@ class Hopping(Operator[Panes]):
         return (*self.windowing.by, START)
 
     @property
+    def repeatable(self) -> bool:
+        """Whether arrival has no say: how many rows have come decides on early results, if it is asked."""
+        return not isinstance(self.every, int)
+
+    @property
     def history(self) -> tuple[str, ...]:
-        """The how-manieth publication it is."""
-        return (REVISION,)
+        """The how-manieth publication it is, and what is only estimated."""
+        return self.windowing.history
 
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, and what is told of the result."""

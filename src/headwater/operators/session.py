@@ -57,8 +57,8 @@ class Session(Operator[Sessions]):
 
     @property
     def history(self) -> tuple[str, ...]:
-        """The how-manieth publication it is."""
-        return (REVISION,)
+        """The how-manieth publication it is, and what is only estimated."""
+        return self.windowing.history
 
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, and what is told of the result."""

@@ -26,7 +26,7 @@ from headwater.operators.publishing import Ready, publish
 from headwater.operators.ranges import over
 from headwater.operators.timeline import Timeline
 from headwater.operators.told import heard, heard_clock, placed, tell
-from headwater.operators.windowing import END, REVISION, START, Windowing, bounded, grouped, timed
+from headwater.operators.windowing import END, START, Windowing, bounded, grouped, timed
 
 _EVENT = pa.schema([("member", pa.int64()), ("at", pa.int64())])
 
@@ -105,8 +105,8 @@ class Sliding(Operator[Events]):
 
     @property
     def history(self) -> tuple[str, ...]:
-        """The how-manieth publication it is."""
-        return (REVISION,)
+        """The how-manieth publication it is, and what is only estimated."""
+        return self.windowing.history
 
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, and what is told of the result."""

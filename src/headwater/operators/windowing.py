@@ -50,6 +50,12 @@ class Windowing:
         """Whether late rows correct what was published."""
         return self.late == "correct"
 
+    @property
+    def history(self) -> tuple[str, ...]:
+        """The columns out that may differ where rows came in other steps: estimates among them."""
+        rough = (name for name, each in self.aggregates if not each.exact)
+        return (REVISION, *(f"{name}{end}" for name in rough for end in ("", "_low", "_high")))
+
     def settled(self, clock: int) -> int:
         """Return the clock behind which nothing is corrected any more."""
         return clock if clock == NEVER else max(clock - self.keep // MICROSECOND, NEVER)
