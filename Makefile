@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench faults clean
+.PHONY: help setup demo test check bench faults soak clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -30,6 +30,9 @@ bench: setup  ## measure, beside Kafka in the same run
 
 faults: setup  ## minutes of kill -9 (FAULT_SECONDS=180 of the log, FAULT_KILLS=50 of a pipeline)
 	FAULT_SECONDS=$${FAULT_SECONDS:-180} FAULT_KILLS=$${FAULT_KILLS:-50} $(BIN)/python -m pytest tests/faults -s -m "faults or long"
+
+soak: setup  ## properties over many more examples (HYPOTHESIS_EXAMPLES=1000, PROPERTY_EXAMPLES=40 random pipelines)
+	HYPOTHESIS_EXAMPLES=$${HYPOTHESIS_EXAMPLES:-1000} PROPERTY_EXAMPLES=$${PROPERTY_EXAMPLES:-40} $(BIN)/python -m pytest tests/unit/operators tests/unit/log tests/spark/test_random_pipelines.py --timeout 3600
 
 clean:  ## remove .venv and caches
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 
-settings.register_profile("headwater", deadline=None)  # how long something takes never decides a test
+# How long something takes never decides a test. `make soak` looks at more examples.
+settings.register_profile(
+    "headwater", deadline=None, max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "40"))
+)
 settings.load_profile("headwater")
 
 

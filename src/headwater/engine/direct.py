@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.engine import blobs, worker
 from headwater.engine.applying import Stage
 from headwater.engine.blobs import PACKED
+from headwater.engine.records import records
 from headwater.engine.source import pieces
-from headwater.log import Position
 from headwater.log.open import open as open_log
 from headwater.operators.pairing import Pairing
 
@@ -48,12 +48,7 @@ class Part:
             found = [
                 batch.select(schema.names)
                 for first, last in pieces(self.start, self.end, skips.get(str(self.partition), ()))
-                for batch in log.read(
-                    topic,
-                    self.partition,
-                    Position(topic, {self.partition: first}),
-                    Position(topic, {self.partition: last}),
-                )
+                for batch in records(log, topic, self.partition, first, last)
             ]
         return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import reduce
 from pathlib import Path
@@ -24,6 +24,7 @@ from headwater.engine import pruning
 from headwater.engine.clocked import clocked, marked
 from headwater.engine.dead import Skips
 from headwater.engine.pruning import NOTHING, Used
+from headwater.engine.records import records
 from headwater.engine.source import pieces
 from headwater.errors import TopicError
 from headwater.log import Log, Position, Topic, record
@@ -130,7 +131,7 @@ class Inputs:
             batch
             for partition, last in sorted(end.offsets.items())
             for first, until in pieces(start.offsets.get(partition, 0), last, skips.get(partition, ()))
-            for batch in self._read(start.topic, partition, first, until)
+            for batch in records(self._log, start.topic, partition, first, until)
         ]
         return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
 
@@ -155,10 +156,6 @@ class Inputs:
     def resolve(self, each: Declaration, start: str) -> Position:
         """Return the offsets that a start stands for in an upstream."""
         return self._log.resolve(self._topic(each).name, parse_start(start))
-
-    def _read(self, topic: str, partition: int, start: int, end: int) -> Iterator[pa.RecordBatch]:
-        first, last = (Position(topic, {partition: at}) for at in (start, end))
-        return self._log.read(topic, partition, first, last)
 
     def schema(self, each: Declaration) -> pa.Schema:
         """Return the columns of an upstream."""

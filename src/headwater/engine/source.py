@@ -29,7 +29,8 @@ from pyspark.sql.types import StructType, TimestampType
 from headwater import clock
 from headwater.engine import reading, worker
 from headwater.engine.reading import NEVER, Offsets, Timing
-from headwater.log import Log, Position, Start
+from headwater.engine.records import records
+from headwater.log import Log, Position
 from headwater.log.open import open as open_log
 from headwater.log.position import parse_start
 from headwater.schema import TIMESTAMP
@@ -227,8 +228,7 @@ def _read(options: Mapping[str, str], span: Any, *, clocked: bool) -> Iterator[p
         meta = options.get("meta") == "true"
         skips = json.loads(options.get("skip", "{}")).get(str(span.partition), ())
         for start, end in pieces(span.start, span.end, skips):
-            first, last = _place(options, span.partition, start), _place(options, span.partition, end)
-            for batch in log.read(options["topic"], span.partition, first, last, meta=meta):
+            for batch in records(log, options["topic"], span.partition, start, end, meta=meta):
                 yield _selected(batch, schema, clocked)
 
 
@@ -241,10 +241,6 @@ def pieces(start: int, end: int, skips: Sequence[int]) -> Iterator[tuple[int, in
             start = offset + 1
     if start < end:
         yield start, end
-
-
-def _place(options: Mapping[str, str], partition: int, offset: int) -> Start:
-    return Position(options["topic"], {partition: offset})
 
 
 def _selected(batch: pa.RecordBatch, schema: pa.Schema, clocked: bool) -> pa.RecordBatch:

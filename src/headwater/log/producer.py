@@ -123,8 +123,18 @@ class Producer(Closing):
             self._idle = False
             self._rouse(self._wake)
 
-    def delete(self, key: Any, *, headers: Headers | None = None, sequence: int | None = None) -> None:
-        """Append a tombstone: the key, or the mapping of key columns, has no value any more."""
+    def delete(
+        self,
+        key: Any,
+        *,
+        headers: Headers | None = None,
+        occurred: datetime | None = None,
+        sequence: int | None = None,
+    ) -> None:
+        """Append a tombstone: the key, or the mapping of key columns, has no value any more.
+
+        ``occurred`` is since when that is so, where it is not now.
+        """
         topic = self._appender.topic()
         if not topic.compacted:
             raise UsageError(
@@ -138,7 +148,7 @@ class Producer(Closing):
                 f'key of topic "{topic.name}" is ({", ".join(topic.key)})',
                 detail=f"got {key!r}",
             )
-        tombstone = marked(row, headers, None, None, sequence)._replace(deleted=True)
+        tombstone = marked(row, headers, occurred, None, sequence)._replace(deleted=True)
         self.send(tombstone)  # type: ignore[arg-type]
 
     def send_batch(self, data: Any, *, sequence: int | None = None) -> None:

@@ -55,10 +55,10 @@ class Harness(Closing):
         with self.log.producer(self._topic(name), id=producer) as sender:
             sender.send_batch(listed)
 
-    def delete(self, name: str, key: Any, *, producer: str = "test") -> None:
-        """Delete a key of a table."""
+    def delete(self, name: str, key: Any, *, at: datetime | None = None, producer: str = "test") -> None:
+        """Delete a key of a table; ``at`` a time, where it has an event time, or else now."""
         with self.log.producer(self._topic(name), id=producer) as sender:
-            sender.delete(key)
+            sender.delete(key, occurred=at)
 
     def advance(self, to: datetime, *, producer: str = "test") -> None:
         """Promise, at every source and table with an event time, that nothing older comes from a producer."""
