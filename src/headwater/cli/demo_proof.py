@@ -36,7 +36,7 @@ def prove(pipeline: Pipeline, events: int) -> None:
     click.echo("\nall rows are what a batch over the log gives, and what plain Python makes of the events")
     if late:
         click.echo(
-            f"{units.plural(late, 'order')} came too late, and kept in the topic shop.unique_orders.late"
+            f"{units.plural(late, 'order')} came too late, and are kept in the topic shop.unique_orders.late"
         )
 
 
