@@ -1,10 +1,11 @@
-"""What happens in the shop, as six producers tell it; the same seed gives the same events.
+"""What happens in the shop, as its producers tell it; the same seed gives the same events.
 
 python feed.py                  as it happens, until Ctrl-C
 python feed.py --events 20000   so many at once, into a new log; then the shop closes
 
 The producers are not perfect. Each of those that take orders sends one again when it hears no answer,
-the app is offline at times and tells of its orders late, and news of a parcel overtake each other.
+the app is offline at times and tells of its orders late, and news of a parcel overtake each other. The
+clock of the kiosk is two hours ahead, which is corrected before its searches are written.
 """
 
 import argparse
@@ -16,10 +17,11 @@ from collections import defaultdict
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from itertools import count, islice
+from itertools import count, groupby, islice
 from typing import NamedTuple
 
 import headwater
+from headwater import clock
 
 OPENING = datetime(2026, 1, 1, 8, tzinfo=UTC)
 """When the shop opens that is told of all at once."""
@@ -31,6 +33,11 @@ COPIES, OFFLINE = 0.05, 0.01
 """Parts of the orders: those that are sent twice, those that are made where there is no network."""
 PARCEL = (("packed", "warehouse", 2), ("sent", "warehouse", 4), ("delivered", "carrier", 15))
 """What becomes of an order, who says so, and after about how many seconds."""
+SESSIONS = 40
+COUNTRIES = {"de": 190, "fr": 200, "it": 220}
+"""Where customers live, and the tax there in thousandths."""
+AHEAD = timedelta(hours=2)
+"""How far the clock of the kiosk is ahead."""
 TICK, BATCH = 0.2, 1000
 
 
@@ -41,6 +48,8 @@ class Event(NamedTuple):
     topic: str
     producer: str
     row: dict
+    deleted: bool = False
+    """Whether the row, which is a key then, is gone from its table."""
 
 
 def events(start=OPENING, seed=0, first=1):
@@ -52,9 +61,17 @@ def events(start=OPENING, seed=0, first=1):
             heapq.heappush(waiting, (event.sent, next(number), event))
 
     send(*(price(product, prices, start) for product in prices))
+    send(*(tax(country, COUNTRIES[country], start) for country in COUNTRIES))
+    send(*(home(customer, chance, start) for customer in CUSTOMERS))
     for order_id in count(first):
         now = start + timedelta(seconds=(order_id - first) / ORDERS_A_SECOND)
         send(*order(order_id, prices, now, chance), *parcel(order_id, now, chance))
+        send(*search(order_id, now, chance), *talk(order_id, now, chance))
+        if chance.random() < 1 / ORDERS_A_SECOND:
+            send(home(chance.choice(CUSTOMERS), chance, now))
+        if chance.random() < 0.1 / ORDERS_A_SECOND:
+            country = chance.choice(list(COUNTRIES))
+            send(tax(country, COUNTRIES[country] + chance.randint(-20, 20), now))
         if chance.random() < 1 / ORDERS_A_SECOND:
             product = chance.choice(list(prices))
             prices[product] = PRICES[product] + chance.randint(-2, 5)
@@ -99,6 +116,51 @@ def price(product, prices, now):
     return Event(now, "products", "office", row)
 
 
+def tax(country, rate, now):
+    """Return the tax of a country from now on."""
+    return Event(now, "taxes", "office", {"country": country, "rate": Decimal(rate) / 1000, "since": now})
+
+
+def home(customer, chance, now):
+    """Return where a customer lives from now on."""
+    row = {"customer": customer, "country": chance.choice(list(COUNTRIES)), "since": now}
+    return Event(now, "customers", "office", row)
+
+
+def search(number, now, chance):
+    """Return a search, and perhaps a click, which may be told before the search."""
+    if chance.random() < 0.5:
+        return []
+    row = {"session": f"s{chance.randrange(SESSIONS)}", "product": chance.choice(list(PRICES)), "at": now}
+    sent = now + timedelta(seconds=chance.uniform(0, 3))
+    told = [Event(sent, "searches", "web", row)]
+    if number % 9 == 0:
+        told = [Event(sent, "searches", "kiosk", {**row, "at": corrected(now, sent)})]
+    if chance.random() < 0.4:
+        at = now + timedelta(seconds=chance.uniform(0, 14))
+        told.append(Event(at + timedelta(seconds=chance.uniform(0, 1)), "clicks", "web", {**row, "at": at}))
+    return told
+
+
+def corrected(now, sent):
+    """Return when something happened at the kiosk, which knows only the time by its own clock."""
+    return clock.correct(now + AHEAD, sent + AHEAD, sent).at
+
+
+def talk(number, now, chance):
+    """Return a review, one that is taken back, or somebody who follows somebody, or does so no longer."""
+    what, author = chance.random(), chance.choice(CUSTOMERS)
+    if what < 0.02:
+        row = {"review_id": number, "author": author, "product": chance.choice(list(PRICES)), "at": now}
+        return [Event(now, "reviews", "web", row)]
+    if what < 0.025:
+        return [Event(now, "reviews", "web", {"review_id": chance.randint(1, number)}, deleted=True)]
+    if what < 0.035:
+        pair = {"follower": chance.choice(CUSTOMERS), "author": author}
+        return [Event(now, "follows", "web", pair, deleted=chance.random() < 0.3)]
+    return []
+
+
 class Outlets(ExitStack):
     """A producer for each that writes to a topic."""
 
@@ -108,21 +170,35 @@ class Outlets(ExitStack):
 
     def write(self, some):
         """Append events, batch by batch, and say how many there have been."""
-        rows = defaultdict(list)
+        outlets = defaultdict(list)
         for event in some:
-            rows[event.topic, event.producer].append(event.row)
-        for outlet, batch in rows.items():
+            outlets[event.topic, event.producer].append(event)
+        for outlet, told in outlets.items():
             if outlet not in self._open:
                 self._open[outlet] = self.enter_context(self._log.producer(outlet[0], id=outlet[1]))
-            self._open[outlet].send_batch(batch)
-            self.count += len(batch)
-        for outlet in rows:
+            for deleted, run in groupby(told, key=lambda event: event.deleted):
+                self._append(self._open[outlet], [event.row for event in run], deleted)
+            self.count += len(told)
+        for outlet in outlets:
             self._open[outlet].flush()
+
+    def _append(self, producer, rows, deleted):
+        if not deleted:
+            producer.send_batch(rows)
+            return
+        for key in rows:
+            producer.delete(key)
+
+    def tell_time(self, now):
+        """Promise, for tables that change rarely, that nothing comes from before now."""
+        for (topic, _), producer in self._open.items():
+            if topic in ("customers", "taxes"):
+                producer.mark(now)
 
     def close_shop(self, last):
         """Promise that nothing more comes from before a minute after the last event."""
         for (topic, _), producer in self._open.items():
-            if topic != "products":  # which has no event time
+            if topic not in ("products", "reviews", "follows"):  # which have no event time
                 producer.mark(last + timedelta(minutes=1))
 
 
@@ -151,6 +227,7 @@ def live(log, seed):
                 some.append(ahead)
                 ahead = next(coming)
             outlets.write(some)
+            outlets.tell_time(now)
             print(outlets.count, flush=True)
             time.sleep(TICK)
 

@@ -1,4 +1,4 @@
-"""A small web shop: four views, kept right while orders, parcels and prices come in.
+"""A small web shop: its views are kept right while orders, searches, parcels and prices come in.
 
 headwater run shop.py      keeps them, on the log in ./data
 python feed.py             makes the events
@@ -7,7 +7,7 @@ headwater verify shop.py   computes everything again from the log, and compares
 
 from pyspark.sql import functions as F
 
-from headwater import Pipeline, dedup, latest, scan
+from headwater import Pipeline, agg, dedup, joins, latest, scan, windows
 
 shop = Pipeline("shop", log="file:./data")
 
@@ -19,7 +19,15 @@ shop.source(
     lateness="2 seconds",  # how long an order is waited for after its time
 )
 shop.source("parcels", "order_id BIGINT, status STRING, at TIMESTAMP", key="order_id", event_time="at")
+shop.source("searches", "session STRING, product STRING, at TIMESTAMP", event_time="at", lateness="5 seconds")
+shop.source("clicks", "session STRING, product STRING, at TIMESTAMP", event_time="at", lateness="5 seconds")
 shop.table("products", "product STRING, price DECIMAL(10,2), since TIMESTAMP", key="product")
+shop.table(
+    "customers", "customer STRING, country STRING, since TIMESTAMP", key="customer", event_time="since"
+)
+shop.table("taxes", "country STRING, rate DECIMAL(4,3), since TIMESTAMP", key="country", event_time="since")
+shop.table("reviews", "review_id BIGINT, author STRING, product STRING, at TIMESTAMP", key="review_id")
+shop.table("follows", "follower STRING, author STRING", key="follower, author")
 
 
 @shop.stream(key="customer")
@@ -55,3 +63,62 @@ def big_orders(unique_orders):
 def price_list(products):
     """What everything costs."""
     return products.withColumn("with_tax", F.expr("CAST(price * 1.19 AS DECIMAL(10,2))"))
+
+
+@shop.stream()
+def search_outcomes(searches, clicks):
+    """Each search with its clicks within ten seconds, or none."""
+    return searches.transform(
+        joins.within(clicks, on="session, product", after="10 seconds", how="left", prefix="click_")
+    )
+
+
+@shop.view(key="product, window_start")
+def click_through(search_outcomes):
+    """How often each product was found and clicked, minute by minute."""
+    return search_outcomes.transform(
+        windows.tumbling(
+            "1 minute",
+            by="product",
+            found=agg.count(),
+            clicked=agg.count("click_at"),
+            late="correct",
+            keep="1 hour",
+        )
+    )
+
+
+@shop.view(key="session, window_start")
+def visits(searches):
+    """Searches of one session that follow each other within 15 seconds."""
+    return searches.transform(
+        windows.session(
+            "15 seconds",
+            by="session",
+            searches=agg.count(),
+            first=agg.first("product"),
+            late="correct",
+            keep="1 hour",
+        )
+    )
+
+
+@shop.stream(key="order_id")
+def placed_orders(unique_orders, customers):
+    """Each order with the country in which its customer lived when it was placed."""
+    return unique_orders.transform(joins.as_of(customers, on="customer")).drop("version_at")
+
+
+@shop.view(key="order_id")
+def invoices(placed_orders, taxes):
+    """Each order with the tax of the day of sale."""
+    taxed = placed_orders.transform(joins.as_of(taxes, on="country"))
+    return taxed.selectExpr(
+        "order_id", "country", "amount", "rate", "CAST(amount * rate AS DECIMAL(10,2)) AS tax", "at"
+    )
+
+
+@shop.view(key="follower, review_id")
+def timelines(follows, reviews):
+    """For each customer the reviews by those whom the customer follows."""
+    return follows.transform(joins.tables(reviews, on="author"))

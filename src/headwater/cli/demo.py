@@ -59,9 +59,10 @@ BATCHES = 8
 def demo(events: int | None, ends: bool, directory: Path | None) -> None:
     """Watch a pipeline at work: a small web shop, in a temporary directory.
 
-    A generator writes orders, parcels and prices to a log, some of them twice or late, and four views
-    are kept of them. The terminal shows the nodes at work and the views as they change. Ctrl-C ends
-    it. The code is in examples/shop, also within the installed package; the last line says where.
+    A generator writes orders, searches, parcels and prices to a log, some of them twice or late, and
+    eight views are kept of them. The terminal shows the nodes at work and the views as they change.
+    Ctrl-C ends it. The code is in examples/shop, also within the installed package; the last line says
+    where.
 
     With --events N --exit, N events are processed, then every view is computed again from the log,
     and in plain Python from the events, and compared. Exits with 1 if anything differs.

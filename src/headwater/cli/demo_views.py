@@ -16,7 +16,10 @@ from headwater.sinks.views import View, open_views
 
 ROWS = 12
 """More than any window shows."""
-ORDER = {"spending": "total", "deliveries": "at", "big_orders": "at", "price_list": "since"}
+ORDER = {
+    "spending": "total", "deliveries": "at", "big_orders": "at", "price_list": "since", "invoices": "at",
+    "click_through": "window_start", "visits": "window_start", "timelines": "at",
+}  # fmt: skip
 """By which column each view is shown, from the greatest on; the others by their key."""
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from headwater.engine import applying, failures, tables
 from headwater.engine.calling import call
 from headwater.engine.culprits import MOST
+from headwater.engine.frames import frame
 from headwater.engine.inputs import Inputs
 from headwater.engine.shape import Shape
 from headwater.errors import HeadwaterError, PipelineError
@@ -57,7 +58,7 @@ class Finishing:
     def _made(self, results: pa.Table) -> pa.Table:
         stage, upstreams = self.shape.stage, self.shape.upstreams
         assert stage is not None
-        rows = stage.rows.sparkSession.createDataFrame(results)
+        rows = frame(stage.rows.sparkSession, results)
         with applying.during(applying.finishing(rows)):
             made = call(self.shape.node, {name: self.inputs.empty(each) for name, each in upstreams.items()})
         return made.toArrow().cast(self.shape.schema)

@@ -23,6 +23,7 @@ from headwater.declaring import IDLE, MAX_AHEAD
 from headwater.engine import pruning
 from headwater.engine.clocked import clocked, marked
 from headwater.engine.dead import Skips
+from headwater.engine.frames import frame
 from headwater.engine.pruning import NOTHING, Used
 from headwater.engine.records import records
 from headwater.engine.source import pieces
@@ -141,7 +142,7 @@ class Inputs:
 
     def frame(self, each: Declaration, rows: pa.Table) -> DataFrame:
         """Return rows of an upstream as a DataFrame."""
-        made = self._spark.createDataFrame(rows, from_arrow_schema(rows.schema))
+        made = frame(self._spark, rows, from_arrow_schema(rows.schema))
         topic = self._topic(each)
         return marked(made, topic.event_time, topic.key)
 

@@ -21,6 +21,7 @@ from headwater.engine.applying import Phase, Stage
 from headwater.engine.calling import call
 from headwater.engine.comparing import frozen
 from headwater.engine.finishing import Finishing
+from headwater.engine.frames import frame
 from headwater.engine.member import Member
 from headwater.engine.runner import Runner, late_producer
 from headwater.errors import UsageError
@@ -169,7 +170,7 @@ def _late(runner: Runner, member: Member, batch: int) -> DataFrame | None:
     found = (
         _before(runner, topic, batch, producer).select(member.stage.schema.names).cast(member.stage.schema)
     )
-    return runner.spark.createDataFrame(found) if found.num_rows else None
+    return frame(runner.spark, found) if found.num_rows else None
 
 
 def _before(runner: Runner, topic: str, batch: int, producer: str) -> pa.Table:

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from headwater.engine import blobs, worker
 from headwater.engine.blobs import BLOB, BUCKET, PACKED, RESULT, TAG, TALLY, TASK
 from headwater.engine.bucket import Meta
+from headwater.engine.frames import frame
 from headwater.engine.judged import without
 from headwater.engine.stepping import Done, Work
 from headwater.errors import HeadwaterError
@@ -76,7 +77,7 @@ def spread(work: Work, blobs_: DataFrame, output: pa.Schema) -> Results:
     if due:
         none = blobs.encode(work.schema.empty_table())
         woken = pa.table({BUCKET: due, TASK: [_NO_TASK] * len(due), BLOB: [none] * len(due)})
-        blobs_ = blobs_.union(spark.createDataFrame(woken, PACKED))
+        blobs_ = blobs_.union(frame(spark, woken, PACKED))
     tasks = spark.sparkContext.defaultParallelism
     stepped = blobs_.repartition(tasks, BUCKET).groupBy(BUCKET).applyInArrow(_stepping(work), RESULT)
     return _collected(stepped, work.operator.late(work.schema), output)
