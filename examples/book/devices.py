@@ -2,6 +2,9 @@
 
 A device says when it measured and when it sent that, both by its own clock; we know when it arrived.
 How far its clock is off is the difference between sending and arrival, less the way, which is short.
+
+The clock of the pipeline knows the times of arrival only. A device that was offline tells of what
+happened long before, so the windows are corrected, for up to a day.
 """
 
 from pyspark.sql import functions as F

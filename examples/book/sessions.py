@@ -11,7 +11,7 @@ site.source("views", "user STRING, page STRING, at TIMESTAMP", event_time="at", 
 
 @site.view(key=["user", "window_start"])
 def visits(views):
-    """Each visit: how long it took, how many pages, the first and the last."""
+    """Each visit, from its first page view to half an hour after the last: how many pages, and which."""
     return views.transform(
         windows.session(
             "30 minutes",

@@ -14,6 +14,6 @@ social.table("follows", "follower STRING, author STRING", key=["follower", "auth
 
 
 @social.view(key=["follower", "id"])
-def timelines(follows, posts):
+def timelines(posts, follows):
     """Every post of everybody whom somebody follows."""
-    return follows.transform(joins.tables(posts, on="author"))
+    return posts.transform(joins.tables(follows, on="author"))

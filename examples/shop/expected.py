@@ -68,19 +68,25 @@ def price_list(products):
 
 
 def click_through(searches, clicks):
-    clicked = defaultdict(list)
+    clicks_of = defaultdict(list)
     for click in clicks:
-        clicked[click["session"], click["product"]].append(click["at"])
+        clicks_of[click["session"], click["product"]].append(click["at"])
     counts = defaultdict(lambda: [0, 0])
     for search in searches:
-        times = clicked[search["session"], search["product"]]
+        times = clicks_of[search["session"], search["product"]]
         matches = sum(timedelta() <= at - search["at"] <= timedelta(seconds=10) for at in times)
         count = counts[search["product"], search["at"].replace(second=0, microsecond=0)]
-        count[0] += max(matches, 1)
-        count[1] += matches
+        count[0] += 1
+        count[1] += matches > 0
     return [
-        {"product": product, **window(start, timedelta(minutes=1)), "found": found, "clicked": clicks}
-        for (product, start), (found, clicks) in counts.items()
+        {
+            "product": product,
+            **window(start, timedelta(minutes=1)),
+            "found": found,
+            "clicked": clicked,
+            "rate": clicked / found,
+        }
+        for (product, start), (found, clicked) in counts.items()
     ]
 
 

@@ -131,14 +131,15 @@ def search(number, now, chance):
     """Return a search, and perhaps a click, which may be told before the search."""
     if chance.random() < 0.5:
         return []
-    row = {"session": f"s{chance.randrange(SESSIONS)}", "product": chance.choice(list(PRICES)), "at": now}
+    where = {"session": f"s{chance.randrange(SESSIONS)}", "product": chance.choice(list(PRICES))}
+    row = {"search_id": number, **where, "at": now}
     sent = now + timedelta(seconds=chance.uniform(0, 3))
     told = [Event(sent, "searches", "web", row)]
     if number % 9 == 0:
         told = [Event(sent, "searches", "kiosk", {**row, "at": corrected(now, sent)})]
     if chance.random() < 0.4:
         at = now + timedelta(seconds=chance.uniform(0, 14))
-        told.append(Event(at + timedelta(seconds=chance.uniform(0, 1)), "clicks", "web", {**row, "at": at}))
+        told.append(Event(at + timedelta(seconds=chance.uniform(0, 1)), "clicks", "web", {**where, "at": at}))
     return told
 
 

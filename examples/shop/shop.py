@@ -19,7 +19,12 @@ shop.source(
     lateness="2 seconds",  # how long an order is waited for after its time
 )
 shop.source("parcels", "order_id BIGINT, status STRING, at TIMESTAMP", key="order_id", event_time="at")
-shop.source("searches", "session STRING, product STRING, at TIMESTAMP", event_time="at", lateness="5 seconds")
+shop.source(
+    "searches",
+    "search_id BIGINT, session STRING, product STRING, at TIMESTAMP",
+    event_time="at",
+    lateness="5 seconds",
+)
 shop.source("clicks", "session STRING, product STRING, at TIMESTAMP", event_time="at", lateness="5 seconds")
 shop.table("products", "product STRING, price DECIMAL(10,2), since TIMESTAMP", key="product")
 shop.table(
@@ -75,17 +80,14 @@ def search_outcomes(searches, clicks):
 
 @shop.view(key="product, window_start")
 def click_through(search_outcomes):
-    """How often each product was found and clicked, minute by minute."""
-    return search_outcomes.transform(
+    """How many of the searches that found a product were followed by a click, minute by minute."""
+    clicked = F.when(F.col("click_at").isNotNull(), F.col("search_id"))
+    counted = search_outcomes.withColumn("clicked", clicked).transform(
         windows.tumbling(
-            "1 minute",
-            by="product",
-            found=agg.count(),
-            clicked=agg.count("click_at"),
-            late="correct",
-            keep="1 hour",
+            "1 minute", by="product", found=agg.distinct("search_id"), clicked=agg.distinct("clicked")
         )
     )
+    return counted.withColumn("rate", F.col("clicked") / F.col("found"))
 
 
 @shop.view(key="session, window_start")
@@ -119,6 +121,6 @@ def invoices(placed_orders, taxes):
 
 
 @shop.view(key="follower, review_id")
-def timelines(follows, reviews):
+def timelines(reviews, follows):
     """For each customer the reviews by those whom the customer follows."""
-    return follows.transform(joins.tables(reviews, on="author"))
+    return reviews.transform(joins.tables(follows, on="author"))

@@ -149,16 +149,16 @@ class Pipeline:
         the pipeline's other views are.
 
         >>> shop = Pipeline("shop")
-        >>> @shop.view(key="url, day")
-        ... def clicks_a_day(clicks):
-        ...     return clicks.groupBy("url", "day").count()
-        >>> shop["clicks_a_day"].key
-        ('url', 'day')
+        >>> @shop.view(key="shop, day")
+        ... def reports(daily_reports):
+        ...     return daily_reports.filter("total > 0")
+        >>> shop["reports"].key
+        ('shop', 'day')
         """
         return self._decorator("view", key, on_error=on_error, store=store)
 
     def sink(self, target: object, *, on_error: OnError = "stop") -> Callable[[F], F]:
-        """Declare a function whose rows are written to a target, one of ``headwater.sinks``.
+        """Declare a function whose rows are written to a target, one of ``headwater.sinks.targets``.
 
         >>> shop = Pipeline("shop")
         >>> @shop.sink("any target")

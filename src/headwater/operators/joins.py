@@ -126,7 +126,7 @@ def _by_key(what: str, pairs: Pairing, table: Side) -> None:
         raise UsageError(
             f"{what} goes by the key of a table, and {', '.join(by)} is not it",
             detail=f"the key is {', '.join(table.table)}; a deletion has no other columns",
-            hint="make a view with the key that you need, and join with that",
+            hint="make a stream with the key that you need, @stream(key=…), and join with that",
         )
 
 
