@@ -55,6 +55,7 @@ def test_every_acknowledged_event_is_read_once_stored_and_in_order(tmp_path: Pat
     names = [f"{role}-{i}" for role in ("producer", "consumer") for i in range(4)]
     try:
         _torment(workers, names)
+        _await_producers(tmp_path, names)
         workers.kill_all("producer")
         _drain(tmp_path)
     finally:
@@ -77,6 +78,14 @@ def _torment(workers: Workers, names: list[str]) -> None:
         victim = chance.choice(names)
         workers.kill(victim)
         workers.start(victim)
+
+
+def _await_producers(root: Path, names: list[str]) -> None:
+    """Wait until every producer has had something acknowledged: on a busy machine they start slowly."""
+    notes = [root / f"{name}.acked" for name in names if name.startswith("producer")]
+    deadline = time.monotonic() + 120
+    while not all(map(acknowledged, notes)) and time.monotonic() < deadline:
+        time.sleep(0.2)
 
 
 def _drain(root: Path) -> None:
