@@ -53,6 +53,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f'module "headwater" has no attribute "{name}"')
 
 
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
 def _found(place: str, name: str) -> Any:
     if place in ("headwater", "headwater.operators"):  # a module
         return import_module(f"{place}.{name}")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from headwater.engine.bucket import Chunk, Meta
 from headwater.engine.states import KEPT, States
+from headwater.errors import HeadwaterError
 
 
 def begun(home: Path) -> States:
@@ -69,3 +72,22 @@ def test_a_list_that_was_not_finished_is_not_seen(tmp_path: Path) -> None:
     states.commit(0, {0: chunk(states, "a")})
     (tmp_path / "buckets" / "1.1.draft").write_text('{"0": [')
     assert set(begun(tmp_path).before(5)) == {0}
+
+
+def test_a_micro_batch_may_be_repeated_any_number_of_times(tmp_path: Path) -> None:
+    states = begun(tmp_path)
+    for number in range(5):
+        states.commit(number, {0: chunk(states, f"of-{number}")})
+    for attempt in range(2 * KEPT):
+        again = begun(tmp_path)
+        assert again.before(5)[0].chunks[0].token == "of-4"
+        again.commit(5, {0: chunk(again, f"attempt-{attempt}")})
+
+
+def test_a_state_that_is_no_longer_kept_is_never_taken_for_none(tmp_path: Path) -> None:
+    states = begun(tmp_path)
+    assert states.before(0) == {}
+    for number in range(KEPT + 1):
+        states.commit(number, {0: chunk(states, f"of-{number}")})
+    with pytest.raises(HeadwaterError, match="the state before batch 1 is no longer kept"):
+        begun(tmp_path).before(1)

@@ -11,6 +11,7 @@ token of what was stored.
 from __future__ import annotations
 
 import os
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
@@ -37,21 +38,24 @@ class Cache:
     def __init__(self, limit: int = LIMIT):
         self._limit, self._size = limit, 0
         self._entries: OrderedDict[Key, Entry] = OrderedDict()
+        self._lock = threading.RLock()  # queries of one driver run side by side
 
     def take(self, key: Key) -> Entry | None:
         """Take an entry out, to be changed."""
-        entry = self._entries.pop(key, None)
-        self._size -= entry.size if entry else 0
-        return entry
+        with self._lock:
+            entry = self._entries.pop(key, None)
+            self._size -= entry.size if entry else 0
+            return entry
 
     def put(self, key: Key, entry: Entry, stored: int) -> None:
         """Put an entry in; those used longest ago make room for it."""
-        self.take(key)
-        entry.size = stored * OVERHEAD
-        self._entries[key] = entry
-        self._size += entry.size
-        while self._size > self._limit and self._entries:
-            self._size -= self._entries.popitem(last=False)[1].size
+        with self._lock:
+            self.take(key)
+            entry.size = stored * OVERHEAD
+            self._entries[key] = entry
+            self._size += entry.size
+            while self._size > self._limit and self._entries:
+                self._size -= self._entries.popitem(last=False)[1].size
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import threading
 import traceback
 from collections.abc import Mapping
 
@@ -13,6 +14,9 @@ from pyspark.sql import DataFrame
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.node import Node
 from headwater.operators.door import setting_aside
+
+_NAMING = threading.Lock()
+"""Queries run side by side in one session, whose names of views are one another's."""
 
 
 def carry(node: Node) -> None:
@@ -48,9 +52,10 @@ def call(node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
 
 def _sql(node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
     assert node.statement is not None
-    for name, frame in frames.items():
-        frame.createOrReplaceTempView(name)
-    return next(iter(frames.values())).sparkSession.sql(node.statement)
+    with _NAMING:
+        for name, frame in frames.items():
+            frame.createOrReplaceTempView(name)
+        return next(iter(frames.values())).sparkSession.sql(node.statement)
 
 
 def _at(node: Node, error: HeadwaterError) -> HeadwaterError:

@@ -31,6 +31,7 @@ def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
         results[node.name] = arrow_schema(made)
         check_key(node, results[node.name])
         tables.read_by(node, {name: pipeline[name] for name in node.upstreams}, capturing.stage)
+        tables.check_deletions(node, capturing.stage, results[node.name])
         known[node.name] = clocked.marked(made, node.event_time, node.key)
     return results
 

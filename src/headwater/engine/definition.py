@@ -16,6 +16,7 @@ from headwater.engine.shape import Shape
 from headwater.errors import PipelineError
 
 _NAMES = {
+    "kind": "what it is",
     "inputs": "the topics it reads",
     "operator": "its operator",
     "settings": "its operator's settings",
@@ -29,6 +30,7 @@ def definition(shape: Shape, topics: list[str]) -> dict[str, Any]:
     """Return what must stay the same for as long as a checkpoint is used."""
     stage = shape.stage
     return {
+        "kind": shape.node.kind,
         "inputs": topics,
         "operator": stage.name if stage else None,
         "settings": _settings(stage.operator) if stage else None,

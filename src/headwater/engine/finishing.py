@@ -44,16 +44,22 @@ class Finishing:
         shape = self.shape
         if shape.bare or not results.num_rows:
             return Finished(results.cast(shape.schema) if shape.bare else shape.schema.empty_table())
+        assert shape.stage is not None
+        if not tables.settles(shape.node, shape.stage):
+            return self._finished(results)
+        last = tables.last(results, shape.stage.operator.identity)
+        done = self._finished(tables.living(last))
+        return Finished(tables.without_gone(done.made, last, shape.node.key), done.dead)
+
+    def _finished(self, results: pa.Table) -> Finished:
+        if not results.num_rows:
+            return Finished(self.shape.schema.empty_table())
         try:
-            done = Finished(self._made(results))
+            return Finished(self._made(results))
         except HeadwaterError:
             raise
         except Exception as error:
-            done = self._without(results, self._failing(results, error))
-        assert shape.stage is not None
-        if tables.settles(shape.node, shape.stage):
-            return Finished(tables.without_gone(done.made, results, shape.node.key), done.dead)
-        return done
+            return self._without(results, self._failing(results, error))
 
     def _made(self, results: pa.Table) -> pa.Table:
         stage, upstreams = self.shape.stage, self.shape.upstreams

@@ -205,6 +205,12 @@ def _check(each: Source | Table, topic: Topic) -> None:
             )
     if isinstance(each, Table) and not topic.compacted:
         raise TopicError(f'topic "{topic.name}" is not compacted, so it is no table', detail=each.place)
+    if isinstance(each, Table) and set(each.key) != set(topic.key):
+        raise TopicError(
+            f'topic "{topic.name}" has the key {", ".join(topic.key)}, not {", ".join(each.key)}',
+            detail=each.place,
+            hint="a deletion tells the topic's key only: declare the table with that",
+        )
     if each.event_time != topic.event_time:
         raise TopicError(
             f'topic "{topic.name}" has the event time {topic.event_time}, not {each.event_time}',

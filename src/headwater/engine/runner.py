@@ -319,14 +319,18 @@ class Runner(Closing):
         """Decide how a query that has ended goes on; tell whether what made it fail is out of its way."""
         query.stop()
         failing = {name: member.error for name, member in query.members.items() if member.error is not None}
-        left = {name: why for name, why in failing.items() if not self._mend(name, why)}
-        if failing and (not left or self._part(query, left)):
-            query.again, query.error = 0.0, None
-            if not query.members:
-                del self.queries[query.checkpoint]
-            return True
-        _back_off(query, error)
-        return False
+        try:
+            left = {name: why for name, why in failing.items() if not self._mend(name, why)}
+            mended = bool(failing) and (not left or self._part(query, left))
+        except (HeadwaterError, OSError) as problem:  # the log or the disk is away: later, then
+            error, mended = _told(problem, error), False
+        if not mended:
+            _back_off(query, error)
+            return False
+        query.again, query.error = 0.0, None
+        if not query.members:
+            del self.queries[query.checkpoint]
+        return True
 
     def _mend(self, name: str, error: HeadwaterError) -> bool:
         """Take what made a node fail out of its way, if that can be done."""
@@ -388,6 +392,11 @@ def _stands_still(queries: list[Query]) -> HeadwaterError:
         f"nothing was processed for {STILL_SECONDS:.0f} seconds, and {names} has input left",
         hint="the pipeline's spark.log may tell why",
     )
+
+
+def _told(problem: HeadwaterError | OSError, error: HeadwaterError) -> HeadwaterError:
+    """Return why a query could not be mended, or why it has failed if there is no better word."""
+    return problem if isinstance(problem, HeadwaterError) else error
 
 
 def late_producer(topic: str, version: Version) -> str:

@@ -66,6 +66,7 @@ def shape(node: Node, upstreams: Mapping[str, Declaration], inputs: Inputs) -> S
             hint="use the upstream before the operator, or make a stream of the operator's results",
             place=node.place,
         )
+    tables.check_deletions(node, stage, arrow_schema(rows))
     taken = rows if stage is None else stage.rows
     return Shape(
         node,

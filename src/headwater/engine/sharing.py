@@ -51,6 +51,7 @@ def leave(version: Version) -> Path:
     # Of two queries with one identifier Spark ends the older.
     (draft / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
     (draft / ".metadata.crc").unlink(missing_ok=True)
+    shutil.rmtree(alone, ignore_errors=True)  # of one that was leaving, and had not left, when all ended
     draft.rename(alone)
     link = version.home / "checkpoint.draft"
     link.unlink(missing_ok=True)

@@ -17,9 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headwater.engine.bucket import Meta
+from headwater.errors import HeadwaterError
 
 KEPT = 3
-"""Lists that are kept; the last micro-batch alone can be repeated."""
+"""Micro-batches whose lists are kept; the last one alone can be repeated, however often."""
+
+_TRIMMED = "trimmed"
+"""A file that is there once a list was removed: then there was a state before the oldest that is left."""
 
 Buckets = dict[int, Meta]
 
@@ -50,6 +54,8 @@ class States:
     def before(self, batch: int) -> Buckets:
         """Return the buckets as they were before a micro-batch."""
         places = [place for place in self._known if place.batch < batch]
+        if not places and self._trimmed():
+            raise HeadwaterError(f'the state before batch {batch} is no longer kept in "{self._lists}"')
         return self._known[max(places)] if places else {}
 
     def commit(self, batch: int, changed: Mapping[int, Meta]) -> None:
@@ -57,11 +63,22 @@ class States:
         place, buckets = Place(batch, self._term), {**self.before(batch), **changed}
         _write(self._path(place), buckets)
         self._known[place] = buckets
-        gone = sorted(self._known)[:-KEPT]
+        gone = self._outdated()
+        if gone:
+            (self._lists / _TRIMMED).touch()
         named = _tokens(*(self._known.pop(each) for each in gone))
         for each in gone:
             self._path(each).unlink(missing_ok=True)
         self._sweep(named)
+
+    def _outdated(self) -> list[Place]:
+        """Return the lists of micro-batches too long ago, and those of earlier terms of the others."""
+        batches = sorted({place.batch for place in self._known})[-KEPT:]
+        kept = {max(place for place in self._known if place.batch == batch) for batch in batches}
+        return [place for place in self._known if place not in kept]
+
+    def _trimmed(self) -> bool:
+        return (self._lists / _TRIMMED).exists()
 
     def _sweep(self, candidates: set[str]) -> None:
         """Remove those of some chunks that no list names any more."""

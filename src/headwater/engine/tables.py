@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -40,6 +41,18 @@ def settles(node: Node, stage: Stage) -> bool:
     return node.kind == "view" and set(stage.operator.identity) == set(node.key)
 
 
+def check_deletions(node: Node, stage: Stage | None, schema: pa.Schema) -> None:
+    """Refuse code that drops the mark of results that are gone, where nobody else takes care of them."""
+    if stage is None or DELETED not in stage.output.names or DELETED in schema.names or settles(node, stage):
+        return
+    raise PipelineError(
+        f'{node.title} leaves out the column "{DELETED}" of the results of its {stage.name}',
+        detail="a result that is gone would be a row of nulls",
+        hint=f'keep "{DELETED}", or make it a view with the key {", ".join(stage.operator.identity)}',
+        place=node.place,
+    )
+
+
 def newest(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     """Return the last row of each key, deletions among them."""
     if not rows.num_rows:
@@ -48,16 +61,27 @@ def newest(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     return pa.Table.from_batches([batch.take(last_of_each_key(batch, tuple(key)))])
 
 
+def last(rows: pa.Table, identity: Sequence[str]) -> pa.Table:
+    """Return the last result of each identity; those that have a null in it are all there."""
+    whole = np.ones(rows.num_rows, bool)
+    for name in identity:
+        whole &= rows[name].is_valid().to_numpy()
+    return pa.concat_tables([newest(rows.filter(pa.array(whole)), identity), rows.filter(pa.array(~whole))])
+
+
 def living(rows: pa.Table) -> pa.Table:
     """Return the rows that are no deletions."""
+    if DELETED not in rows.schema.names:
+        return rows
     return rows.filter(pc.invert(pc.fill_null(rows[DELETED], False)))
 
 
 def without_gone(made: pa.Table, taken: pa.Table, key: Sequence[str]) -> pa.Table:
     """Return results with a deletion for each key that was taken in and has none."""
     names = list(key)
-    known = taken.select(names).drop_null()  # a view has no null in its key
-    gone = known.join(made.select(names).cast(known.schema), names, join_type="left anti")
+    # A view has no null in its key, and may have it in a wider type.
+    known = taken.select(names).drop_null().cast(made.select(names).schema)
+    gone = known.join(made.select(names), names, join_type="left anti")
     if not gone.num_rows:
         return made
     marked = made if DELETED in made.schema.names else _marked(made, False)

@@ -8,6 +8,7 @@ commit the topic has every row of the batch once, however often the batch was re
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -127,13 +128,22 @@ def _send_mixed(producer: Producer, table: pa.Table, topic: Topic, first: int) -
     deleted = pc.fill_null(table[DELETED], False)
     for name in topic.key:
         _check_key(table, name, topic)
-    keys = iter(table.filter(deleted).select(list(topic.key)).to_pylist())
+    removed = table.filter(deleted)
+    keys = iter(removed.select(list(topic.key)).to_pylist())
+    times = iter(_times(removed, topic.event_time))
     rows = iter(_rows(table.filter(pc.invert(deleted)).drop_columns(DELETED), topic))
     for number, gone in enumerate(deleted.to_pylist(), first):
         if gone:
-            producer.delete(next(keys), sequence=number)
+            producer.delete(next(keys), occurred=next(times), sequence=number)
         else:
             producer.send(next(rows), sequence=number)
+
+
+def _times(table: pa.Table, event_time: str | None) -> list[datetime | None]:
+    """Return when each deletion happened, where it tells."""
+    if event_time is None or event_time not in table.schema.names:
+        return [None] * table.num_rows
+    return list(table[event_time].to_pylist())
 
 
 def _rows(table: pa.Table, topic: Topic) -> list[dict[str, Any]]:
