@@ -125,3 +125,36 @@ def test_sparks_own_stateful_operators_have_a_query_of_their_own(spark: SparkSes
         harness.send("orders", [order(5, "ada"), order(6, "ada")])
         harness.step()
         assert [change.key for change in harness.changes("once")] == [(n,) for n in range(7)]
+
+
+def test_a_node_that_was_left_out_for_a_while_does_not_go_on_as_if_nothing_had_been(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    places = {"log": f"file:{tmp_path / 'log'}", "home": tmp_path / "home"}
+
+    def run(number: int, *names: str) -> None:
+        with Runner(shop(*names, **places), spark=spark, patient=True) as runner:
+            with runner.log.producer("orders", id="test") as producer:
+                producer.send(order(number, "ada"))
+            runner.catch_up()
+
+    run(1, "newest", "careful")
+    run(2, "newest")
+    with pytest.raises(PipelineError, match='view "careful" has missed some of its input'):
+        run(3, "newest", "careful")
+
+
+def test_a_source_that_nobody_declares_any_more_is_no_hindrance(spark: SparkSession, tmp_path: Path) -> None:
+    def visits(*sources: str) -> Pipeline:
+        pipeline = Pipeline("site", log=f"file:{tmp_path / 'log'}", home=tmp_path / "home")
+        for name in sources:
+            pipeline.source(name, ORDERS, event_time="at")
+            pipeline.sql(f"{name}_seen", f"SELECT * FROM {name}", key="id")
+        return pipeline
+
+    for number, names in enumerate((("web", "app"), ("web",))):
+        with Runner(visits(*names), spark=spark, patient=True) as runner:
+            with runner.log.producer("web", id="test") as producer:
+                producer.send(order(number, "ada"))
+            runner.catch_up()
+            assert runner.store.view("web_seen").count() == number + 1

@@ -17,7 +17,7 @@ from headwater.engine.calling import call
 from headwater.engine.dead import Culprit
 from headwater.engine.inputs import Inputs
 from headwater.engine.shape import Shape
-from headwater.errors import PipelineError
+from headwater.errors import LogUnavailable, PipelineError
 from headwater.log import Position
 from headwater.node import Declaration, Node
 from headwater.sinks.fitting import DELETED
@@ -76,7 +76,9 @@ class _Search:
         if error is None:
             return
         if span.end - span.start == 1:
-            yield Culprit(span.topic, span.partition, span.start, error)
+            again = self._error(span)  # what fails once may have failed for another reason
+            if again is not None:
+                yield Culprit(span.topic, span.partition, span.start, again)
             return
         for half in span.halves():
             yield from self.within(half)
@@ -91,6 +93,10 @@ class _Search:
         try:
             rows.write.format("noop").mode("overwrite").save()
         except Exception as error:
+            if LogUnavailable.__name__ in str(error):  # raised in a worker; no record is to blame
+                raise LogUnavailable(
+                    "the log cannot be read", detail=failures.brief(self._node, error)
+                ) from error
             return failures.brief(self._node, error)
         return None
 

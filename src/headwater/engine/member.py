@@ -18,7 +18,17 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from headwater.engine import applying, checkpoint, culprits, direct, failures, runtime, stepping, tables
+from headwater.engine import (
+    applying,
+    checkpoint,
+    culprits,
+    direct,
+    failures,
+    milestone,
+    runtime,
+    stepping,
+    tables,
+)
 from headwater.engine.applying import BUCKETS, Capturing, Stage
 from headwater.engine.calling import call
 from headwater.engine.checkpoint import Reached
@@ -102,6 +112,7 @@ class Member:
         committed = sink.begin()
         _check_ahead(self.node, committed, self.checkpoint)
         _check_behind(self.node, committed, self._committed)
+        _check_missed(self.node, self._committed, self.checkpoint, self._names)
         if self.stage is not None:
             self._states.begin()
 
@@ -114,7 +125,7 @@ class Member:
         rows = self._computed(number, slice, given)
         crash.point("query: computed")
         fresh = self._sink.commit(Batch(number, rows, after.positions, self._promise(after)))
-        self._committed.write_text(str(number))
+        milestone.write(self._committed, number, after)
         crash.point("query: committed")
         if fresh:  # what is repeated has been counted
             self._count(slice, rows.num_rows)
@@ -264,13 +275,24 @@ def _check_ahead(node: Node, committed: int, path: Path) -> None:
         )
 
 
-def _check_behind(node: Node, committed: int, record: Path) -> None:
+def _check_missed(node: Node, path: Path, folder: Path, upstreams: list[str]) -> None:
+    """Refuse to go on where the nodes that share the query have gone on without this one."""
+    if milestone.has_missed(milestone.read(path), folder, upstreams):
+        raise PipelineError(
+            f"{node.title} has missed some of its input",
+            detail="the pipeline has run without it, and the query that it shares has gone on",
+            hint=f"run `headwater rebuild {node.name}`",
+            place=node.place,
+        )
+
+
+def _check_behind(node: Node, committed: int, path: Path) -> None:
     """Refuse to go on if a view has lost what was committed: those batches never come again."""
-    text = record.read_text() if record.exists() else ""
-    if node.kind == "view" and text and committed < int(text):
+    known = milestone.read(path)
+    if node.kind == "view" and known is not None and committed < known.batch:
         raise PipelineError(
             f"{node.title} is older than its checkpoint",
-            detail=f"batch {text} was committed, and the store has batches up to {committed} only: "
+            detail=f"batch {known.batch} was committed, and the store has batches up to {committed} only: "
             "it was moved, emptied, or restored from a backup",
             hint=f"run `headwater rebuild {node.name}`",
             place=node.place,

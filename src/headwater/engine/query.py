@@ -10,8 +10,10 @@ Invariant: Spark counts a micro-batch as done only after every node has committe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -23,7 +25,7 @@ from headwater.engine.member import Member
 from headwater.engine.slice import Slice
 from headwater.errors import Fenced, HeadwaterError, SinkRefused, SinkUnavailable
 from headwater.log import Position
-from headwater.node import Declaration
+from headwater.node import Declaration, Source
 from headwater.sinks import crash
 
 ATTEMPTS = 6
@@ -86,8 +88,18 @@ class Query:
         begin = checkpoint.begun(self.checkpoint)
         if self.own is not None:
             return _own_plan(self.own, begin)
-        upstreams = {name: self._upstream(name) for name in begin}
+        upstreams = {name: self._declared(name, at) for name, at in begin.items()}
         return self._inputs.plan(upstreams, begin, max(LIMIT // max(len(self.members), 1), LEAST))
+
+    def _declared(self, name: str, at: Position) -> Declaration:
+        """Return an input; one that is not declared any more is planned all the same, for Spark counts them."""
+        try:
+            return self._upstream(name)
+        except HeadwaterError:
+            none = timedelta()
+            return Source(
+                name=name, file="", line=0, schema=pa.schema([]), topic=at.topic, lateness=none, idle=none
+            )
 
     @property
     def own(self) -> Member | None:
