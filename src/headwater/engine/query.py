@@ -92,7 +92,7 @@ class Query:
         return self._inputs.plan(upstreams, begin, max(LIMIT // max(len(self.members), 1), LEAST))
 
     def _declared(self, name: str, at: Position) -> Declaration:
-        """Return an input; one that is not declared any more is planned all the same, for Spark counts them."""
+        """Return an input; one that is declared no longer is planned all the same, as Spark counts them."""
         try:
             return self._upstream(name)
         except HeadwaterError:
