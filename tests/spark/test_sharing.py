@@ -149,7 +149,7 @@ def test_a_source_that_nobody_declares_any_more_is_no_hindrance(spark: SparkSess
         pipeline = Pipeline("site", log=f"file:{tmp_path / 'log'}", home=tmp_path / "home")
         for name in sources:
             pipeline.source(name, ORDERS, event_time="at")
-            pipeline.sql(f"{name}_seen", "SELECT * FROM " + name, key="id")
+            pipeline.sql(f"{name}_seen", f"SELECT * FROM {name}", key="id")  # noqa: S608  # a name of ours
         return pipeline
 
     for number, names in enumerate((("web", "app"), ("web",))):
