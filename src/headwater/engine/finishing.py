@@ -38,6 +38,8 @@ class Finishing:
 
     shape: Shape
     inputs: Inputs
+    most: int | None = MOST
+    """Results that are set aside at once; a proof, which sees those of all micro-batches, has no limit."""
 
     def finish(self, results: pa.Table) -> Finished:
         """Return what the node makes of results; those on which its code fails are named, or set aside."""
@@ -72,8 +74,9 @@ class Finishing:
     def _failing(self, results: pa.Table, error: Exception) -> dict[int, str]:
         """Return the places of the results that are to blame, and what was said of each."""
         node = self.shape.node
-        found = dict(islice(self._within(results, 0, results.num_rows), MOST + 1))
-        if not found or len(found) > MOST:  # it fails on none alone, or on all: the code is wrong
+        limit = results.num_rows if self.most is None else self.most
+        found = dict(islice(self._within(results, 0, results.num_rows), limit + 1))
+        if not found or len(found) > limit:  # it fails on none alone, or on all: the code is wrong
             raise failures.of(node, error) from error
         if node.on_error != "dead_letter":
             raise _stopped(self.shape, results, found) from error

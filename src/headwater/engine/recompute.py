@@ -143,10 +143,10 @@ def recomputed(runner: Runner, member: Member, batch: int) -> pa.Table:
         made = call(member.node, frames)
     try:
         return made.toArrow().cast(member.shape.schema)
-    except Exception:
+    except Exception:  # a user's code raises anything; it is named then, or set aside as the stream did
         if noted.results is None or member.shape.bare:
             raise
-        return Finishing(member.shape, member.inputs).finish(noted.results.toArrow()).made
+        return Finishing(member.shape, member.inputs, most=None).finish(noted.results.toArrow()).made
 
 
 class Noting:

@@ -21,13 +21,13 @@ from headwater.operators.event_time import Times, times
 from headwater.operators.grid import Grid
 from headwater.operators.groups import Numbers, firsts, number, pairs
 from headwater.operators.members import Members
-from headwater.operators.operator import FOREVER, NEVER, Operator, Step
+from headwater.operators.operator import FOREVER, NEVER, Step
 from headwater.operators.partials import Entries, Partials, distinct
 from headwater.operators.publications import Ledger
 from headwater.operators.publishing import Ready, publish, ready
 from headwater.operators.row_count import RowCount
 from headwater.operators.told import heard, heard_clock, placed, tell
-from headwater.operators.windowing import START, Windowing, bounded, grouped, timed
+from headwater.operators.windowing import START, Windowed, Windowing, bounded, grouped, timed
 
 _ROWS = "_rows"
 Cells = tuple[Times, Numbers]
@@ -52,7 +52,7 @@ class Panes:
 
 
 @dataclass(frozen=True)
-class Hopping(Operator[Panes]):
+class Hopping(Windowed[Panes]):
     """Aggregate the rows of each key in windows of a length that begin every ``hop``.
 
     A window is published when the clock has come to its end; with ``every``, also whenever the clock
@@ -80,27 +80,13 @@ class Hopping(Operator[Panes]):
         return START
 
     @property
-    def identity(self) -> tuple[str, ...]:
-        """The key, and the start of the window."""
-        return (*self.windowing.by, START)
-
-    @property
     def repeatable(self) -> bool:
         """Whether arrival has no say: how many rows have come decides on early results, if it is asked."""
         return not isinstance(self.every, int)
 
-    @property
-    def history(self) -> tuple[str, ...]:
-        """The how-manieth publication it is, and what is only estimated."""
-        return self.windowing.history
-
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, and what is told of the result."""
         return self.windowing.output(schema)
-
-    def late(self, schema: pa.Schema) -> pa.Schema:
-        """Return the columns of the rows, and what is told of late ones."""
-        return self.windowing.late_schema(schema)
 
     def begin(self, schema: pa.Schema) -> Panes:
         """Return a state without rows."""

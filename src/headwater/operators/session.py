@@ -18,15 +18,15 @@ import pyarrow as pa
 from headwater.clock import MICROSECOND
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers
-from headwater.operators.operator import NEVER, Operator, Step
+from headwater.operators.operator import NEVER, Step
 from headwater.operators.partials import Entries, Flags, arranged
 from headwater.operators.sessions import Change, Sessions, combined, ends, living, partials, revisions, told
 from headwater.operators.told import heard, heard_clock, placed, tell
-from headwater.operators.windowing import END, REVISION, START, Windowing, bounded, grouped, timed
+from headwater.operators.windowing import END, REVISION, START, Windowed, Windowing, bounded, grouped, timed
 
 
 @dataclass(frozen=True)
-class Session(Operator[Sessions]):
+class Session(Windowed[Sessions]):
     """Aggregate the rows of each key that are less than ``gap`` apart.
 
     A session lasts from its first event until ``gap`` after its last one, and is published when the
@@ -50,23 +50,9 @@ class Session(Operator[Sessions]):
         """The column out that is the event time of results: how old a session's start is has no bound."""
         return END
 
-    @property
-    def identity(self) -> tuple[str, ...]:
-        """The key, and the start of the session."""
-        return (*self.windowing.by, START)
-
-    @property
-    def history(self) -> tuple[str, ...]:
-        """The how-manieth publication it is, and what is only estimated."""
-        return self.windowing.history
-
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, and what is told of the result."""
         return self.windowing.output(schema, retracts=self.windowing.corrects)
-
-    def late(self, schema: pa.Schema) -> pa.Schema:
-        """Return the columns of the rows, and what is told of late ones."""
-        return self.windowing.late_schema(schema)
 
     def begin(self, schema: pa.Schema) -> Sessions:
         """Return a state without sessions."""

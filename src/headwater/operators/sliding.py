@@ -19,14 +19,14 @@ from headwater.clock import MICROSECOND
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers, firsts, number, pairs
 from headwater.operators.members import Members
-from headwater.operators.operator import NEVER, Operator, Step
+from headwater.operators.operator import NEVER, Step
 from headwater.operators.partials import Entries, Flags, Partials, arranged, spans
 from headwater.operators.publications import Ledger
 from headwater.operators.publishing import Ready, publish
 from headwater.operators.ranges import over
 from headwater.operators.timeline import Timeline
 from headwater.operators.told import heard, heard_clock, placed, tell
-from headwater.operators.windowing import END, START, Windowing, bounded, grouped, timed
+from headwater.operators.windowing import END, Windowed, Windowing, bounded, grouped, timed
 
 _EVENT = pa.schema([("member", pa.int64()), ("at", pa.int64())])
 
@@ -76,7 +76,7 @@ class Events:
 
 
 @dataclass(frozen=True)
-class Sliding(Operator[Events]):
+class Sliding(Windowed[Events]):
     """Aggregate, at each event, the events of its key that are less than ``size`` before it, and itself.
 
     There is one result for each key and time at which it has events, once the clock is after it. An
@@ -98,23 +98,9 @@ class Sliding(Operator[Events]):
         """The column out that is the event time of results: that of the event."""
         return END
 
-    @property
-    def identity(self) -> tuple[str, ...]:
-        """The key, and the start of the window."""
-        return (*self.windowing.by, START)
-
-    @property
-    def history(self) -> tuple[str, ...]:
-        """The how-manieth publication it is, and what is only estimated."""
-        return self.windowing.history
-
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, and what is told of the result."""
         return self.windowing.output(schema)
-
-    def late(self, schema: pa.Schema) -> pa.Schema:
-        """Return the columns of the rows, and what is told of late ones."""
-        return self.windowing.late_schema(schema)
 
     def begin(self, schema: pa.Schema) -> Events:
         """Return a state without events."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +23,14 @@ from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Groups, Numbers, group
 from headwater.operators.members import Members
-from headwater.operators.operator import FOREVER, NEVER
+from headwater.operators.operator import FOREVER, NEVER, Operator
 from headwater.operators.order import order
 from headwater.operators.partials import Flags
 from headwater.schema import TIMESTAMP
 
 START, END, REVISION, COMPLETE, DELETED = "window_start", "window_end", "revision", "complete", "_deleted"
 LATE_BY, LATE_START = "late_by", "late_window_start"
+S = TypeVar("S")
 LONGEST_AGO = 1 << 62
 """A hundred thousand years: beyond it, a window's edges may be no times."""
 
@@ -151,6 +153,26 @@ class Windowing:
                     detail="late rows get a column of that name",
                     hint="give it another name before",
                 )
+
+
+class Windowed(Operator[S]):
+    """An operator whose results are windows: what all of them say of these."""
+
+    windowing: Windowing
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The key, and the start of the window."""
+        return (*self.windowing.by, START)
+
+    @property
+    def history(self) -> tuple[str, ...]:
+        """The how-manieth publication it is, and what is only estimated."""
+        return self.windowing.history
+
+    def late(self, schema: pa.Schema) -> pa.Schema:
+        """Return the columns of the rows, and what is told of late ones."""
+        return self.windowing.late_schema(schema)
 
 
 def grouped(rows: pa.Table, by: tuple[str, ...]) -> Groups:
