@@ -37,7 +37,7 @@ def send(harness: Harness, part: Part) -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "hours"), [(4, 8), pytest.param(None, 24, marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
+    ("days", "hours"), [(4, 16), pytest.param(None, 24, marks=[pytest.mark.long, pytest.mark.timeout(3600)])]
 )
 def test_flights_that_come_when_they_are_over_give_what_duckdb_says(
     spark: SparkSession, days: int | None, hours: int

@@ -21,6 +21,8 @@ from headwater.clock import MICROSECOND
 from headwater.engine.inputs import declare
 from headwater.operators.door import Door, Side
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
+from headwater.sinks import Batch
+from headwater.sinks.views import ViewStore
 
 feed, expected = flights_kit.module("feed"), flights_kit.module("expected")
 some_or_all = pytest.mark.parametrize(
@@ -107,6 +109,27 @@ def test_without_the_topics_it_says_so_in_a_line(tmp_path: Path) -> None:
         told = write(log, "--days", 1)
     assert told.returncode == 1
     assert told.stderr.startswith('error: no topic "flights"'), told.stderr
+
+
+def test_views_that_are_not_what_duckdb_says_are_shown(log: Log, tmp_path: Path) -> None:
+    assert write(log, "--days", 1).returncode == 0
+    home = tmp_path / "data" / "pipelines" / "air"
+    home.mkdir(parents=True)
+    store, right = ViewStore(home / "views.db"), expected.expected(flights_kit.whole(1))
+    for name, rows in right.items():
+        sink = store.sink(name, rows.schema, key=expected.KEYS[name])
+        sink.begin()
+        sink.commit(Batch(0, rows))
+    command = [sys.executable, str(flights_kit.PLACE / "expected.py"), "--dir", str(tmp_path / "data")]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "departures: 54 rows, 0 differ" in told.stdout
+    sink = store.sink("conditions", right["conditions"].schema, key=expected.KEYS["conditions"])
+    sink.begin()
+    sink.commit(Batch(1, pa.table({"id": [1], "temp": [451.0]})))
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert told.returncode == 1
+    assert "conditions: 842 rows, 1 differ" in told.stdout
 
 
 class Captured:
