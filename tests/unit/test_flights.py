@@ -126,7 +126,8 @@ def test_views_that_are_not_what_duckdb_says_are_shown(log: Log, tmp_path: Path)
     assert "departures: 54 rows, 0 differ" in told.stdout
     sink = store.sink("conditions", right["conditions"].schema, key=expected.KEYS["conditions"])
     sink.begin()
-    sink.commit(Batch(1, pa.table({"id": [1], "temp": [451.0]})))
+    [row] = right["conditions"].filter(pc.field("id") == 1).to_pylist()
+    sink.commit(Batch(1, pa.Table.from_pylist([{**row, "temp": 451.0}], right["conditions"].schema)))
     told = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert told.returncode == 1
     assert "conditions: 842 rows, 1 differ" in told.stdout
