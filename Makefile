@@ -33,6 +33,7 @@ faults: setup  ## minutes of kill -9 (FAULT_SECONDS=180 of the log, FAULT_KILLS=
 
 soak: setup  ## properties over many more examples (HYPOTHESIS_EXAMPLES=1000, PROPERTY_EXAMPLES=40 random pipelines)
 	HYPOTHESIS_EXAMPLES=$${HYPOTHESIS_EXAMPLES:-1000} PROPERTY_EXAMPLES=$${PROPERTY_EXAMPLES:-40} $(BIN)/python -m pytest tests/unit/operators tests/unit/log tests/spark/test_random_pipelines.py --timeout 3600
+	$(BIN)/python -m pytest tests/unit/test_flights.py tests/spark/test_flights.py -m long
 
 clean:  ## remove .venv and caches
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
