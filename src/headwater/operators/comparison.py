@@ -116,4 +116,4 @@ def _floats_hold(values: pa.Array) -> bool:
     if not is_integer(values.type):
         return bool(pa.types.is_floating(values.type))
     ends = pc.min_max(values).as_py()
-    return -_WHOLE <= (ends["min"] or 0) and (ends["max"] or 0) <= _WHOLE
+    return (ends["min"] or 0) >= -_WHOLE and (ends["max"] or 0) <= _WHOLE
