@@ -48,9 +48,8 @@ def standing(panes: Partials, starts: Times, keys: Numbers, grid: Grid, merge: M
         return panes.between(0, 0)
     first, last = int(starts.min()), int(starts.max()) + grid.size
     low, high, of = _covered(starts, keys, grid)
-    if panes.count(first, last) <= int(
-        (high - low).sum()
-    ):  # All of that time are fewer than those to look for.
+    # Whichever looks at less: all panes of that time, or each that a window of some key may have.
+    if panes.count(first, last) <= (high - low).sum():
         return ready(panes.between(first, last), starts, keys, grid.size, merge)
     lead, then = spread(low, high) * grid.width + grid.offset, np.repeat(of, high - low)
     return ready(panes.within(lead, then, then + 1), starts, keys, grid.size, merge)
