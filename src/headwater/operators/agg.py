@@ -8,12 +8,15 @@ Invariant: what can be refused without knowing the columns is refused here, at o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
+from headwater import clock
 from headwater.errors import UsageError
 from headwater.operators.aggregate import Aggregate
 from headwater.operators.bloom import Bloom, may_contain
 from headwater.operators.extremes import Any, First, Last, Max, Min
 from headwater.operators.holdings import Collect, Distinct, ExactQuantile
+from headwater.operators.rate import Rate
 from headwater.operators.sketches import ApproxDistinct, Quantile
 from headwater.operators.top_k import TopK
 from headwater.operators.totals import Count, Mean, Stddev, Sum, Variance
@@ -34,6 +37,7 @@ __all__ = [
     "mean",
     "min",
     "quantile",
+    "rate",
     "stddev",
     "sum",
     "top_k",
@@ -77,6 +81,22 @@ def mean(column: str) -> Aggregate:
     [1.5]
     """
     return Mean(column)
+
+
+def rate(column: str | None = None, per: str | timedelta = "1 second") -> Aggregate:
+    """Count the rows, or add a column of numbers, for each ``per`` that the window is long. DOUBLE.
+
+    The exact count or sum by the length of the window, rounded once; also where the window is not
+    finished. Nothing but nulls in the column gives null. Sessions refuse it: their lengths differ.
+
+    >>> import pyarrow as pa
+    >>> from datetime import timedelta
+    >>> rows = pa.table({"bytes": [600, 300, None]})
+    >>> minute = timedelta(minutes=1)
+    >>> rate().within(minute).over(rows), rate("bytes", per="1 hour").within(minute).over(rows)
+    ([0.05], [54000.0])
+    """
+    return Rate(column, clock.interval(per))
 
 
 def variance(column: str) -> Aggregate:

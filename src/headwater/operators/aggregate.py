@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,7 +37,7 @@ class Aggregate(ABC):
 
     @abstractmethod
     def output(self, name: str, schema: pa.Schema) -> list[pa.Field]:
-        """Return the columns out for rows of a schema, or refuse it with an error."""
+        """Return the columns out for rows of a schema, the first one by the name alone, or refuse it."""
 
     @abstractmethod
     def state(self, name: str, schema: pa.Schema) -> list[pa.Field]:
@@ -53,6 +54,10 @@ class Aggregate(ABC):
     @abstractmethod
     def finish(self, partials: list[pa.Array]) -> list[pa.Array]:
         """Return the columns out, one row for each partial result."""
+
+    def within(self, length: timedelta | None) -> Aggregate:
+        """Return the aggregate in windows of a length; None says that lengths differ. Few want to know."""
+        return self
 
     def over(self, rows: pa.Table, at: Times | None = None) -> list[Any]:
         """Return what all rows come to as one group, a value for each column out.

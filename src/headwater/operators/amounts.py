@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -64,6 +65,10 @@ class Amount(ABC):
     def means(self, counts: Numbers, partials: list[pa.Array]) -> pa.Array:
         """Return the means; null where nothing was added."""
 
+    @abstractmethod
+    def shares(self, counts: Numbers, partials: list[pa.Array], share: Fraction) -> pa.Array:
+        """Return the nearest DOUBLE of a share of each sum; null where nothing was added."""
+
 
 class Integers(Amount):
     """Integers, as high * 2**32 + low: each half adds up far from overflowing."""
@@ -105,11 +110,22 @@ class Integers(Amount):
 
     def means(self, counts: Numbers, partials: list[pa.Array]) -> pa.Array:
         """Return the nearest DOUBLE of each mean."""
+        return self._told(counts, partials, 1, counts)
+
+    def shares(self, counts: Numbers, partials: list[pa.Array], share: Fraction) -> pa.Array:
+        """Return the nearest DOUBLE of each share."""
+        return self._told(counts, partials, share.numerator, _divisors(counts, share))
+
+    def _told(self, counts: Numbers, partials: list[pa.Array], times: int, divisors: Numbers) -> pa.Array:
         # Python divides integers of any size and rounds once; a group is finished once.
-        halves = zip(*(half.to_pylist() for half in partials), counts.tolist(), strict=True)
-        return pa.array(
-            [((high << _HALF) + low) / count if count else None for high, low, count in halves], pa.float64()
+        halves = zip(
+            *(half.to_pylist() for half in partials), counts.tolist(), divisors.tolist(), strict=True
         )
+        told = [
+            ((high << _HALF) + low) * times / divisor if count else None
+            for high, low, count, divisor in halves
+        ]
+        return pa.array(told, pa.float64())
 
 
 class Decimals(Amount):
@@ -149,6 +165,13 @@ class Decimals(Amount):
         ]
         return _fitting("mean", pa.array(told, pa.decimal256(_WIDE, out.scale)), out)
 
+    def shares(self, counts: Numbers, partials: list[pa.Array], share: Fraction) -> pa.Array:
+        """Return the nearest DOUBLE of each share."""
+        sums = partials[0].to_pylist()
+        return pa.array(
+            [None if total is None else float(Fraction(total) * share) for total in sums], pa.float64()
+        )
+
 
 class Floats(Amount):
     """Floats, digit by digit; what is not finite is remembered by a flag for each kind of it."""
@@ -177,17 +200,21 @@ class Floats(Amount):
 
     def totals(self, counts: Numbers, partials: list[pa.Array]) -> pa.Array:
         """Return the nearest DOUBLE of each sum."""
-        return self._told(counts, partials, np.ones(len(counts), np.int64))
+        return self._told(counts, partials, 1, np.ones(len(counts), np.int64))
 
     def means(self, counts: Numbers, partials: list[pa.Array]) -> pa.Array:
         """Return the nearest DOUBLE of each mean."""
-        return self._told(counts, partials, counts)
+        return self._told(counts, partials, 1, counts)
 
-    def _told(self, counts: Numbers, partials: list[pa.Array], divisors: Numbers) -> pa.Array:
+    def shares(self, counts: Numbers, partials: list[pa.Array], share: Fraction) -> pa.Array:
+        """Return the nearest DOUBLE of each share."""
+        return self._told(counts, partials, share.numerator, _divisors(counts, share))
+
+    def _told(self, counts: Numbers, partials: list[pa.Array], times: int, divisors: Numbers) -> pa.Array:
         sums = digits.numbers(partials[1:])
         told = [
-            _odd(flags) if flags else digits.ratio(*number, divisor) if count else None
-            for flags, number, divisor, count in zip(
+            _odd(flags) if flags else digits.ratio(number * times, exponent, divisor) if count else None
+            for flags, (number, exponent), divisor, count in zip(
                 partials[0].to_pylist(), sums, divisors.tolist(), counts.tolist(), strict=True
             )
         ]
@@ -235,6 +262,10 @@ def united(flags: pa.Array, groups: Numbers, count: int) -> pa.Array:
 def _odd(flags: int) -> float:
     """Return the sum of values that are not all finite."""
     return {_PLUS: math.inf, _MINUS: -math.inf}.get(flags, math.nan)
+
+
+def _divisors(counts: Numbers, share: Fraction) -> Numbers:
+    return np.full(len(counts), share.denominator)
 
 
 def _carried(high: Numbers, low: Numbers) -> list[pa.Array]:

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from math import gcd
 
 import numpy as np
 import pyarrow as pa
 
 from headwater.clock import MICROSECOND
+from headwater.operators import comparison
 from headwater.operators.event_time import Times, times
 from headwater.operators.grid import Grid
 from headwater.operators.groups import Numbers, firsts, number, pairs
@@ -24,7 +26,7 @@ from headwater.operators.members import Members
 from headwater.operators.operator import FOREVER, NEVER, Step
 from headwater.operators.partials import Entries, Partials, distinct
 from headwater.operators.publications import Ledger
-from headwater.operators.publishing import Ready, publish, ready
+from headwater.operators.publishing import Ready, publish, ready, standing
 from headwater.operators.row_count import RowCount
 from headwater.operators.told import heard, heard_clock, placed, tell
 from headwater.operators.windowing import START, Windowed, Windowing, bounded, grouped, timed
@@ -43,9 +45,9 @@ class Panes:
     ledger: Ledger
     clock: int = NEVER
 
-    def drop(self, before: int) -> None:
-        """Forget the panes, and the windows, from before a time."""
-        self.panes.drop(before)
+    def drop(self, before: int, back: int = 0) -> None:
+        """Forget the windows from before a time, and the panes from so long before it."""
+        self.panes.drop(bounded(before - back))
         self.ledger.drop(before)
         if self.members.crowded:
             self.members.keep(np.unique(self.panes.thens()))
@@ -60,7 +62,8 @@ class Hopping(Windowed[Panes]):
     the window. A row is late when one of its windows has
     ended, or did so longer ago than late rows are to correct it; and if it has no time. Rows come out
     in the order of their windows, then of their keys. The state is a partial result for each key and
-    pane of windows that are open or may be corrected; a restart finds it as it was.
+    pane of windows that are open or may be corrected, or that such a one is compared with; a restart
+    finds it as it was.
     """
 
     windowing: Windowing
@@ -69,6 +72,8 @@ class Hopping(Windowed[Panes]):
     offset: timedelta = timedelta()
     every: timedelta | int | None = None
     """When open windows are published too: at multiples of a length of time, or of a number of rows."""
+    compare: timedelta | None = None
+    """How long before a window the one began that it is compared with: a multiple of ``hop``."""
     key: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,9 +89,16 @@ class Hopping(Windowed[Panes]):
         """Whether arrival has no say: how many rows have come decides on early results, if it is asked."""
         return not isinstance(self.every, int)
 
+    @property
+    def history(self) -> tuple[str, ...]:
+        """The how-manieth publication it is, and what is only estimated."""
+        rough = () if self.compare is None else comparison.rough(self.windowing)
+        return (*super().history, *rough)
+
     def output(self, schema: pa.Schema) -> pa.Schema:
-        """Return the key, the window, the aggregates, and what is told of the result."""
-        return self.windowing.output(schema)
+        """Return the key, the window, the aggregates, how they compare, and what is told of the result."""
+        plain = self.windowing.output(schema)
+        return plain if self.compare is None else comparison.output(self.windowing, plain)
 
     def begin(self, schema: pa.Schema) -> Panes:
         """Return a state without rows."""
@@ -100,7 +112,7 @@ class Hopping(Windowed[Panes]):
         state.panes.add(self._entries(state, heard(chunk, "pane")))
         state.ledger.add(self._entries(state, heard(chunk, "window")))
         state.clock = max(state.clock, heard_clock(chunk))
-        state.drop(self._settled(state.clock))
+        state.drop(self._settled(state.clock), self._back)
 
     def step(self, state: Panes, rows: pa.Table, clock: int) -> Step:
         """Add rows to their panes, and publish the windows that have ended or changed."""
@@ -112,9 +124,10 @@ class Hopping(Windowed[Panes]):
             *self._early(state, fresh, clock),
             *self._crowded(state, fresh, clock),
         ]
-        out, counted = publish(self.windowing, state.ledger, found, self._grid.size, self.output(rows.schema))
+        plain, beside = self.windowing.output(rows.schema), partial(self._beside, state)
+        out, counted = publish(self.windowing, state.ledger, found, self._grid.size, plain, beside)
         state.clock = max(state.clock, clock)
-        state.drop(self._settled(clock))
+        state.drop(self._settled(clock), self._back)
         learnt = len(fresh) or len(out)
         parts = {"pane": placed(fresh), "window": placed(counted)}
         return Step(out, late, chunk=tell(parts, clock) if learnt else None)
@@ -123,7 +136,7 @@ class Hopping(Windowed[Panes]):
         """Return the next end of a window, or time to publish it before, or to forget a pane."""
         grid, ahead, found = self._grid, self._open(state.clock), []
         if (oldest := state.panes.next(NEVER)) is not None:
-            found += [grid.last(oldest) + grid.size + self.windowing.keep // MICROSECOND]
+            found += [grid.last(oldest) + grid.size + self.windowing.keep // MICROSECOND + self._back]
         if (pane := state.panes.next(ahead)) is not None:
             found += [max(grid.first(pane), ahead) + grid.size]
         if self._period and (pane := state.panes.next(self._passed(state.clock))) is not None:
@@ -147,6 +160,11 @@ class Hopping(Windowed[Panes]):
     def _period(self) -> int:
         """How often the clock makes open windows be published; 0 for never."""
         return self.every // MICROSECOND if isinstance(self.every, timedelta) else 0
+
+    @property
+    def _back(self) -> int:
+        """How long before a window the one began that it is compared with; 0 if there is none."""
+        return 0 if self.compare is None else self.compare // MICROSECOND
 
     @property
     def _held(self) -> Windowing:
@@ -197,8 +215,9 @@ class Hopping(Windowed[Panes]):
             found += [Ready(self._windows((panes.lead, panes.then), panes, before, now), complete=True)]
         again = grid.first(fresh.lead) < before
         if again.any():
-            cells = fresh.lead[again], fresh.then[again]
-            found += [Ready(self._windows(cells, self._near(state, cells), NEVER, before), complete=True)]
+            starts, keys = self._changed((fresh.lead[again], fresh.then[again]), before)
+            windows = standing(state.panes, starts, keys, grid, self._held.merge)
+            found += [Ready(windows, complete=True)]
         return found
 
     def _early(self, state: Panes, fresh: Entries, clock: int) -> list[Ready]:
@@ -222,6 +241,22 @@ class Hopping(Windowed[Panes]):
         rows, new = _rows(windows), _rows(self._windows(cells, fresh, still, FOREVER))
         passed = rows // self.every > (rows - new) // self.every
         return [Ready(windows.take(np.flatnonzero(passed)), complete=False)]
+
+    def _changed(self, cells: Cells, before: int) -> Cells:
+        """Return the windows from before a time that have some cells, or are compared with one that has."""
+        places, starts = self._grid.windows(cells[0])
+        keys = cells[1][places]
+        if self._back:
+            starts, keys = np.append(starts, starts + self._back), np.append(keys, keys)
+        return distinct(starts[starts < before], keys[starts < before])
+
+    def _beside(self, state: Panes, out: pa.Table, starts: Times, keys: Numbers) -> pa.Table:
+        """Put beside windows how they compare with those of some time before."""
+        if self.compare is None:
+            return out
+        asked = distinct(starts - self._back, keys)
+        before = standing(state.panes, *asked, self._grid, self._held.merge)
+        return comparison.beside(self.windowing, out, (starts - self._back, keys), before)
 
     def _windows(self, cells: Cells, panes: Entries, first: int, last: int) -> Entries:
         """Merge the windows of some cells that start from one time on and before another."""

@@ -73,6 +73,10 @@ class Partials:
             pieces += [run.slice(start, end)] if start < end else []
         return merged(pieces, self._merge) if pieces else self._none
 
+    def count(self, first: int, last: int) -> int:
+        """Return how many parts have a first number from one up to, and without, another."""
+        return sum(int(np.diff(np.searchsorted(run.lead, [first, last]))[0]) for run in self._runs)
+
     def within(self, lead: Numbers, first: Numbers, last: Numbers) -> Entries:
         """Return what has one of some first numbers, and a second one in that one's range.
 

@@ -74,8 +74,18 @@ class Windowing:
         told = [pa.field(REVISION, pa.int32()), pa.field(COMPLETE, pa.bool_())]
         fields = [*map(schema.field, self.by), *edges, *made, *told]
         fields += [pa.field(DELETED, pa.bool_())] if retracts else []
-        self._check_names([field.name for field in fields])
+        self.check_names([field.name for field in fields])
         return pa.schema(fields)
+
+    def check_names(self, names: list[str]) -> None:
+        """Refuse rows out with two columns of one name."""
+        for name in names:
+            if names.count(name) > 1:
+                raise UsageError(
+                    f'{self.what} has two columns "{name}"',
+                    detail=f"rows out have {', '.join(names)}",
+                    hint="give the aggregate, or the column of the key, another name",
+                )
 
     def late_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of late rows: how far behind the clock each is, and the start of its window."""
@@ -118,6 +128,11 @@ class Windowing:
         edges = [pa.array(start).cast(TIMESTAMP), pa.array(end).cast(TIMESTAMP)]
         return [*self._keys(rows).columns, *edges, *made, *told]
 
+    def own(self, rows: pa.Table, names: list[str]) -> dict[str, pa.Array]:
+        """Return, of partial results, the columns that bear the names of some aggregates."""
+        named = zip((name for name, _ in self.aggregates), self._apart(rows), strict=True)
+        return {name: each.finish(columns)[0] for name, (each, columns) in named if name in names}
+
     def arranged(self, out: pa.Table) -> pa.Table:
         """Return rows out in the order of their windows, and those of one window in that of their keys."""
         places = order(out.select(self.by), times(out, START), times(out, END))
@@ -135,15 +150,6 @@ class Windowing:
         columns = list(zip(rows.column_names, rows.columns, strict=True))[len(self.by) :]
         for name, each in self.aggregates:
             yield each, [one(column) for known, column in columns if known.startswith(f"{name}.")]
-
-    def _check_names(self, names: list[str]) -> None:
-        for name in names:
-            if names.count(name) > 1:
-                raise UsageError(
-                    f'{self.what} has two columns "{name}"',
-                    detail=f"rows out have {', '.join(names)}",
-                    hint="give the aggregate, or the column of the key, another name",
-                )
 
     def _check_late(self, schema: pa.Schema) -> None:
         for name in (LATE_BY, LATE_START):

@@ -24,6 +24,7 @@ from headwater.operators.windowing import Windowing
 Length = str | timedelta
 LATE = ("drop", "side", "correct")
 EMIT = ("final", "early")
+OF_HOPS = ("emit", "every", "offset", "compare")
 
 
 def tumbling(
@@ -35,6 +36,7 @@ def tumbling(
     emit: str = "final",
     every: Length | int | None = None,
     offset: Length | None = None,
+    compare: Length | None = None,
     **aggregates: Aggregate,
 ) -> Door:
     """Aggregate the rows of each key in windows of one length, side by side.
@@ -42,8 +44,9 @@ def tumbling(
     See ``docs/operators/tumbling.md``.
     """
     length = clock.interval(size)
-    shape = length, length, _length(offset), _early("tumbling", emit, every)
-    return _door("tumbling", by, (late, keep), aggregates, lambda each: Hopping(each, *shape))
+    before = _compared("tumbling", compare, length, emit)
+    shape = length, length, _length(offset), _early("tumbling", emit, every), before
+    return _door("tumbling", by, (late, keep), (aggregates, length), lambda each: Hopping(each, *shape))
 
 
 def hopping(
@@ -56,6 +59,7 @@ def hopping(
     emit: str = "final",
     every: Length | int | None = None,
     offset: Length | None = None,
+    compare: Length | None = None,
     **aggregates: Aggregate,
 ) -> Door:
     """Aggregate the rows of each key in windows of one length that begin every ``hop``, and overlap.
@@ -69,8 +73,9 @@ def hopping(
             detail="rows between two windows would be in none",
             hint="choose a hop that is not longer than the window",
         )
-    shape = length, step, _length(offset), _early("hopping", emit, every)
-    return _door("hopping", by, (late, keep), aggregates, lambda each: Hopping(each, *shape))
+    before = _compared("hopping", compare, step, emit)
+    shape = length, step, _length(offset), _early("hopping", emit, every), before
+    return _door("hopping", by, (late, keep), (aggregates, length), lambda each: Hopping(each, *shape))
 
 
 def sliding(
@@ -86,7 +91,7 @@ def sliding(
     See ``docs/operators/sliding.md``.
     """
     length = clock.interval(size)
-    return _door("sliding", by, (late, keep), aggregates, lambda each: Sliding(each, length))
+    return _door("sliding", by, (late, keep), (aggregates, length), lambda each: Sliding(each, length))
 
 
 def session(
@@ -102,18 +107,18 @@ def session(
     See ``docs/operators/session.md``.
     """
     length = clock.interval(gap)
-    return _door("session", by, (late, keep), aggregates, lambda each: Session(each, length))
+    return _door("session", by, (late, keep), (aggregates, None), lambda each: Session(each, length))
 
 
 def _door(
     what: str,
     by: Names | None,
     lateness: tuple[str, Length | None],
-    aggregates: Mapping[str, Aggregate],
+    aggregates: tuple[Mapping[str, Aggregate], timedelta | None],
     make: Callable[[Windowing], Operator[Any]],
 ) -> Door:
     late, keep = _lateness(what, *lateness)
-    key, made = tuple(dict.fromkeys(_names(by or ()))), _aggregates(what, aggregates)
+    key, made = tuple(dict.fromkeys(_names(by or ()))), _aggregates(what, *aggregates)
 
     def build(rows: Side) -> Operator[Any]:
         return make(Windowing(what, key, _required(what, rows.event_time), made, late, keep))
@@ -155,13 +160,37 @@ def _early(what: str, emit: str, every: Length | int | None) -> timedelta | int 
     return every
 
 
-def _check(what: str, setting: str, given: object, known: tuple[str, ...]) -> None:
+def _compared(what: str, given: Length | None, hop: timedelta, emit: str) -> timedelta | None:
+    _no_aggregate(what, "compare", given)
+    if given is None:
+        return None
+    if emit == "early":
+        raise UsageError(
+            f'{what} cannot compare windows with emit="early"',
+            detail="a window that is not finished would be held against a whole one",
+            hint="leave emit= or compare= out; shorter windows with compare= tell sooner",
+        )
+    length = clock.interval(given)
+    if length % hop:
+        raise UsageError(
+            f'{what} has no windows that began "{given}" apart',
+            detail=f"one begins every {clock.interval_text(hop)}",
+            hint="compare= is a multiple of that",
+        )
+    return length
+
+
+def _no_aggregate(what: str, setting: str, given: object) -> None:
     if isinstance(given, Aggregate):
         raise UsageError(
             f'{what} cannot call an aggregate "{setting}"',
             detail=f"{setting}= is a setting of {what}",
             hint="give it another name",
         )
+
+
+def _check(what: str, setting: str, given: object, known: tuple[str, ...]) -> None:
+    _no_aggregate(what, setting, given)
     if given not in known:
         choices = ", ".join(f'"{each}"' for each in known)
         raise UsageError(
@@ -171,20 +200,28 @@ def _check(what: str, setting: str, given: object, known: tuple[str, ...]) -> No
         )
 
 
-def _aggregates(what: str, given: Mapping[str, Aggregate]) -> tuple[tuple[str, Aggregate], ...]:
+def _aggregates(
+    what: str, given: Mapping[str, Aggregate], length: timedelta | None
+) -> tuple[tuple[str, Aggregate], ...]:
+    """Check aggregates, and tell them how long windows are, if all are of one length."""
     if not given:
         raise UsageError(f"{what} has nothing to aggregate", hint="name an aggregate, as in n=agg.count()")
     for name, each in given.items():
         if not isinstance(each, Aggregate):
-            settings = ("late", "keep", "emit", "every", "offset")
             raise UsageError(
                 f'{what} cannot take "{name}" as an aggregate',
                 detail=f"it is {each!r:.60}",
-                hint=nearest(name, settings) or f"write {name}=agg.count(), or another aggregate",
+                hint=_meant(name),
             )
         if "." in name or name.startswith("_"):
             raise UsageError(
                 f'{what} cannot call an aggregate "{name}"',
                 hint="use a name without a dot that does not begin with an underscore",
             )
-    return tuple(given.items())
+    return tuple((name, each.within(length)) for name, each in given.items())
+
+
+def _meant(name: str) -> str:
+    if name in OF_HOPS:
+        return f"only tumbling and hopping windows take {name}="
+    return nearest(name, ("late", "keep", *OF_HOPS)) or f"write {name}=agg.count(), or another aggregate"

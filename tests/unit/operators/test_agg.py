@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -47,6 +48,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "raw": st.binary(max_size=2),
     "tags": st.lists(st.none() | st.sampled_from("pq"), max_size=2),
 }
+SEVEN = timedelta(seconds=7)
 NUMBERS = ("n", "small", "x", "single", "d", "price")
 SAFE = ("small", "x", "single", "price")
 ORDERED = tuple(name for name in SCHEMA.names if name != "tags")
@@ -113,6 +115,13 @@ def mean_of(rows: list[Row], column: str) -> Any:
     return wide.quantize(exact, Decimal(1).scaleb(-places))
 
 
+def rate_of(rows: list[Row], share: Fraction) -> Any:
+    values = there(rows)
+    if not values or odd(values) is not None:
+        return odd(values) if values else None
+    return nearest(sum(map(Fraction, values)) * share)
+
+
 def variance_of(rows: list[Row], column: str) -> Any:
     values = [float(value) for value in there(rows)]
     if len(values) < 2:
@@ -165,6 +174,12 @@ CASES: list[tuple[Callable[[str], Aggregate], tuple[str, ...], Oracle]] = [
     (agg.count, EVERY, lambda rows, c: len(there(rows))),
     (agg.sum, NUMBERS, sum_of),
     (agg.mean, NUMBERS, mean_of),
+    (lambda c: agg.rate().within(SEVEN), EVERY, lambda rows, c: nearest(Fraction(len(rows), 7))),
+    (
+        lambda c: agg.rate(c, "1 minute").within(SEVEN),
+        NUMBERS,
+        lambda rows, c: rate_of(rows, Fraction(60, 7)),
+    ),
     (agg.variance, SAFE, variance_of),
     (agg.stddev, SAFE, stddev_of),
     (agg.min, ORDERED, lambda rows, c: min(there(rows), key=place, default=None)),
