@@ -13,7 +13,7 @@ social.table("posts", "id BIGINT, author STRING, text STRING, at TIMESTAMP", key
 social.table("follows", "follower STRING, author STRING", key=["follower", "author"])
 
 
-@social.view(key=["follower", "id"])
+@social.view(key=["follower", "id"], order="at")
 def timelines(posts, follows):
     """Every post of everybody whom somebody follows."""
     return posts.transform(joins.tables(follows, on="author"))

@@ -120,7 +120,7 @@ def invoices(placed_orders, taxes):
     )
 
 
-@shop.view(key="follower, review_id")
+@shop.view(key="follower, review_id", order="at")
 def timelines(reviews, follows):
     """For each customer the reviews by those whom the customer follows."""
     return reviews.transform(joins.tables(follows, on="author"))

@@ -29,7 +29,12 @@ IDLE = timedelta(seconds=10)
 MAX_AHEAD = timedelta(minutes=10)
 """More than a clock drifts that is looked after, and less than any mistake in a time zone."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
-_ONLY: dict[str, tuple[str, ...]] = {"partitions": ("stream",), "event_time": ("stream",), "store": ("view",)}
+_ONLY: dict[str, tuple[str, ...]] = {
+    "partitions": ("stream",),
+    "event_time": ("stream",),
+    "store": ("view",),
+    "order": ("view",),
+}
 """Settings that not every kind of node has."""
 
 
@@ -183,6 +188,10 @@ def _check_settings(made: Node) -> None:
             raise PipelineError(f"{made.title} takes no {setting}", hint=f"only a {kinds[0]} has one")
     if made.store is not None:
         check_store(made.store)
+    if made.order is not None and not (isinstance(made.order, str) and made.order):
+        raise PipelineError(
+            f"order of {made.title} cannot be {made.order!r:.60}", hint="name one column of its result"
+        )
     count = made.partitions
     if count is not None and (type(count) is not int or not 1 <= count <= 1024):
         raise PipelineError(f"{made.title} has 1 to 1024 partitions, not {count!r:.60}")

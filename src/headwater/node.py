@@ -98,6 +98,8 @@ class Node(Declaration):
     """Of the derived topic; None leaves them to the engine."""
     store: str | None = field(default=None, repr=False)
     """Where a view is kept; None means the pipeline's own place. It may hold a password."""
+    order: str | None = None
+    """The column in whose order a view is read too."""
     target: object = None
     """What a sink writes to."""
 

@@ -141,12 +141,18 @@ class Pipeline:
         return self._decorator("stream", key, event_time=event_time, partitions=partitions, on_error=on_error)
 
     def view(
-        self, *, key: Key = None, on_error: OnError = "stop", store: str | None = None
+        self,
+        *,
+        key: Key = None,
+        order: str | None = None,
+        on_error: OnError = "stop",
+        store: str | None = None,
     ) -> Callable[[F], F]:
         """Declare a function whose rows are a keyed table that is kept up to date.
 
-        A later row of a key replaces the earlier one. ``store`` is where the view is kept, if not where
-        the pipeline's other views are.
+        A later row of a key replaces the earlier one. ``order`` is a column: a scan in its order, of the
+        rows that differ in the last column of the key, is one look at an index, however many there are.
+        ``store`` is where the view is kept, if not where the pipeline's other views are.
 
         >>> shop = Pipeline("shop")
         >>> @shop.view(key="shop, day")
@@ -155,7 +161,7 @@ class Pipeline:
         >>> shop["reports"].key
         ('shop', 'day')
         """
-        return self._decorator("view", key, on_error=on_error, store=store)
+        return self._decorator("view", key, order=order, on_error=on_error, store=store)
 
     def sink(self, target: object, *, on_error: OnError = "stop") -> Callable[[F], F]:
         """Declare a function whose rows are written to a target, one of ``headwater.sinks.targets``.

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
 from headwater import Pipeline, latest, scan
+from headwater.engine.culprits import MOST
 from headwater.errors import PipelineError
 from headwater.testing.harness import Harness
 
@@ -114,6 +115,16 @@ def test_results_on_which_code_after_an_operator_fails_are_set_aside(spark: Spar
         assert [row["amount"] for row in harness.view("amounts")] == [
             3
         ]  # "four" is the newest of its key, and greater than "1"
+        harness.verify()
+
+
+def test_a_proof_sets_aside_as_many_results_as_all_micro_batches_did(spark: SparkSession) -> None:
+    bad = ["two"] * (MOST // 2 + 1)
+    with Harness(newest("dead_letter"), spark=spark) as harness:
+        for first in (0, len(bad)):  # each step within the limit, both together beyond it
+            harness.send("orders", [{**row, "id": row["id"] + first} for row in rows(*bad)])
+            harness.step()
+        assert len(harness.dead("amounts")) == 2 * len(bad) > MOST
         harness.verify()
 
 

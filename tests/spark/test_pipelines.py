@@ -12,9 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, dedup, latest, scan
+from headwater.engine.ownership import Ownership
 from headwater.engine.recompute import verify
 from headwater.engine.runner import Runner
-from headwater.errors import HeadwaterError, PipelineError
+from headwater.errors import Fenced, HeadwaterError, PipelineError
 from headwater.sinks import targets
 from headwater.sinks.parquet import read
 from headwater.sinks.views import open_views
@@ -108,6 +109,18 @@ def test_a_late_row_is_kept_apart_and_the_proof_knows_it(harness: Harness) -> No
     assert [row["id"] for row in harness.late("totals")] == [2]
     assert [(row["n"], row["total"]) for row in harness.view("totals")] == [(1, 1.0)]
     harness.verify()
+
+
+@only("totals")
+def test_a_runner_that_was_replaced_begins_no_late_rows(harness: Harness) -> None:
+    harness.send("orders", order(1, "ada", 1, 100))
+    harness.advance(at(101))
+    harness.step()
+    Ownership(harness.pipeline.home).take()  # the other has begun with late rows of its own
+    harness.send("orders", order(2, "ada", 2, 50))
+    with pytest.raises(Fenced, match="another runner has taken over"):
+        harness.step()
+    assert harness.late("totals") == []
 
 
 @only("unique", "totals")

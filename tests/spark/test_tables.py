@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headwater import Pipeline, latest
+from headwater import Pipeline, joins, latest
 from headwater.engine.checking import check
 from headwater.errors import PipelineError
 from headwater.testing.harness import Harness
@@ -92,6 +92,20 @@ def test_a_view_of_a_table_has_its_key(spark: SparkSession) -> None:
         return customers
 
     with pytest.raises(PipelineError, match='view "by_name" has another key than table "customers"'):
+        check(pipeline, spark)
+
+
+@pytest.mark.parametrize("key", ["follower", ["follower", "id", "at"]], ids=["too short", "too long"])
+def test_a_view_of_joined_tables_has_the_key_of_its_rows(spark: SparkSession, key: Any) -> None:
+    pipeline = Pipeline("social")
+    pipeline.table("posts", "id BIGINT, author STRING, at TIMESTAMP", key="id")
+    pipeline.table("follows", "follower STRING, author STRING", key=["follower", "author"])
+
+    @pipeline.view(key=key)
+    def timelines(posts: DataFrame, follows: DataFrame) -> DataFrame:
+        return posts.transform(joins.tables(follows, on="author"))
+
+    with pytest.raises(PipelineError, match='view "timelines" has another key than the results of its'):
         check(pipeline, spark)
 
 

@@ -16,6 +16,7 @@ from headwater.errors import PipelineError
 from headwater.log import record
 from headwater.node import Declaration, Node, Source, Table
 from headwater.pipeline import Pipeline
+from headwater.schema import type_name
 
 
 def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
@@ -37,15 +38,22 @@ def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
 
 
 def check_key(node: Node, schema: pa.Schema) -> None:
-    """Refuse a key that names a column which the result has not."""
-    for column in node.key:
+    """Refuse a key, or an order, that names a column which the result has not."""
+    asked = [*((column, "key") for column in node.key), *([(node.order, "order")] if node.order else [])]
+    for column, what in asked:
         if column not in schema.names:
             raise PipelineError(
-                f'{node.title} has no column "{column}", which its key names',
+                f'{node.title} has no column "{column}", which its {what} names',
                 detail="its result has " + ", ".join(schema.names),
-                hint="add the column to the result, or change the key",
+                hint=f"add the column to the result, or change the {what}",
                 place=node.place,
             )
+    if node.order and pa.types.is_nested(schema.field(node.order).type):
+        raise PipelineError(
+            f'{node.title} cannot be in the order of "{node.order}"',
+            detail=f"it is {type_name(schema.field(node.order))}",
+            place=node.place,
+        )
 
 
 def _empty(each: Declaration, spark: SparkSession) -> DataFrame:

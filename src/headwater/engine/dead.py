@@ -25,7 +25,10 @@ from headwater.sinks.topic import TopicSink
 
 Skips = dict[str, dict[int, list[int]]]
 """Offsets that are left out, by topic and partition."""
-SCHEMA = "topic STRING, partition INT, offset BIGINT, error STRING, record STRING, at TIMESTAMP"
+SCHEMA = (
+    "topic STRING, partition INT, offset BIGINT, error STRING, record STRING, at TIMESTAMP, "
+    "deleted BOOLEAN, occurred TIMESTAMP"  # whether the record deletes its key, and since when
+)
 
 
 @dataclass(frozen=True)
@@ -90,16 +93,20 @@ class DeadLetters:
         found = [(number, row) for number, row in known if row["topic"] and row["record"] is not None]
         done = 0
         for name in sorted({row["topic"] for _, row in found}):
-            own = [(number, row["record"]) for number, row in found if row["topic"] == name]
-            done += self._append_again(name, own)
+            done += self._append_again(name, [each for each in found if each[1]["topic"] == name])
         return done
 
-    def _append_again(self, name: str, records: Sequence[tuple[int, str]]) -> int:
+    def _append_again(self, name: str, letters: Sequence[tuple[int, dict[str, Any]]]) -> int:
         topic, before = self._log.topic(name), self._log.resolve(name, "latest")
         with self._log.producer(name, id=f"{self.topic}.redrive") as producer:
-            for number, text in records:
-                batch, bad = jsonl.decode([text.encode()], topic)
-                if not bad:
+            for number, letter in letters:
+                batch, bad = jsonl.decode([letter["record"].encode()], topic)
+                if bad:
+                    continue
+                if letter["deleted"]:
+                    (key,) = batch.select(topic.key).to_pylist()
+                    producer.delete(key, occurred=letter["occurred"], sequence=number)
+                else:
                     producer.send_batch(batch, sequence=number)
         after = self._log.resolve(name, "latest")
         return sum(after.offsets.values()) - sum(before.offsets.values())
@@ -121,15 +128,18 @@ class DeadLetters:
 
     def _row(self, each: Culprit) -> dict[str, object]:
         told = {"topic": each.topic, "partition": each.partition, "offset": each.offset, "error": each.error}
-        return {**told, "record": self._record(each), "at": datetime.now(UTC)}
+        return {**told, **self._record(each), "at": datetime.now(UTC)}
 
-    def _record(self, each: Culprit) -> str | None:
-        """Return the record as JSON; None if it cannot even be read."""
+    def _record(self, each: Culprit) -> dict[str, object]:
+        """Return the record as JSON, and what is told of it; nothing if it cannot even be read."""
         start, end = (Position(each.topic, {each.partition: at}) for at in (each.offset, each.offset + 1))
         try:
-            batches = list(self._log.read(each.topic, each.partition, start, end))
+            batches = list(self._log.read(each.topic, each.partition, start, end, meta=True))
         except HeadwaterError:
-            return None
+            return {}
         topic = self._log.topic(each.topic)
-        texts = [jsonl.encode(batch.select(topic.schema.names), topic) for batch in batches]
-        return texts[0][0].decode() if texts else None
+        for batch in batches:
+            (text,) = jsonl.encode(batch.select(topic.schema.names), topic)
+            told = {name: batch.column(f"_{name}")[0].as_py() for name in ("deleted", "occurred")}
+            return {"record": text.decode(), **told}
+        return {}

@@ -18,12 +18,13 @@ from pyspark.sql import DataFrame
 
 from headwater.engine import applying, checkpoint, tables
 from headwater.engine.applying import Phase, Stage
+from headwater.engine.assembly import late_producer
 from headwater.engine.calling import call
 from headwater.engine.comparing import frozen
 from headwater.engine.finishing import Finishing
 from headwater.engine.frames import frame
 from headwater.engine.member import Member
-from headwater.engine.runner import Runner, late_producer
+from headwater.engine.runner import Runner
 from headwater.errors import UsageError
 from headwater.log import Position
 from headwater.node import Declaration, Node

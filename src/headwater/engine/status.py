@@ -16,7 +16,8 @@ from headwater.errors import HeadwaterError
 from headwater.node import Node
 
 if TYPE_CHECKING:  # it imports pyspark, which those who only draw a status need not wait for
-    from headwater.engine.runner import Runner, Running
+    from headwater.engine.assembly import Running
+    from headwater.engine.runner import Runner
 
 State = Literal["starting", "running", "waiting", "broken"]
 LATE_SHARE, LATE_LEAST = 0.01, 100

@@ -42,13 +42,25 @@ def settles(node: Node, stage: Stage) -> bool:
 
 
 def check_deletions(node: Node, stage: Stage | None, schema: pa.Schema) -> None:
-    """Refuse code that drops the mark of results that are gone, where nobody else takes care of them."""
-    if stage is None or DELETED not in stage.output.names or DELETED in schema.names or settles(node, stage):
+    """Refuse what would keep results that are gone: code that drops their mark, a view with another key."""
+    if stage is None or DELETED not in stage.output.names or settles(node, stage):
+        return
+    identity, key = set(stage.operator.identity), set(node.key)
+    listed = ", ".join(stage.operator.identity)
+    if node.kind == "view" and (key < identity or key > identity):
+        raise PipelineError(
+            f"{node.title} has another key than the results of its {stage.name}",
+            detail=f"{', '.join(node.key)} is not {listed}: a result that is gone would stay, or take "
+            "another one's row with it",
+            hint=f"give it the key {listed}",
+            place=node.place,
+        )
+    if DELETED in schema.names:
         return
     raise PipelineError(
         f'{node.title} leaves out the column "{DELETED}" of the results of its {stage.name}',
         detail="a result that is gone would be a row of nulls",
-        hint=f'keep "{DELETED}", or make it a view with the key {", ".join(stage.operator.identity)}',
+        hint=f'keep "{DELETED}", or make it a view with the key {listed}',
         place=node.place,
     )
 

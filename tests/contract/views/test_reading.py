@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pytest
+from psycopg.sql import SQL
 
 from headwater import Position
 from headwater.errors import Behind, OffsetLost, UsageError
 from headwater.sinks import Batch, Sink
+from headwater.sinks.postgres import catalog as postgres_catalog
+from headwater.sinks.postgres import reading as postgres_reading
+from headwater.sinks.sqlite import catalog as sqlite_catalog
+from headwater.sinks.sqlite import reading as sqlite_reading
 from headwater.sinks.views import Store, View, open_views
+from headwater.sinks.views.query import Query
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -135,6 +144,38 @@ def test_a_scan_sees_one_moment_while_commits_go_on(store: Store, counter: Sink)
     rest = [n for batch in scan for n in batch["n"].to_pylist()]
     assert set(first["n"].to_pylist()) | set(rest) == {0}
     assert view.get(0) == {"id": 0, "n": 1}
+
+
+def test_a_view_that_is_kept_in_an_order_is_read_in_it_without_sorting(
+    clicks: View, store: Store, place: str
+) -> None:
+    plain = [_newest(clicks, down) for down in (False, True)]
+    for order, sorts in (("n", False), ("n", False), ("at", True), (None, True)):
+        store.arrange("clicks", order)
+        for down in (False, True):
+            assert _newest(clicks, down) == plain[down]
+            query = Query(("/b",), order="n", descending=down, limit=3)
+            assert _sorts(place, query) is sorts, (order, down)
+            assert _sorts(place, Query(("/b",), descending=down)) is False
+    with pytest.raises(UsageError, match='cannot be ordered by "tags"'):
+        store.arrange("clicks", "tags")
+
+
+def _newest(clicks: View, descending: bool) -> list[dict[str, Any]]:
+    return clicks.scan("/b", order="n", descending=descending, limit=3).to_pylist()
+
+
+def _sorts(place: str, query: Query) -> bool:
+    """Tell whether the database has to sort for a scan of the view of clicks."""
+    if "://" not in place:
+        with closing(sqlite3.connect(place)) as db:
+            text, values = sqlite_reading._select(query, sqlite_catalog.find(db, "clicks").tables)
+            return "TEMP B-TREE" in str(db.execute(f"EXPLAIN QUERY PLAN {text}", values).fetchall())
+    with psycopg.connect(place) as server:
+        server.execute("SET enable_sort = off")  # unless there is no other way
+        server.execute("SET enable_seqscan = off")
+        statement, asked = postgres_reading._select(query, postgres_catalog.find(server, "clicks"))
+        return "Sort" in str(server.execute(SQL("EXPLAIN ") + statement, asked).fetchall())
 
 
 # Changes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,15 @@ def plain(orders):
 """
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> str:
+def _file(tmp_path: Path) -> Path:
     path = tmp_path / f"shop_{tmp_path.name}.py"
     path.write_text(SHOP.format(root=tmp_path))
+    return path
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = _file(tmp_path)
     with headwater.open(f"file:{tmp_path / 'log'}") as log:
         log.create_topic("orders", "id BIGINT, amount STRING")
         with log.producer("orders") as producer:
@@ -59,3 +65,21 @@ def test_dead_letters_are_appended_again_once(run: Run, file: str, tmp_path: Pat
     with headwater.open(f"file:{tmp_path / 'log'}") as log:
         rows = [row for batch in log.read("orders") for row in batch.to_pylist()]
     assert [row["amount"] for row in rows] == ["1", "two", "3", "two"]
+
+
+def test_a_deletion_that_was_set_aside_deletes_again(tmp_path: Path) -> None:
+    since = datetime(2026, 1, 1, tzinfo=UTC)
+    with headwater.open(f"file:{tmp_path / 'log'}") as log:
+        log.create_topic("stock", "sku STRING, left INT", key="sku", cleanup="compact")
+        with log.producer("stock") as producer:
+            producer.send({"sku": "tea", "left": 5})
+            producer.delete("tea", occurred=since)
+        letters = DeadLetters(log, "shop", load(str(_file(tmp_path))).nodes[0])
+        letters.bury([Culprit("stock", 0, offset, "ValueError") for offset in (0, 1)])
+        assert letters.redrive() == 2
+        rows = [row for batch in log.read("stock", start=2, meta=True) for row in batch.to_pylist()]
+        assert [(row["sku"], row["left"], row["_deleted"]) for row in rows] == [
+            ("tea", 5, False),
+            ("tea", None, True),
+        ]
+        assert rows[1]["_occurred"] == since

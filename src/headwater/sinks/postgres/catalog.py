@@ -7,6 +7,7 @@ and whether it is published change in one transaction, by whoever holds the lock
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +21,7 @@ from headwater.sinks.keyed import Keyed
 from headwater.sinks.postgres.statements import Statements
 from headwater.sinks.views import entry
 from headwater.sinks.views.entry import declared, first_change, positions
+from headwater.sinks.views.query import arrangement
 
 _ALONE = SQL("SELECT pg_advisory_xact_lock(5277655813324800)")
 """Taken while tables are made: two sessions that make one table at once get an error."""
@@ -38,6 +40,10 @@ _OF = SQL(
     "FROM headwater_sinks WHERE name = %s ORDER BY version"
 )
 _LOCKED = SQL("SELECT id FROM headwater_sinks WHERE name = %s ORDER BY id FOR UPDATE")
+_ARRANGED = SQL(
+    "SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
+    "WHERE i.indrelid = %s::regclass AND c.relname LIKE %s"
+)
 _ADD = SQL(
     "INSERT INTO headwater_sinks (name, version, columns, key, published, changes) "
     "VALUES (%s, %s, %s, %s, %s, %s)"
@@ -116,6 +122,20 @@ def publish(db: psycopg.Connection, name: str, version: int) -> None:
         _rename(db, new.sql, name)
         db.execute("UPDATE headwater_sinks SET published = false WHERE name = %s AND published", (name,))
         db.execute("UPDATE headwater_sinks SET published = true WHERE id = %s", (new.id,))
+
+
+def arrange(db: psycopg.Connection, version: Entry, order: str | None) -> None:
+    """Make the index for the order of a column, or none, and no other."""
+    columns = arrangement(version.keyed, order)
+    digest = hashlib.sha256(json.dumps(columns).encode()).hexdigest()[:8]
+    wanted = f"headwater_order_{version.id}_{digest}" if columns else None
+    table = version.sql.target.as_string(db)
+    known = [name for (name,) in db.execute(_ARRANGED, (table, f"headwater\\_order\\_{version.id}\\_%"))]
+    for name in known:
+        if name != wanted:
+            db.execute(SQL("DROP INDEX {}").format(Identifier(*version.table.split(".")[:-1], name)))
+    if wanted and wanted not in known:
+        db.execute(version.sql.arrange(wanted, columns))
 
 
 def remove(db: psycopg.Connection, version: Entry) -> None:

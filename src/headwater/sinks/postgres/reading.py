@@ -122,8 +122,7 @@ def _select(query: Query, entry: Entry) -> tuple[Composed, list[Any]]:
     keyed = entry.keyed
     asked = query.conditions(keyed)
     where = [SQL("{} {} %s").format(Identifier(f.name), SQL(sign)) for f, sign, _ in asked]
-    direction = SQL(" DESC NULLS LAST" if query.descending else " NULLS FIRST")
-    order = [Identifier(name) + direction for name in query.ordered(keyed)]
+    order = [Identifier(name) + _direction(query, name in keyed.key) for name in query.ordered(keyed)]
     values = [fitted(value, field, keyed.what)[0].as_py() for field, _, value in asked]
     return (
         SQL("SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT %s").format(
@@ -134,6 +133,12 @@ def _select(query: Query, entry: Entry) -> tuple[Composed, list[Any]]:
         ),
         [*values, query.limit],
     )
+
+
+def _direction(query: Query, strict: bool) -> SQL:
+    """Return in which direction a column is ordered: a null is less than anything, and no key has one."""
+    nulls = "" if strict else " NULLS LAST" if query.descending else " NULLS FIRST"
+    return SQL(f"{' DESC' if query.descending else ''}{nulls}")
 
 
 def _select_changes(entry: Entry) -> Composed:

@@ -57,6 +57,14 @@ class Statements:
             self.target, _listed(declared), _listed(list(map(Identifier, self.keyed.key)))
         )
 
+    def arrange(self, index: str, columns: list[str]) -> Composed:
+        """Make an index of columns; nulls are first in it, as readers have them."""
+        listed = [
+            SQL("{}{}").format(Identifier(name), SQL("" if name in self.keyed.key else " NULLS FIRST"))
+            for name in columns
+        ]
+        return SQL("CREATE INDEX {} ON {} ({})").format(Identifier(index), self.target, _listed(listed))
+
     @cached_property
     def prepare(self) -> Composed:
         """Make the session's temporary table, which is empty at the start of each transaction."""

@@ -74,6 +74,10 @@ class PostgresStore(Store):
         self._sinks.add(made)
         return made
 
+    def arrange(self, view: str, order: str | None, *, version: int | None = None) -> None:
+        """Keep a version in the order of a column too, within the leading columns of its key."""
+        self._change(view, lambda db: catalog.arrange(db, catalog.find(db, view, version), order))
+
     def versions(self, view: str) -> dict[int, bool]:
         """Return the versions of a view, and whether each is the published one."""
         with self._readers.lend() as connection:

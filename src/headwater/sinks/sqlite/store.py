@@ -20,6 +20,7 @@ from headwater.sinks.sqlite.connection import Durability, Readers, Writer
 from headwater.sinks.sqlite.reading import SqliteReading
 from headwater.sinks.sqlite.sink import ViewSink
 from headwater.sinks.views.entry import KEPT_CHANGES, check_numbers, check_same
+from headwater.sinks.views.query import arrangement
 from headwater.sinks.views.store import Store, Views, check_droppable, existing
 from headwater.sinks.views.view import View
 
@@ -95,6 +96,12 @@ class ViewStore(FileViews, Store):
                 entry = catalog.add(db, view, version or 1, keyed)
         check_same(entry, keyed)
         return ViewSink(self._writer, entry, feed)
+
+    def arrange(self, view: str, order: str | None, *, version: int | None = None) -> None:
+        """Keep a version in the order of a column too, within the leading columns of its key."""
+        with self._writer.transaction() as db:
+            tables = catalog.find(db, view, version).tables
+            tables.arrange(db, arrangement(tables.keyed, order))
 
     def versions(self, view: str) -> dict[int, bool]:
         """Return the versions of a view, and whether each is the published one."""

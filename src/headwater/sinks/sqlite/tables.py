@@ -80,6 +80,15 @@ class Tables:
         )
         db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (self.changes, first))
 
+    def arrange(self, db: sqlite3.Connection, columns: list[str]) -> None:
+        """Make the index of these columns, or none, and no other."""
+        index = f"order_{self.id}"
+        if [name for _, _, name in db.execute(f"PRAGMA index_info({index})")] == columns:
+            return
+        db.execute(f"DROP INDEX IF EXISTS {index}")
+        if columns:
+            db.execute(f"CREATE INDEX {index} ON {self.rows} ({', '.join(map(quoted, columns))})")
+
     def drop(self, db: sqlite3.Connection) -> None:
         """Remove the tables."""
         db.execute(f"DROP TABLE {self.rows}")

@@ -59,6 +59,10 @@ class PlacedStore(PlacedViews[Store], Store):
         """Return the sink of a view, which is made if it is not there."""
         return self.of(view).sink(view, schema, key, version=version, feed=feed)
 
+    def arrange(self, view: str, order: str | None, *, version: int | None = None) -> None:
+        """Keep a version in the order of a column too, within the leading columns of its key."""
+        self.of(view).arrange(view, order, version=version)
+
     def versions(self, view: str) -> dict[int, bool]:
         """Return the versions of a view, and whether each is the published one."""
         return self.of(view).versions(view)

@@ -79,6 +79,14 @@ class Query:
         return names
 
 
+def arrangement(keyed: Keyed, order: str | None) -> list[str]:
+    """Return the columns of the index that a view in the order of a column has; none without one."""
+    if order is None:
+        return []
+    Query(order=order).check(keyed)
+    return list(dict.fromkeys([*keyed.key[:-1], order, keyed.key[-1]]))
+
+
 def fitted(value: Any, field: pa.Field, what: str) -> pa.Array:
     """Return one value that a reader has given, as one of its column."""
     try:

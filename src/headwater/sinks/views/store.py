@@ -58,6 +58,14 @@ class Store(Views):
         """
 
     @abstractmethod
+    def arrange(self, view: str, order: str | None, *, version: int | None = None) -> None:
+        """Keep a version in the order of a column too, within the leading columns of its key.
+
+        A scan in that order, with all of the key but its last column as ``prefix``, is then one look at an
+        index. None takes it away.
+        """
+
+    @abstractmethod
     def versions(self, view: str) -> dict[int, bool]:
         """Return the versions of a view, and whether each is the published one."""
 
