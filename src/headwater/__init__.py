@@ -8,8 +8,11 @@ if TYPE_CHECKING:
     from headwater.errors import HeadwaterError
     from headwater.log import Consumer, Log, Position, Producer, Topic
     from headwater.log.open import open
-    from headwater.operators import agg, joins, tables, windows
+    from headwater.operators.aggregates import agg
     from headwater.operators.doors import dedup, latest, scan
+    from headwater.operators.joins import doors as joins
+    from headwater.operators.tables import doors as tables
+    from headwater.operators.windows import doors as windows
     from headwater.pipeline import Pipeline
 
 __all__ = [
@@ -31,12 +34,17 @@ __all__ = [
     "windows",
 ]
 
+_MODULES = {
+    "agg": "headwater.operators.aggregates.agg",
+    "clock": "headwater.clock",
+    "joins": "headwater.operators.joins.doors",
+    "tables": "headwater.operators.tables.doors",
+    "windows": "headwater.operators.windows.doors",
+}
 _PLACES = {
-    "headwater": ("clock",),
     "headwater.errors": ("HeadwaterError",),
     "headwater.log": ("Consumer", "Log", "Position", "Producer", "Topic"),
     "headwater.log.open": ("open",),
-    "headwater.operators": ("agg", "joins", "tables", "windows"),
     "headwater.operators.doors": ("dedup", "latest", "scan"),
     "headwater.pipeline": ("Pipeline",),
 }
@@ -45,19 +53,19 @@ starts by importing this package, and needs few of them."""
 
 
 def __getattr__(name: str) -> Any:
-    for place, names in _PLACES.items():
-        if name in names:
-            found = _found(place, name)
-            globals()[name] = found
-            return found
-    raise AttributeError(f'module "headwater" has no attribute "{name}"')
+    found = _found(name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
     return [*globals(), *__all__]
 
 
-def _found(place: str, name: str) -> Any:
-    if place in ("headwater", "headwater.operators"):  # a module
-        return import_module(f"{place}.{name}")
-    return getattr(import_module(place), name)
+def _found(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    for place, names in _PLACES.items():
+        if name in names:
+            return getattr(import_module(place), name)
+    raise AttributeError(f'module "headwater" has no attribute "{name}"')

@@ -1,0 +1,1 @@
+"""Joins of two inputs of which one at least is a stream."""

@@ -1,0 +1,245 @@
+"""Two tables joined into one that stays right: a change on either side changes, adds or removes results.
+
+A deletion tells the primary key alone, and a row may change what it is joined by. So rows can be spread
+over buckets only by those columns of the join that are in the primary keys of both tables; where there
+are none, all rows are in one bucket, which finds the old row of a key and the partners of a row itself.
+
+Invariant: after a step, the last result of each identity is what a join of the tables as they are then
+gives, and identities whose last result is a deletion are not in that join.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.operators.door import Side
+from headwater.operators.groups import Numbers, alike, group
+from headwater.operators.joins.joined import Joined
+from headwater.operators.operator import Operator, Step
+from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing, side_of
+from headwater.operators.pile import NOWHERE
+from headwater.operators.tables.changes import DELETED, Flags, last
+from headwater.operators.tables.kept import Delta, Kept
+from headwater.operators.tables.shape import TableShape
+from headwater.operators.tables.slots import Slots
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """The rows of both tables, and the numbers of the keys by which they meet."""
+
+    schema: pa.Schema
+    output: pa.Schema
+    joined: Joined
+    keys: Slots
+    left: Kept
+    right: Kept
+
+
+class _Change(NamedTuple):
+    """What a step changes on one side: where that is in its rows, which slots, and the new rows."""
+
+    places: Numbers
+    delta: Delta
+    rows: pa.Table
+
+
+class _Results(NamedTuple):
+    """Results, as pairs of slots in one number each, and the ages of their left and right rows."""
+
+    pairs: Numbers
+    left: Numbers
+    right: Numbers
+
+    def only(self, some: Flags) -> _Results:
+        return _Results(self.pairs[some], self.left[some], self.right[some])
+
+
+@dataclass(frozen=True)
+class TableJoin(Operator[Meeting]):
+    """Join two tables, and tell each result that is new, changed or gone.
+
+    Of several changes of a key in one step the last one counts. A step emits an identity once at the
+    most: first those that are gone, with ``_deleted`` and the identity alone, then those that are new
+    or changed, each in the order of their left and right rows' last changes. Null keys meet nothing.
+    Nothing is late. The state is the rows of both tables as they are now; a restart finds them so.
+
+    >>> from headwater.operators.operator import NEVER
+    >>> names = pa.schema([("id", pa.int64()), ("name", pa.string()), ("_deleted", pa.bool_())])
+    >>> ages = pa.schema([("id", pa.int64()), ("age", pa.int64()), ("_deleted", pa.bool_())])
+    >>> on = Pairing((("id", "id"),))
+    >>> join = TableJoin(on, Side(names, None, ("id",)), Side(ages, None, ("id",)))
+    >>> ada = pa.Table.from_pylist([{"id": 1, "name": "ada"}], names)
+    >>> old = pa.Table.from_pylist([{"id": 1, "age": 36}], ages)
+    >>> rows = on.sent(ada, old, on.schema("join", names, ages))
+    >>> join.step(join.begin(rows.schema), rows, clock=NEVER).out.to_pylist()
+    [{'id': 1, 'name': 'ada', 'age': 36, '_deleted': False}]
+    """
+
+    pairing: Pairing
+    left: Side
+    right: Side
+    how: str = "inner"
+    prefix: str | None = None
+    key: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self._shape().spread)
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The primary keys of the sides that are never missing, as they come out."""
+        return self._shape().identity
+
+    def output(self, schema: pa.Schema) -> pa.Schema:
+        """Return the columns of both tables, and ``_deleted``."""
+        self._shape().check()
+        return self._shape().joined.schema.append(pa.field(DELETED, pa.bool_()))
+
+    def begin(self, schema: pa.Schema) -> Meeting:
+        """Return two tables without rows."""
+        sides = (Kept(self.left.schema), Kept(self.right.schema))
+        return Meeting(schema.remove_metadata(), self.output(schema), self._shape().joined, Slots(), *sides)
+
+    def absorb(self, state: Meeting, chunk: pa.Table) -> None:
+        """Make the changes of a chunk."""
+        changes = self._changes(state, chunk)
+        _put(state, changes)
+        _tidy(state, changes)
+
+    def step(self, state: Meeting, rows: pa.Table, clock: int) -> Step:
+        """Make changes, and compare the results that they touch before and after."""
+        rows = rows.combine_chunks()
+        changes = self._changes(state, rows)
+        places = np.sort(np.concatenate([change.places for change in changes]))
+        if not len(places):
+            return Step(state.output.empty_table())
+        before = self._results(state, changes)
+        _put(state, changes)
+        after = self._results(state, changes)
+        out = self._told(state, before, after)
+        _tidy(state, changes)
+        return Step(out, chunk=rows.take(pa.array(places)))
+
+    def wake(self, state: Meeting) -> int | None:
+        """Return None: time alone changes nothing."""
+        return None
+
+    def snapshot(self, state: Meeting) -> pa.Table:
+        """Return the rows of both tables."""
+        return self.pairing.sent(state.left.rows(), state.right.rows(), state.schema).combine_chunks()
+
+    def _shape(self) -> TableShape:
+        return TableShape(self.pairing, self.left, self.right, self.how, self.prefix)
+
+    def _changes(self, state: Meeting, rows: pa.Table) -> tuple[_Change, _Change]:
+        left = self._side(state, rows, LEFT, self.pairing.left(rows))
+        return left, self._side(state, rows, RIGHT, self.pairing.right(rows))
+
+    def _side(self, state: Meeting, rows: pa.Table, side: str, changes: pa.Table) -> _Change:
+        kept, primary = (state.left, self.left.table) if side == LEFT else (state.right, self.right.table)
+        found = last(changes, primary)
+        slots = kept.find(found.keys)
+        some = kept.effective(slots, found.deleted, changes.take(pa.array(found.places)))
+        where = np.flatnonzero(rows[SIDE].to_numpy() == side_of(side))[found.places[some]]
+        deleted, fresh = found.deleted[some], changes.take(pa.array(found.places[some][~found.deleted[some]]))
+        after = np.full(len(some), NOWHERE)
+        after[~deleted] = self._meet(state.keys, rows.take(pa.array(where[~deleted])))
+        return _Change(where, kept.delta(found.keys[some], slots[some], after, deleted), fresh)
+
+    def _meet(self, keys: Slots, rows: pa.Table) -> Numbers:
+        """Return the number of the key by which each row meets others, a new one if need be."""
+        groups = group(rows, self.pairing.key)
+        numbers = np.full(len(groups.keys), NOWHERE)
+        whole = ~_null(rows.select(self.pairing.key))[groups.first]
+        numbers[whole] = keys.find(groups.keys[whole])
+        new = whole & (numbers == NOWHERE)
+        numbers[new] = keys.give(groups.keys[new])
+        return numbers[groups.of]
+
+    def _results(self, state: Meeting, changes: tuple[_Change, _Change]) -> _Results:
+        """Return the results that are now, of those that the changes touch."""
+        left, right = state.left, state.right
+        mine, other = _there(left, changes[0].delta), _there(right, changes[1].delta)
+        onward, back = right.bags.look(left.places(mine)), left.bags.look(right.places(other))
+        fresh = ~np.isin(back.numbers, mine)  # the others were found from the left
+        found = [
+            _paired(mine[onward.of], onward.numbers),
+            _paired(back.numbers[fresh], other[back.of[fresh]]),
+        ]
+        if self.how in ("left", "full"):
+            alone = _alone(left, right, mine, changes[1].delta)
+            found.append(_paired(alone, np.full(len(alone), NOWHERE)))
+        if self.how in ("right", "full"):
+            alone = _alone(right, left, other, changes[0].delta)
+            found.append(_paired(np.full(len(alone), NOWHERE), alone))
+        pairs = np.concatenate(found)
+        return _Results(pairs, left.ages((pairs >> 32) - 1), right.ages((pairs & 0xFFFFFFFF) - 1))
+
+    def _told(self, state: Meeting, before: _Results, after: _Results) -> pa.Table:
+        """Return the results that are gone, and those that are new or changed."""
+        gone = before.only(~np.isin(before.pairs, after.pairs, assume_unique=True))
+        identity = self.identity
+        old, new = self._rows(state, gone).select(identity), self._rows(state, after)
+        if len(old) and len(new):
+            # One that is gone may have made room for another of its identity: then that is all to tell.
+            numbers = alike(pa.concat_tables([old, new.select(identity)]))
+            old = old.filter(pa.array(~np.isin(numbers[: len(old)], numbers[len(old) :])))
+        told = [_marked(old, state.output, True), _marked(new, state.output, False)]
+        return pa.concat_tables(told).combine_chunks()
+
+    def _rows(self, state: Meeting, results: _Results) -> pa.Table:
+        order = np.lexsort((results.right, results.left))
+        left = state.left.take(results.left[order], *state.joined.left.names)
+        return state.joined.rows(left, state.right.take(results.right[order], *state.joined.right.names))
+
+
+def _put(state: Meeting, changes: tuple[_Change, _Change]) -> None:
+    for kept, change in zip((state.left, state.right), changes, strict=True):
+        kept.put(change.delta, change.rows)
+
+
+def _tidy(state: Meeting, changes: tuple[_Change, _Change]) -> None:
+    """Forget the keys by which nothing meets any more, and the rows that are gone."""
+    touched = np.unique(np.concatenate([change.delta.before for change in changes]))
+    touched = touched[touched != NOWHERE]
+    state.keys.drop(touched[state.left.bags.count(touched) + state.right.bags.count(touched) == 0])
+    for kept, change in zip((state.left, state.right), changes, strict=True):
+        kept.tidy(change.delta)
+
+
+def _there(kept: Kept, delta: Delta) -> Numbers:
+    """Return the slots that have a row now."""
+    some: Numbers = delta.slots[kept.ages(delta.slots) != NOWHERE]
+    return some
+
+
+def _alone(kept: Kept, others: Kept, changed: Numbers, delta: Delta) -> Numbers:
+    """Return the rows without a partner, of those changed and of those that changes of others touch."""
+    touched = np.unique(np.concatenate([delta.before, delta.after]))
+    some = np.unique(np.concatenate([changed, kept.bags.look(touched).numbers]))
+    alone: Numbers = some[others.bags.count(kept.places(some)) == 0]
+    return alone
+
+
+def _paired(left: Numbers, right: Numbers) -> Numbers:
+    return ((left + 1) << 32) | (right + 1)
+
+
+def _null(rows: pa.Table) -> Flags:
+    columns = [column.is_null().to_numpy() for column in rows.columns]
+    missing: Flags = np.logical_or.reduce(columns)
+    return missing
+
+
+def _marked(rows: pa.Table, schema: pa.Schema, deleted: bool) -> pa.Table:
+    """Return rows with all columns of a schema, nulls for those that they do not have."""
+    columns = [
+        rows[each.name] if each.name in rows.column_names else pa.nulls(len(rows), each.type)
+        for each in list(schema)[:-1]
+    ]
+    return pa.Table.from_arrays([*columns, pa.repeat(pa.scalar(deleted), len(rows))], schema=schema)

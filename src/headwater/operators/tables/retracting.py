@@ -1,0 +1,189 @@
+"""Aggregates of groups whose rows come and go.
+
+An aggregate is a declaration; what is known of the groups is in a tally, which changes with the rows
+that enter a group or leave it. Aggregates of one column share a tally where they need the same one.
+
+Invariant: what is read of a group depends on the rows that are in it now, and on nothing else: not on
+their order, nor on rows that have left.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import pyarrow as pa
+
+from headwater.errors import UsageError
+from headwater.operators.groups import Numbers
+from headwater.operators.tables.tallies import Counts, Ranks, Totals
+
+_t = pa.types
+
+
+class Tally(Protocol):
+    """What is known of some values of many groups."""
+
+    def change(self, groups: Numbers, column: pa.Array, sign: int) -> None:
+        """Take the values of rows that enter groups (1) or leave them (-1)."""
+
+
+@dataclass(frozen=True)
+class Retractable(ABC):
+    """An aggregate of a column that stays right when rows go."""
+
+    column: str
+    tally: ClassVar[type[Any]]
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+        return type(self).__name__.lower()
+
+    @abstractmethod
+    def type(self, kind: pa.DataType) -> pa.DataType | None:
+        """Return the type of the result for a type of values; None for one that it does not take."""
+
+    @abstractmethod
+    def read(self, tally: Any, groups: Numbers) -> pa.Array:
+        """Return the results of some groups."""
+
+    def result(self, kind: pa.DataType) -> pa.DataType:
+        """Return the type of the result for a type of values, or refuse it."""
+        found = self.type(kind)
+        if found is None:
+            raise UsageError(f'{self.name}("{self.column}") cannot take values of type {kind}')
+        return found
+
+
+@dataclass(frozen=True)
+class Count(Retractable):
+    """How many rows, or how many values that are not null."""
+
+    tally = Counts
+
+    def type(self, kind: pa.DataType) -> pa.DataType:
+        """Return BIGINT."""
+        return pa.int64()
+
+    def read(self, tally: Counts, groups: Numbers) -> pa.Array:
+        """Return the counts."""
+        return pa.array(tally.of(groups))
+
+
+@dataclass(frozen=True)
+class Sum(Retractable):
+    """The exact sum, rounded once; null without values, or where it does not fit its type."""
+
+    tally = Totals
+
+    def type(self, kind: pa.DataType) -> pa.DataType | None:
+        """Return the widest type of its kind."""
+        if _t.is_decimal(kind):
+            return pa.decimal128(kind.precision + 10 if kind.precision < 28 else 38, kind.scale)
+        return pa.int64() if _t.is_integer(kind) else pa.float64() if _t.is_floating(kind) else None
+
+    def read(self, tally: Totals, groups: Numbers) -> pa.Array:
+        """Return the sums."""
+        return tally.sums(groups, self.result(tally.kind))
+
+
+@dataclass(frozen=True)
+class Mean(Retractable):
+    """The exact sum divided by the count, rounded once; null without values."""
+
+    tally = Totals
+
+    def type(self, kind: pa.DataType) -> pa.DataType | None:
+        """Return DOUBLE."""
+        return pa.float64() if _t.is_decimal(kind) or _t.is_integer(kind) or _t.is_floating(kind) else None
+
+    def read(self, tally: Totals, groups: Numbers) -> pa.Array:
+        """Return the means."""
+        return tally.means(groups)
+
+
+@dataclass(frozen=True)
+class Min(Retractable):
+    """The least value; null without values. NaN is greater than all numbers."""
+
+    tally = Ranks
+
+    def type(self, kind: pa.DataType) -> pa.DataType | None:
+        """Return the type of the values, if they have an order."""
+        return None if _t.is_nested(kind) or _t.is_null(kind) else kind
+
+    def read(self, tally: Ranks, groups: Numbers) -> pa.Array:
+        """Return the least values."""
+        return tally.least(groups)
+
+
+@dataclass(frozen=True)
+class Max(Min):
+    """The greatest value; null without values. NaN is greater than all numbers."""
+
+    def read(self, tally: Ranks, groups: Numbers) -> pa.Array:
+        """Return the greatest values."""
+        return tally.most(groups)
+
+
+@dataclass(frozen=True)
+class TopK(Min):
+    """The greatest values, the greatest first; equal ones as often as they are there."""
+
+    k: int = 1
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+        return "top_k"
+
+    def type(self, kind: pa.DataType) -> pa.DataType | None:
+        """Return an array of the type of the values."""
+        found = super().type(kind)
+        return None if found is None else pa.list_(found)
+
+    def read(self, tally: Ranks, groups: Numbers) -> pa.Array:
+        """Return the greatest values."""
+        return tally.greatest(groups, self.k)
+
+
+def count(column: str | None = None) -> Count:
+    """Count rows, or the values of a column that are not null.
+
+    >>> count("click")
+    Count(column='click')
+    """
+    return Count(column or "")
+
+
+def sum(column: str) -> Sum:
+    """Add up the values of a column, exactly."""
+    return Sum(column)
+
+
+def mean(column: str) -> Mean:
+    """Return the mean of a column's values."""
+    return Mean(column)
+
+
+def min(column: str) -> Min:
+    """Return the least of a column's values."""
+    return Min(column)
+
+
+def max(column: str) -> Max:
+    """Return the greatest of a column's values."""
+    return Max(column)
+
+
+def top_k(column: str, k: int) -> TopK:
+    """Return the ``k`` greatest of a column's values, the greatest first.
+
+    >>> top_k("score", 3)
+    TopK(column='score', k=3)
+    """
+    if k < 1:
+        raise UsageError(f"top_k of {k} values has none", hint="k is 1 or more")
+    return TopK(column, k)

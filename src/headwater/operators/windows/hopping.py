@@ -1,0 +1,282 @@
+"""Windows of one length that begin at regular times: hopping ones, and tumbling ones, which do not overlap.
+
+Rows are aggregated by pane, the longest stretch of time that no edge of a window falls into, and panes
+are merged to windows when these are published. So an event is looked at once, however many windows
+it is in.
+
+Invariant: every window that the clock has passed, and that has an event, is published as it is now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from math import gcd
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.clock import MICROSECOND
+from headwater.operators.aggregates.row_count import RowCount
+from headwater.operators.event_time import Times, times
+from headwater.operators.groups import Numbers, firsts, number, pairs
+from headwater.operators.operator import FOREVER, NEVER, Step
+from headwater.operators.windows import comparison
+from headwater.operators.windows.grid import Grid
+from headwater.operators.windows.members import Members
+from headwater.operators.windows.partials import Entries, Partials, distinct
+from headwater.operators.windows.publications import Ledger
+from headwater.operators.windows.publishing import Ready, publish, ready, standing
+from headwater.operators.windows.told import heard, heard_clock, placed, tell
+from headwater.operators.windows.windowing import START, Windowed, Windowing, bounded, grouped, timed
+
+_ROWS = "_rows"
+Cells = tuple[Times, Numbers]
+"""Panes, with the numbers of keys."""
+
+
+@dataclass
+class Panes:
+    """Partial results by pane and key, how often windows were published, and the clock of the last step."""
+
+    members: Members
+    panes: Partials
+    ledger: Ledger
+    clock: int = NEVER
+
+    def drop(self, before: int, back: int = 0) -> None:
+        """Forget the windows from before a time, and the panes from so long before it."""
+        self.panes.drop(bounded(before - back))
+        self.ledger.drop(before)
+        if self.members.crowded:
+            self.members.keep(np.unique(self.panes.thens()))
+
+
+@dataclass(frozen=True)
+class Hopping(Windowed[Panes]):
+    """Aggregate the rows of each key in windows of a length that begin every ``hop``.
+
+    A window is published when the clock has come to its end; with ``every``, also whenever the clock
+    passes a multiple of that, with the rows from before it, or whenever so many more rows have come to
+    the window. A row is late when one of its windows has
+    ended, or did so longer ago than late rows are to correct it; and if it has no time. Rows come out
+    in the order of their windows, then of their keys. The state is a partial result for each key and
+    pane of windows that are open or may be corrected, or that such a one is compared with; a restart
+    finds it as it was.
+    """
+
+    windowing: Windowing
+    size: timedelta
+    hop: timedelta
+    offset: timedelta = timedelta()
+    every: timedelta | int | None = None
+    """When open windows are published too: at multiples of a length of time, or of a number of rows."""
+    compare: timedelta | None = None
+    """How long before a window the one began that it is compared with: a multiple of ``hop``."""
+    key: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.windowing.by)
+
+    @property
+    def event_time_out(self) -> str:
+        """The column out that is the event time of results."""
+        return START
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether arrival has no say: how many rows have come decides on early results, if it is asked."""
+        return not isinstance(self.every, int)
+
+    @property
+    def history(self) -> tuple[str, ...]:
+        """The how-manieth publication it is, and what is only estimated."""
+        rough = () if self.compare is None else comparison.rough(self.windowing)
+        return (*super().history, *rough)
+
+    def output(self, schema: pa.Schema) -> pa.Schema:
+        """Return the key, the window, the aggregates, how they compare, and what is told of the result."""
+        plain = self.windowing.output(schema)
+        return plain if self.compare is None else comparison.output(self.windowing, plain)
+
+    def begin(self, schema: pa.Schema) -> Panes:
+        """Return a state without rows."""
+        partials = self._held.state_schema(schema)
+        key = list(partials)[: len(self.windowing.by)]
+        again = self.windowing.corrects or self.every is not None
+        return Panes(Members(), Partials(partials.empty_table(), self._held.merge), Ledger(key, again))
+
+    def absorb(self, state: Panes, chunk: pa.Table) -> None:
+        """Take over partial results and publications."""
+        state.panes.add(self._entries(state, heard(chunk, "pane")))
+        state.ledger.add(self._entries(state, heard(chunk, "window")))
+        state.clock = max(state.clock, heard_clock(chunk))
+        state.drop(self._settled(state.clock), self._back)
+
+    def step(self, state: Panes, rows: pa.Table, clock: int) -> Step:
+        """Add rows to their panes, and publish the windows that have ended or changed."""
+        rows, at, late = self._split(rows.combine_chunks(), clock)
+        fresh = self._fresh(state, rows, at)
+        state.panes.add(fresh)
+        found = [
+            *self._ended(state, fresh, clock),
+            *self._early(state, fresh, clock),
+            *self._crowded(state, fresh, clock),
+        ]
+        plain, beside = self.windowing.output(rows.schema), partial(self._beside, state)
+        out, counted = publish(self.windowing, state.ledger, found, self._grid.size, plain, beside)
+        state.clock = max(state.clock, clock)
+        state.drop(self._settled(clock), self._back)
+        learnt = len(fresh) or len(out)
+        parts = {"pane": placed(fresh), "window": placed(counted)}
+        return Step(out, late, chunk=tell(parts, clock) if learnt else None)
+
+    def wake(self, state: Panes) -> int | None:
+        """Return the next end of a window, or time to publish it before, or to forget a pane."""
+        grid, ahead, found = self._grid, self._open(state.clock), []
+        if (oldest := state.panes.next(NEVER)) is not None:
+            found += [grid.last(oldest) + grid.size + self.windowing.keep // MICROSECOND + self._back]
+        if (pane := state.panes.next(ahead)) is not None:
+            found += [max(grid.first(pane), ahead) + grid.size]
+        if self._period and (pane := state.panes.next(self._passed(state.clock))) is not None:
+            found += [self._passed(pane) + self._period]
+        return min(found, default=None)
+
+    def promise(self, clock: int) -> int:
+        """Return the start of the first window that may still be published."""
+        return clock if clock == NEVER else self._settled(clock)
+
+    def snapshot(self, state: Panes) -> pa.Table:
+        """Return all partial results, and how often windows were published."""
+        return tell({"pane": placed(state.panes.all()), "window": placed(state.ledger.all())}, state.clock)
+
+    @property
+    def _grid(self) -> Grid:
+        size, hop, offset = (each // MICROSECOND for each in (self.size, self.hop, self.offset))
+        return Grid(size, hop, gcd(size, hop, self._period), offset)
+
+    @property
+    def _period(self) -> int:
+        """How often the clock makes open windows be published; 0 for never."""
+        return self.every // MICROSECOND if isinstance(self.every, timedelta) else 0
+
+    @property
+    def _back(self) -> int:
+        """How long before a window the one began that it is compared with; 0 if there is none."""
+        return 0 if self.compare is None else self.compare // MICROSECOND
+
+    @property
+    def _held(self) -> Windowing:
+        """What partial results are of: the aggregates, and the number of rows where that decides."""
+        if not isinstance(self.every, int):
+            return self.windowing
+        return replace(self.windowing, aggregates=(*self.windowing.aggregates, (_ROWS, RowCount())))
+
+    def _open(self, clock: int) -> int:
+        """Return the start of the first window that ends after the clock."""
+        return bounded(self._grid.open(clock))
+
+    def _settled(self, clock: int) -> int:
+        """Return the start of the first window that is open, or may be corrected."""
+        return self._open(self.windowing.settled(clock))
+
+    def _passed(self, clock: int) -> int:
+        """Return the last time to publish early that the clock has passed."""
+        if not self._period:
+            return NEVER
+        offset = self.offset // MICROSECOND
+        return bounded((clock - offset) // self._period * self._period + offset)
+
+    def _split(self, rows: pa.Table, clock: int) -> tuple[pa.Table, Times, pa.Table | None]:
+        at = times(rows, self.windowing.event_time)
+        starts = self._grid.first(at)
+        late = ~timed(at) | (starts < self._settled(clock))
+        if not late.any():
+            return rows, at, None
+        away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], starts[late], clock)
+        return rows.filter(pa.array(~late)), at[~late], away
+
+    def _fresh(self, state: Panes, rows: pa.Table, at: Times) -> Entries:
+        """Return the partial result of each key and pane of new rows."""
+        groups, panes = grouped(rows, self.windowing.by), self._grid.pane(at)
+        cells = pairs(groups.of, number(pa.array(panes)))
+        first = firsts(cells)
+        members = state.members.numbers(groups.keys)
+        made = self._held.partials(rows, at, cells, first)
+        return Entries(panes[first], members[groups.of[first]], made)
+
+    def _ended(self, state: Panes, fresh: Entries, clock: int) -> list[Ready]:
+        """Return the windows that the clock has passed since the last step, and those that are corrected."""
+        grid, before, now = self._grid, self._open(state.clock), self._open(clock)
+        found = []
+        if before < now:
+            panes = state.panes.between(before, bounded(now - grid.hop + grid.size))
+            found += [Ready(self._windows((panes.lead, panes.then), panes, before, now), complete=True)]
+        again = grid.first(fresh.lead) < before
+        if again.any():
+            starts, keys = self._changed((fresh.lead[again], fresh.then[again]), before)
+            windows = standing(state.panes, starts, keys, grid, self._held.merge)
+            found += [Ready(windows, complete=True)]
+        return found
+
+    def _early(self, state: Panes, fresh: Entries, clock: int) -> list[Ready]:
+        """Return the open windows that have changed before the last time to publish them early."""
+        before, now = self._passed(state.clock), self._passed(clock)
+        old = fresh.take(np.flatnonzero(fresh.lead < before))
+        new = state.panes.between(before, now)
+        cells = np.concatenate([old.lead, new.lead]), np.concatenate([old.then, new.then])
+        if not len(cells[0]):
+            return []
+        panes = self._near(state, cells)
+        panes = panes.take(np.flatnonzero(panes.lead < now))
+        return [Ready(self._windows(cells, panes, self._open(clock), FOREVER), complete=False)]
+
+    def _crowded(self, state: Panes, fresh: Entries, clock: int) -> list[Ready]:
+        """Return the open windows whose number of rows has passed a multiple of what is asked for."""
+        if not isinstance(self.every, int) or not len(fresh):
+            return []
+        cells, still = (fresh.lead, fresh.then), self._open(clock)
+        windows = self._windows(cells, self._near(state, cells), still, FOREVER)
+        rows, new = _rows(windows), _rows(self._windows(cells, fresh, still, FOREVER))
+        passed = rows // self.every > (rows - new) // self.every
+        return [Ready(windows.take(np.flatnonzero(passed)), complete=False)]
+
+    def _changed(self, cells: Cells, before: int) -> Cells:
+        """Return the windows from before a time that have some cells, or are compared with one that has."""
+        places, starts = self._grid.windows(cells[0])
+        keys = cells[1][places]
+        if self._back:
+            starts, keys = np.append(starts, starts + self._back), np.append(keys, keys)
+        return distinct(starts[starts < before], keys[starts < before])
+
+    def _beside(self, state: Panes, out: pa.Table, starts: Times, keys: Numbers) -> pa.Table:
+        """Put beside windows how they compare with those of some time before."""
+        if self.compare is None:
+            return out
+        asked = distinct(starts - self._back, keys)
+        before = standing(state.panes, *asked, self._grid, self._held.merge)
+        return comparison.beside(self.windowing, out, (starts - self._back, keys), before)
+
+    def _windows(self, cells: Cells, panes: Entries, first: int, last: int) -> Entries:
+        """Merge the windows of some cells that start from one time on and before another."""
+        places, starts = self._grid.windows(cells[0])
+        asked = (starts >= first) & (starts < last)
+        starts, keys = distinct(starts[asked], cells[1][places[asked]])
+        return ready(panes, starts, keys, self._grid.size, self._held.merge)
+
+    def _near(self, state: Panes, cells: Cells) -> Entries:
+        """Return the panes that share a window with some."""
+        places, panes = self._grid.near(cells[0])
+        panes, keys = distinct(panes, cells[1][places])
+        return state.panes.within(panes, keys, keys + 1)
+
+    def _entries(self, state: Panes, rows: pa.Table) -> Entries:
+        """Return rows of a chunk by their place and the number of their key."""
+        members = self.windowing.members(state.members, rows.remove_column(0))
+        return Entries(rows.column(0).to_numpy(), members, rows.remove_column(0))
+
+
+def _rows(windows: Entries) -> Numbers:
+    found: Numbers = windows.rows.column(-1).to_numpy()
+    return found

@@ -1,0 +1,87 @@
+"""Windows on their way out: partial results finished, with how often they were published before.
+
+Invariant: of two results of one window the later has the higher revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.operators.event_time import Times
+from headwater.operators.groups import Numbers
+from headwater.operators.operator import NEVER
+from headwater.operators.windows.grid import Grid
+from headwater.operators.windows.partials import Entries, Merge, Partials, arranged, spans, spread
+from headwater.operators.windows.publications import Ledger
+from headwater.operators.windows.ranges import over
+from headwater.operators.windows.windowing import Windowing
+
+Beside = Callable[[pa.Table, Times, Numbers], pa.Table]
+"""Adds columns to rows out, given the starts of their windows and the numbers of their keys."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Windows to publish, by start and number of the key, and whether they are complete."""
+
+    windows: Entries
+    complete: bool
+
+
+def ready(parts: Entries, starts: Times, keys: Numbers, size: int, merge: Merge) -> Entries:
+    """Merge the parts, by time and number of the key, of windows; those without any are left out."""
+    places = arranged(parts.then, parts.lead)
+    by_key = Entries(parts.then[places], parts.lead[places], parts.rows.take(pa.array(places)))
+    low, high = spans(by_key, keys, starts, starts + size)
+    if (empty := low >= high).any():
+        starts, keys, low, high = (each[~empty] for each in (starts, keys, low, high))
+    return Entries(starts, keys, over(by_key, low, high, merge))
+
+
+def standing(panes: Partials, starts: Times, keys: Numbers, grid: Grid, merge: Merge) -> Entries:
+    """Merge windows from the panes that are held; those without rows are left out."""
+    if not len(starts):
+        return panes.between(0, 0)
+    first, last = int(starts.min()), int(starts.max()) + grid.size
+    low, high, of = _covered(starts, keys, grid)
+    # Whichever looks at less: all panes of that time, or each that a window of some key may have.
+    if panes.count(first, last) <= (high - low).sum():
+        return ready(panes.between(first, last), starts, keys, grid.size, merge)
+    lead, then = spread(low, high) * grid.width + grid.offset, np.repeat(of, high - low)
+    return ready(panes.within(lead, then, then + 1), starts, keys, grid.size, merge)
+
+
+def _covered(starts: Times, keys: Numbers, grid: Grid) -> tuple[Numbers, Numbers, Numbers]:
+    """Return from which pane to which windows reach, each pane of a key once, and the keys."""
+    places = arranged(keys, starts)
+    starts, keys = starts[places], keys[places]
+    reached = np.where(keys[1:] == keys[:-1], starts[:-1] + grid.size, NEVER)
+    low = np.maximum(starts, np.append(NEVER, reached))
+    return (low - grid.offset) // grid.width, (starts + grid.size - grid.offset) // grid.width, keys
+
+
+def publish(
+    windowing: Windowing,
+    ledger: Ledger,
+    found: list[Ready],
+    size: int,
+    schema: pa.Schema,
+    beside: Beside = lambda out, starts, keys: out,
+) -> tuple[pa.Table, Entries]:
+    """Return rows out, of a schema and what is put beside it, and the publications to remember."""
+    found = [each for each in found if len(each.windows)]
+    if not found:
+        nothing, out = np.empty(0, np.int64), schema.empty_table()
+        return beside(out, nothing, nothing), ledger.publish(nothing, nothing, out)
+    starts = np.concatenate([each.windows.lead for each in found])
+    keys = np.concatenate([each.windows.then for each in found])
+    rows = pa.concat_tables([each.windows.rows for each in found]).combine_chunks()
+    complete = np.concatenate([np.full(len(each.windows), each.complete) for each in found])
+    revision = ledger.of(starts, keys)
+    told = [pa.array(revision.astype(np.int32)), pa.array(complete)]
+    out = pa.Table.from_arrays(windowing.results(rows, starts, starts + size, told), schema=schema)
+    return windowing.arranged(beside(out, starts, keys)), ledger.publish(starts, keys, rows)

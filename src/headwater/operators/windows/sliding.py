@@ -1,0 +1,198 @@
+"""What has happened in the time up to each event: a window that ends with it.
+
+An event waits until the clock has passed it: then no earlier one can come. Events of a key at one time
+are one partial result, and make one result.
+
+Invariant: every event that the clock has passed is published with the events of its key that are not
+more than a window's length before it, as they are known now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.clock import MICROSECOND
+from headwater.operators.event_time import Times, times
+from headwater.operators.groups import Numbers, firsts, number, pairs
+from headwater.operators.operator import NEVER, Step
+from headwater.operators.timeline import Timeline
+from headwater.operators.windows.members import Members
+from headwater.operators.windows.partials import Entries, Flags, Partials, arranged, spans
+from headwater.operators.windows.publications import Ledger
+from headwater.operators.windows.publishing import Ready, publish
+from headwater.operators.windows.ranges import over
+from headwater.operators.windows.told import heard, heard_clock, placed, tell
+from headwater.operators.windows.windowing import END, Windowed, Windowing, bounded, grouped, timed
+
+_EVENT = pa.schema([("member", pa.int64()), ("at", pa.int64())])
+
+
+class Events:
+    """Partial results by key and time, those of them that wait, and how often windows were published."""
+
+    def __init__(self, held: Partials, ledger: Ledger):
+        self.members = Members()
+        self.clock = NEVER
+        self.held = held
+        self.ledger = ledger
+        self._waiting, self._fading = Timeline(_EVENT), Timeline(_EVENT)
+        self._spent = 0
+
+    def add(self, fresh: Entries) -> None:
+        """Add partial results of events."""
+        self.held.add(fresh)
+        events = pa.Table.from_arrays([pa.array(fresh.lead), pa.array(fresh.then)], schema=_EVENT)
+        new = np.flatnonzero(fresh.then >= self.clock)
+        self._waiting.add(events.take(pa.array(new)), fresh.then[new])
+        self._fading.add(events, fresh.then)
+
+    def due(self, clock: int) -> tuple[Numbers, Times]:
+        """Return the keys and times of events that the clock has passed since the last step."""
+        events = self._waiting.until(clock)
+        return events["member"].to_numpy(), events["at"].to_numpy()
+
+    def drop(self, before: int, clock: int) -> None:
+        """Forget the events up to a time, and that those before the clock wait."""
+        self._waiting.drop(clock)
+        self._spent += len(self._fading)
+        self._fading.drop(bounded(before + 1))
+        self._spent -= len(self._fading)
+        self.ledger.drop(before)
+        if 2 * self._spent > len(self.held):
+            self.held.retain(before)
+            self._spent = 0
+        if self.members.crowded:
+            self.members.keep(np.unique(self.held.leads()))
+
+    def wake(self, margin: int) -> int | None:
+        """Return the clock that has just passed an event, or at which one is forgotten, a margin after it."""
+        first, last = self._waiting.first(), self._fading.first()
+        found = [] if first is None else [first + 1]
+        return min([*found, *([] if last is None else [last + margin])], default=None)
+
+
+@dataclass(frozen=True)
+class Sliding(Windowed[Events]):
+    """Aggregate, at each event, the events of its key that are less than ``size`` before it, and itself.
+
+    There is one result for each key and time at which it has events, once the clock is after it. An
+    event from before the clock is late, or from longer before than late rows are to correct results;
+    and one without a time. A late event that is used publishes all results again that it is in. Rows
+    come out in the order of time, then of their keys. The state is a partial result for each key and
+    time, for as long as a window may reach back to it; a restart finds it as it was.
+    """
+
+    windowing: Windowing
+    size: timedelta
+    key: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.windowing.by)
+
+    @property
+    def event_time_out(self) -> str:
+        """The column out that is the event time of results: that of the event."""
+        return END
+
+    def output(self, schema: pa.Schema) -> pa.Schema:
+        """Return the key, the window, the aggregates, and what is told of the result."""
+        return self.windowing.output(schema)
+
+    def begin(self, schema: pa.Schema) -> Events:
+        """Return a state without events."""
+        partials = self.windowing.state_schema(schema)
+        ledger = Ledger(list(partials)[: len(self.windowing.by)], self.windowing.corrects)
+        return Events(Partials(partials.empty_table(), self.windowing.merge), ledger)
+
+    def absorb(self, state: Events, chunk: pa.Table) -> None:
+        """Take over events and publications."""
+        events, windows = heard(chunk, "event"), heard(chunk, "window")
+        state.add(Entries(self._members(state, events), events.column(0).to_numpy(), events.remove_column(0)))
+        members = self._members(state, windows)
+        state.ledger.add(Entries(windows.column(0).to_numpy(), members, windows.remove_column(0)))
+        state.clock = max(state.clock, heard_clock(chunk))
+        state.drop(self._forgotten(state.clock), state.clock)
+
+    def step(self, state: Events, rows: pa.Table, clock: int) -> Step:
+        """Let new events wait, and publish those that the clock has passed or that have changed."""
+        rows, at, late = self._split(rows.combine_chunks(), clock)
+        fresh = self._fresh(state, rows, at)
+        state.add(fresh)
+        found = [Ready(self._passed(state, fresh, clock), complete=True)]
+        out, counted = publish(self.windowing, state.ledger, found, self._size(), self.output(rows.schema))
+        state.clock = max(state.clock, clock)
+        state.drop(self._forgotten(clock), clock)
+        parts = {"event": placed(fresh, by_lead=False), "window": placed(counted)}
+        return Step(out, late, chunk=tell(parts, clock) if len(fresh) or len(out) else None)
+
+    def wake(self, state: Events) -> int | None:
+        """Return when the next event may be published, or forgotten."""
+        return state.wake(self._size() + self.windowing.keep // MICROSECOND)
+
+    def promise(self, clock: int) -> int:
+        """Return the time of the first event that may still be published."""
+        return self.windowing.settled(clock)
+
+    def snapshot(self, state: Events) -> pa.Table:
+        """Return all events, and how often windows were published."""
+        events = placed(state.held.all(), by_lead=False)
+        return tell({"event": events, "window": placed(state.ledger.all())}, state.clock)
+
+    def _size(self) -> int:
+        return self.size // MICROSECOND
+
+    def _forgotten(self, clock: int) -> int:
+        """Return the time up to which events are in no window any more that may be published."""
+        settled = self.windowing.settled(clock)
+        return settled if settled == NEVER else bounded(settled - self._size())
+
+    def _members(self, state: Events, rows: pa.Table) -> Numbers:
+        return self.windowing.members(state.members, rows.remove_column(0))
+
+    def _split(self, rows: pa.Table, clock: int) -> tuple[pa.Table, Times, pa.Table | None]:
+        at = times(rows, self.windowing.event_time)
+        late = ~timed(at) | (at < self.windowing.settled(clock))
+        if not late.any():
+            return rows, at, None
+        starts = at[late] - self._size()
+        away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], starts, clock)
+        return rows.filter(pa.array(~late)), at[~late], away
+
+    def _fresh(self, state: Events, rows: pa.Table, at: Times) -> Entries:
+        """Return the partial result of each key and time of new rows."""
+        groups = grouped(rows, self.windowing.by)
+        cells = pairs(groups.of, number(pa.array(at)))
+        first = firsts(cells)
+        made = self.windowing.partials(rows, at, cells, first)
+        return Entries(state.members.numbers(groups.keys)[groups.of[first]], at[first], made)
+
+    def _passed(self, state: Events, fresh: Entries, clock: int) -> Entries:
+        """Return the windows of events that the clock has just passed, or that have changed."""
+        again = fresh.take(np.flatnonzero(fresh.then < state.clock))
+        due = state.due(clock)
+        members, since = _earliest(np.append(due[0], again.lead), np.append(due[1], again.then))
+        reach, end = since - self._size() + 1, np.full(len(members), clock)
+        events = state.held.within(members, reach, end)
+        places = np.flatnonzero((events.then >= state.clock) | self._changed(events, again))
+        keys, at = events.lead[places], events.then[places]
+        start, end = spans(events, keys, at - self._size() + 1, at + 1)
+        return Entries(at - self._size(), keys, over(events, start, end, self.windowing.merge))
+
+    def _changed(self, events: Entries, new: Entries) -> Flags:
+        """Tell which events, sorted by key and time, have a new one in their window."""
+        places = arranged(new.lead, new.then)
+        known = Entries(new.lead[places], new.then[places], new.rows)
+        start, end = spans(known, events.lead, events.then - self._size() + 1, events.then + 1)
+        changed: Flags = start < end
+        return changed
+
+
+def _earliest(members: Numbers, at: Times) -> tuple[Numbers, Times]:
+    """Return each key once, with the earliest of its times."""
+    places = arranged(members, at)
+    first = places[np.diff(members[places], prepend=-1) != 0]
+    return members[first], at[first]

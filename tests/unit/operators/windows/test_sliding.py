@@ -1,0 +1,181 @@
+"""Sliding windows against an oracle that looks at all rows for every event."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.operators.operator import FOREVER, NEVER
+from headwater.operators.windows.sliding import Sliding
+from unit.operators.stepping import (
+    SCHEMA,
+    TIMED_ROWS,
+    Move,
+    Row,
+    key,
+    listed,
+    moves,
+    play,
+    splits,
+    table,
+    texts,
+)
+from unit.operators.windows.windowed import BY, batch, last, made, named, windowing, without_late
+
+IDENTITY = (*BY, "window_start")
+
+
+def sliding(size: int, late: str = "drop", keep: int = 0) -> Sliding:
+    return Sliding(windowing("sliding", late, keep), timedelta(microseconds=size))
+
+
+SHAPES = [sliding(1), sliding(4), sliding(30), sliding(4, "correct", 6), sliding(9, "correct", 3)]
+every_shape = pytest.mark.parametrize(
+    "operator", SHAPES, ids=lambda o: f"{o.size.microseconds}-{o.windowing.late}"
+)
+
+
+def is_late(operator: Sliding, row: Row, clock: int) -> bool:
+    return row["at"] is None or row["at"] < clock - operator.windowing.keep // timedelta(microseconds=1)
+
+
+def expected(operator: Sliding, used: list[Row], clock: int) -> list[str]:
+    size = operator.size // timedelta(microseconds=1)
+    out = {}
+    for event in used:
+        mine = [row for row in used if key(row, BY) == key(event, BY)]
+        rows = [row for row in mine if event["at"] - size < row["at"] <= event["at"]]
+        edges = {"window_start": event["at"] - size, "window_end": event["at"]}
+        if event["at"] < clock:
+            out[key(event, (*BY, "at"))] = named(event) | edges | made(rows) | {"complete": True}
+    return sorted(map(repr, out.values()))
+
+
+@every_shape
+@settings(max_examples=50, deadline=None)
+@given(steps=moves())
+def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
+    operator: Sliding, steps: list[Move]
+) -> None:
+    played, used, late = play(operator, steps), [], []
+    for move in steps:
+        for row in move.rows:
+            (late if is_late(operator, row, move.clock) else used).append(row)
+    assert texts(without_late(played.late)) == texts(late)
+    assert last(played.out, IDENTITY) == expected(operator, used, steps[-1].clock)
+    assert last(batch(operator, used, steps[-1].clock), IDENTITY) == last(played.out, IDENTITY)
+
+
+@every_shape
+@settings(max_examples=20, deadline=None)
+@given(steps=moves(TIMED_ROWS.map(lambda row: {**row, "k": "a", "x": row["x"] and 0.0})))
+def test_after_each_step_all_that_the_clock_has_passed_is_published(
+    operator: Sliding, steps: list[Move]
+) -> None:
+    used: list[Row] = []
+    for count, move in enumerate(steps, 1):
+        used += [row for row in move.rows if not is_late(operator, row, move.clock)]
+        played = play(operator, steps[:count])
+        assert last(played.out, IDENTITY) == expected(operator, used, move.clock)
+
+
+@every_shape
+@settings(max_examples=20, deadline=None)
+@given(steps=moves())
+def test_revisions_count_the_publications_of_a_window(operator: Sliding, steps: list[Move]) -> None:
+    counts: dict[object, int] = {}
+    for row in play(operator, steps).out:
+        assert row["revision"] == counts.get(key(row, IDENTITY), 0)
+        counts[key(row, IDENTITY)] = row["revision"] + 1
+    if not operator.windowing.corrects:
+        assert set(counts.values()) <= {1}
+
+
+@every_shape
+@settings(max_examples=20, deadline=None)
+@given(rows=st.lists(TIMED_ROWS, max_size=30), data=st.data())
+def test_neither_order_nor_split_nor_restart_changes_a_byte(
+    operator: Sliding, rows: list[Row], data: st.DataObject
+) -> None:
+    some, others = data.draw(splits(rows)), data.draw(splits(rows))
+    outs = [play(operator, [*steps, Move([], 23), Move([], FOREVER)]).out for steps in (some, others)]
+    assert texts(outs[0]) == texts(outs[1])
+
+
+@every_shape
+@settings(max_examples=20, deadline=None)
+@given(steps=moves())
+def test_what_comes_out_later_is_not_before_the_promise(operator: Sliding, steps: list[Move]) -> None:
+    promise = NEVER
+    for move, step in zip(steps, play(operator, steps).steps, strict=True):
+        assert all(row["window_end"] >= promise for row in listed(step.out))
+        promise = operator.promise(move.clock)
+
+
+@every_shape
+@settings(max_examples=20, deadline=None)
+@given(rows=st.lists(TIMED_ROWS, max_size=20))
+def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Sliding, rows: list[Row]) -> None:
+    state = operator.begin(SCHEMA)
+    operator.step(state, table(rows), NEVER)
+    while (wake := operator.wake(state)) is not None:
+        operator.step(state, table([]), wake)
+    assert len(state.held) == len(state.ledger) == 0
+
+
+def row(at: int | None, v: int = 1, k: str = "a") -> Row:
+    return {"k": k, "x": None, "v": v, "tags": None, "at": at}
+
+
+def told(rows: list[Row]) -> list[tuple[int, int, int, int]]:
+    return [(r["window_end"], r["n"], r["total"], r["revision"]) for r in rows]
+
+
+def test_exactly_size_before_is_not_in_the_window() -> None:
+    played = play(sliding(5), [Move([row(0), row(4), row(5), row(5, 7, "b")], NEVER), Move([], FOREVER)])
+    assert told(played.out) == [(0, 1, 1, 0), (4, 2, 2, 0), (5, 2, 2, 0), (5, 1, 7, 0)]
+    assert [r["window_start"] for r in played.out] == [-5, -1, 0, 0]
+
+
+def test_events_of_one_time_see_each_other_and_make_one_result() -> None:
+    steps = [Move([row(3, 1), row(3, 2)], NEVER), Move([row(3, 4)], 3, "snapshot"), Move([], 4)]
+    assert told(play(sliding(5), steps).out) == [(3, 3, 7, 0)]
+
+
+def test_an_event_waits_until_the_clock_is_after_it() -> None:
+    operator = sliding(5)
+    state = operator.begin(SCHEMA)
+    operator.step(state, table([row(3)]), NEVER)
+    assert operator.wake(state) == 4
+    assert len(operator.step(state, table([]), 3).out) == 0
+    assert len(operator.step(state, table([]), 4).out) == 1
+    assert operator.wake(state) == 8
+
+
+def test_a_late_event_tells_how_late_it_is_and_for_which_window() -> None:
+    played = play(sliding(5), [Move([row(3), row(None)], 10)])
+    assert [(r["late_by"], r["late_window_start"]) for r in played.late] == [(7, -2), (None, None)]
+
+
+def test_a_late_event_corrects_all_results_that_it_is_in() -> None:
+    events = [row(0), row(4), row(6), row(9)]
+    steps = [Move(events, NEVER), Move([], 10), Move([row(2)], 12, "chunks")]
+    played = play(sliding(5, "correct", 10), steps)
+    assert told(played.out[4:]) == [(2, 2, 2, 0), (4, 3, 3, 1), (6, 3, 3, 1)]
+
+
+def test_the_event_time_out_is_the_end() -> None:
+    assert sliding(5).event_time_out == "window_end"
+    assert [sliding(5, "correct", 10).promise(clock) for clock in (NEVER, 30)] == [NEVER, 20]
+    assert (sliding(5).identity, sliding(5).history) == (IDENTITY, ("revision",))
+
+
+def test_what_no_window_reaches_back_to_is_cleared_away() -> None:
+    operator = sliding(5)
+    state = operator.begin(SCHEMA)
+    for at in range(1000):
+        operator.step(state, table([row(at), row(at, 1, str(at))]), at)
+    assert len(state.held) < 40
