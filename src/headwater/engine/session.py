@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from headwater.engine import java
 from headwater.engine.applying import BUCKETS
 from headwater.engine.printed import printing_to
+from headwater.engine.python import quick
 from headwater.engine.source import HeadwaterSource
 
 _SETTINGS = {
@@ -73,10 +74,12 @@ def session(
 
 
 def _prepare_environment(master: str, python: str | None) -> None:
-    if not _is_local(master):  # its machines may have theirs elsewhere
-        python = python or os.environ.get("PYSPARK_PYTHON")
     # Workers must have this Python and find what it finds, not what PATH has.
-    os.environ["PYSPARK_PYTHON"] = python or sys.executable
+    if _is_local(master):
+        python = python or quick()
+    else:  # its machines may have theirs elsewhere
+        python = python or os.environ.get("PYSPARK_PYTHON") or sys.executable
+    os.environ["PYSPARK_PYTHON"] = python
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     if _LOOPBACK.match(master):
         os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
