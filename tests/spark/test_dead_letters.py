@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
 from headwater import Pipeline, latest, scan
-from headwater.engine.culprits import MOST
+from headwater.engine.finishing import Finishing
 from headwater.errors import PipelineError
 from headwater.testing.harness import Harness
 
@@ -119,12 +120,15 @@ def test_results_on_which_code_after_an_operator_fails_are_set_aside(spark: Spar
 
 
 def test_a_proof_sets_aside_as_many_results_as_all_micro_batches_did(spark: SparkSession) -> None:
-    bad = ["two"] * (MOST // 2 + 1)
-    with Harness(newest("dead_letter"), spark=spark) as harness:
-        for first in (0, len(bad)):  # each step within the limit, both together beyond it
-            harness.send("orders", [{**row, "id": row["id"] + first} for row in rows(*bad)])
+    few = partial(Finishing, most=2)
+    with (
+        mock.patch("headwater.engine.member.Finishing", few),
+        Harness(newest("dead_letter"), spark=spark) as harness,
+    ):
+        for first in (0, 2):  # each step within the limit, both together beyond it
+            harness.send("orders", [{**row, "id": row["id"] + first} for row in rows("two", "five")])
             harness.step()
-        assert len(harness.dead("amounts")) == 2 * len(bad) > MOST
+        assert len(harness.dead("amounts")) == 4
         harness.verify()
 
 

@@ -29,6 +29,7 @@ from headwater.cli.status import status
 from headwater.cli.topic import topic
 from headwater.cli.verify import verify
 from headwater.cli.view import view
+from headwater.errors import UsageError
 
 
 @click.group(
@@ -39,8 +40,9 @@ from headwater.cli.view import view
 @click.version_option(package_name="headwater", message="%(prog)s %(version)s")
 @root_log_option
 @verbose_option
-def main(url: str) -> None:
-    """Headwater: a durable event log in a directory, or in Kafka.
+@click.pass_context
+def main(ctx: click.Context, url: str) -> None:
+    """Headwater: an application's writes become live, correct, derived data.
 
     \b
     Try it:
@@ -52,9 +54,25 @@ def main(url: str) -> None:
       echo '{"id": 1, "item": "tea"}' | headwater produce orders
       headwater consume orders
 
-    The log is the directory ./data unless --log or HEADWATER_LOG names another. --log and --verbose
-    may stand before the command or after it.
+    \b
+    And a pipeline over it, in a file of yours (README.md has one):
+      headwater run shop.py
+      headwater verify shop.py
+      headwater view list
+
+    The log is the directory ./data unless --log or HEADWATER_LOG names another; a pipeline has the log
+    that its FILE names. --log and --verbose may stand before the command or after it.
     """
+    asked = ctx.get_parameter_source("url") is click.core.ParameterSource.COMMANDLINE
+    if asked and ctx.invoked_subcommand in _HAVE_A_LOG:
+        raise UsageError(
+            f"`headwater {ctx.invoked_subcommand}` takes no --log",
+            hint="a pipeline has the log that its file names: Pipeline(name, log=…)",
+        )
+
+
+_HAVE_A_LOG = ("run", "check", "status", "verify", "graph", "rebuild", "reset", "dead", "demo")
+"""Commands about a pipeline, which names its log itself."""
 
 
 for command in (

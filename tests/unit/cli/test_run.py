@@ -157,3 +157,9 @@ def test_a_setting_that_is_none_is_told(run: Run, file: Path) -> None:
     assert result.stderr == (
         'error: "executor.memory=2g" is no setting of Spark\nhint: write it as spark.executor.memory=2g\n'
     )
+
+
+def test_a_pipeline_has_the_log_that_its_file_names(run: Run) -> None:
+    done = run("--log", "file:./elsewhere", "run", "shop.py")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: `headwater run` takes no --log\nhint: a pipeline has the log")
