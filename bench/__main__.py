@@ -1,9 +1,10 @@
 """``make bench``: every benchmark, one after the other."""
 
-from bench import engine, freshness, log, operators, views
+from bench import engine, freshness, log, operators, timeline, views
 
 log.main()
 engine.main()
 operators.main()
+timeline.main()
 views.main()
 freshness.main()

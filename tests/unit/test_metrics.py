@@ -54,6 +54,7 @@ def test_every_figure_of_a_node_is_told() -> None:
         "headwater_rows_total": 1200,
         "headwater_late_total": 2,
         "headwater_late_alert": 0,
+        "headwater_ahead_producers": 0,
         "headwater_dead_records": 5,
         "headwater_duplicates_total": 4,
         "headwater_batches_total": 3,

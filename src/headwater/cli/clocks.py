@@ -6,9 +6,12 @@ calendar has is told as none, not as an error.
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 
+from headwater.cli import units
 from headwater.clock import instant
+from headwater.engine.checkpoint import Ahead
 
 
 def readable(clock: int | None) -> datetime | None:
@@ -27,3 +30,18 @@ def written(clock: int | None) -> str | None:
     """
     at = readable(clock)
     return None if at is None else at.isoformat().replace("+00:00", "Z")
+
+
+def ahead_texts(found: Iterable[Ahead]) -> list[str]:
+    """Return which producers' clocks are not believed: each once, however many nodes read them."""
+    furthest: dict[tuple[str, str], int] = {}
+    for ahead in found:
+        key = (ahead.topic, ahead.producer)
+        furthest[key] = max(furthest.get(key, 0), ahead.by)
+    return [_ahead_text(topic, producer, by) for (topic, producer), by in sorted(furthest.items())]
+
+
+def _ahead_text(topic: str, producer: str, by: int) -> str:
+    who = f'producer "{producer}"' if producer else "a producer"
+    far = units.length(timedelta(microseconds=by))
+    return f'{who} of topic "{topic}" is {far} ahead of time; its events count from their receipt'

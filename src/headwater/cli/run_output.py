@@ -14,7 +14,7 @@ import click
 from rich.live import Live
 
 from headwater.cli import units
-from headwater.cli.clocks import written
+from headwater.cli.clocks import ahead_texts, written
 from headwater.cli.failure import say
 from headwater.cli.run_screen import Screen
 from headwater.cli.tables import print_ndjson
@@ -41,6 +41,8 @@ def conclude(form: str, pipeline: str, statuses: Sequence[Status], seconds: floa
     for each in statuses:
         if each.alert is not None:
             say("warning", each.alert)
+    for text in ahead_texts(ahead for each in statuses for ahead in each.ahead):
+        say("warning", text)
     click.echo(f'pipeline "{pipeline}" has caught up, in {seconds:.1f} s')
 
 
@@ -81,6 +83,7 @@ def facts(pipeline: str, status: Status) -> dict[str, Any]:
         "clock": written(status.clock),
         "state_bytes": status.state_bytes,
         "alert": status.alert,
+        "ahead": ahead_texts(status.ahead),
         "error": error and ": ".join(filter(None, (error.message, error.detail))),
     }
 

@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headwater.cli import units
-from headwater.cli.clocks import readable
+from headwater.cli.clocks import ahead_texts, readable
 from headwater.engine.status import Status
 from headwater.errors import HeadwaterError
 
@@ -70,7 +70,9 @@ class Screen:
 def nodes(statuses: Sequence[Status], width: int, height: int) -> list[RenderableType]:
     """Return the table of nodes and, below it, why some of them fail."""
     errors = [error_text(each.error, width) for each in statuses if each.error is not None]
-    errors += [warning_text(each.alert, width) for each in statuses if each.alert is not None]
+    warnings = [each.alert for each in statuses if each.alert is not None]
+    warnings += ahead_texts(ahead for each in statuses for ahead in each.ahead)
+    errors += [warning_text(each, width) for each in warnings]
     errors = errors[: max(1, (height - _FRAME) // 2 // _ERROR)]
     below = sum(len(error.plain.splitlines()) for error in errors) + bool(errors)
     shown = _fitting(statuses, height - _FRAME - below)

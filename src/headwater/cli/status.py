@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import click
 
 from headwater.cli import units
-from headwater.cli.clocks import readable, written
+from headwater.cli.clocks import ahead_texts, readable, written
 from headwater.cli.failure import say
 from headwater.cli.options import format_option, verbose_option
 from headwater.cli.tables import print_ndjson, print_table
@@ -46,23 +45,12 @@ def status(file: str, form: str) -> None:
     else:
         columns = ("node", ">batch", ">ago", ">lag", ">clock", ">rows", "has read up to")
         print_table(columns, map(_row, found))
-    _tell_ahead(found)
+    for text in ahead_texts(ahead for each in found for ahead in each.ahead):
+        say("note", text)
     for each in found:
         if each.problem is not None:
             say("note", f'rows of view "{each.node}" are not known: {each.problem.message}')
             say("detail", each.problem.detail or "")
-
-
-def _tell_ahead(found: Sequence[Progress]) -> None:
-    """Say which producers' clocks are not believed: once, however many nodes read them."""
-    furthest: dict[tuple[str, str], int] = {}
-    for ahead in (ahead for each in found for ahead in each.ahead):
-        key = (ahead.topic, ahead.producer)
-        furthest[key] = max(furthest.get(key, 0), ahead.by)
-    for (topic, producer), by in sorted(furthest.items()):
-        who = f'producer "{producer}"' if producer else "a producer"
-        far = units.length(timedelta(microseconds=by))
-        say("note", f'{who} of topic "{topic}" is {far} ahead of time; its events count from their receipt')
 
 
 def _row(each: Progress) -> tuple[object, ...]:

@@ -44,6 +44,8 @@ METRICS = (
            lambda status: status.late),
     Metric("headwater_late_alert", "gauge", "1 while more of the node's rows have come too late than may.",
            lambda status: status.alert is not None),
+    Metric("headwater_ahead_producers", "gauge", "Producers too far ahead of time to move the node's clock.",
+           lambda status: len(status.ahead)),
     Metric("headwater_dead_records", "gauge", "Records set aside because the node's code fails on them.",
            lambda status: status.dead),
     Metric("headwater_duplicates_total", "counter", "Rows that were left out because they had come before.",

@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from headwater.engine.checkpoint import Ahead
 from headwater.engine.progress import Behind, behind_of, clock_of, lags, written
 from headwater.errors import HeadwaterError
 from headwater.node import Node
@@ -55,6 +56,8 @@ class Status:
     """Why it failed, until it has gone on."""
     alert: str | None = None
     """What somebody should look at though the node goes on: too many rows come late."""
+    ahead: tuple[Ahead, ...] = ()
+    """Producers of its inputs whose events are too far ahead of time to move its clock."""
 
 
 class Meter:
@@ -91,6 +94,7 @@ class Meter:
             state_bytes=sum(list(counts.states.values())),
             error=running.error if failing else None,
             alert=_alert(running, self._late_share),
+            ahead=reached.ahead if reached is not None else (),
         )
 
     def _dead(self, node: Node, behind: Behind) -> int | None:

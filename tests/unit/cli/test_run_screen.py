@@ -11,6 +11,7 @@ from rich.console import Console
 
 from headwater.cli.run_screen import Screen
 from headwater.clock import micros
+from headwater.engine.checkpoint import Ahead
 from headwater.engine.status import Status
 from headwater.errors import PipelineError
 
@@ -123,3 +124,9 @@ def test_what_a_node_has_not_is_blank() -> None:
 def test_what_somebody_should_look_at_stands_below_the_table() -> None:
     lines = drawn([replace(FINE, alert="2.0% of the rows came too late")], 80, 24)
     assert line(lines, "warning:") == "warning: 2.0% of the rows came too late"
+
+
+def test_a_producer_that_is_ahead_of_time_is_named_once_below_the_table() -> None:
+    ahead = Ahead("orders", 0, "meter-7", 3 * 3600 * 1_000_000)
+    lines = drawn([replace(FINE, node=name, ahead=(ahead,)) for name in ("one", "two")], 120, 24)
+    assert 'producer "meter-7" of topic "orders" is 3 h ahead of time' in line(lines, "warning:")
