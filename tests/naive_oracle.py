@@ -147,6 +147,11 @@ def _changed(row: Row, change: Change) -> list[Row]:
     return [{name: row[name] for name in change.value}]
 
 
+def judged(late: Sequence[Row]) -> list[Row]:
+    """Return late rows as they went in."""
+    return [{name: row[name] for name in row if not name.startswith("late_")} for row in late]
+
+
 def check_late(history: History, node: Node, late: Sequence[Row]) -> None:
     """Check that rows were judged late where they had to be, and only where they may be."""
     must, may = [], []
@@ -167,6 +172,8 @@ def _is_late(operation: Operation | None, at: datetime | None, time: datetime) -
         return True
     if operation.name == "latest":
         return False
+    if operation.name == "window":
+        return _window_end(at, operation) <= time
     return at < _promise(operation, time)
 
 
@@ -185,7 +192,34 @@ def _operated(rows: list[Row], operation: Operation | None, now: datetime) -> li
         return _deduplicated(rows, operation)
     if operation.name == "latest":
         return _newest(rows, operation)
+    if operation.name == "window":
+        return _windowed([row for row in rows if _window_end(row["at"], operation) <= now], operation)
     return _folded([row for row in rows if row["at"] < now], operation)
+
+
+def _window_end(at: datetime, operation: Operation) -> datetime:
+    size = timedelta(seconds=operation.within)
+    return at - (at - START) % size + size
+
+
+def _windowed(rows: list[Row], operation: Operation) -> list[Row]:
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        groups.setdefault((_key(row, operation.by), _window_end(row["at"], operation)), []).append(row)
+    return [_window(key, end, group, operation) for (key, end), group in groups.items()]
+
+
+def _window(key: tuple[Any, ...], end: datetime, rows: list[Row], operation: Operation) -> Row:
+    values = [row[operation.value] for row in rows if row[operation.value] is not None]
+    return {
+        **dict(zip(operation.by, key, strict=True)),
+        "window_start": end - timedelta(seconds=operation.within),
+        "window_end": end,
+        "rows": len(rows),
+        "total": sum(values) if values else None,
+        "revision": 0,
+        "complete": True,
+    }
 
 
 def _deduplicated(rows: list[Row], operation: Operation) -> list[Row]:

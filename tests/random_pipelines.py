@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from headwater import Pipeline, dedup, latest, scan
+from headwater import Pipeline, agg, dedup, latest, scan, windows
 
 Row = dict[str, Any]
 COLUMNS = ("id", "who", "n", "at")
@@ -38,7 +38,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Operation:
-    """The operator of a node; a scan folds the column ``value``."""
+    """The operator of a node; a scan folds the column ``value``, and a window of ``within`` adds it up."""
 
     name: str
     by: tuple[str, ...]
@@ -141,7 +141,8 @@ def _node(chance: random.Random, name: str, topics: list[Topic]) -> tuple[Node, 
     out = (*operation.by, "at", "total", "seen") if operation is not None and scanned else columns
     # In a stream, a filter behind latest leaves an older row in the place of one that does not pass.
     settled = operation is not None and operation.name == "latest"
-    after = _changes(chance, out, filters=kind == "view" or not settled)
+    windowed = operation is not None and operation.name == "window"
+    after = () if windowed else _changes(chance, out, filters=kind == "view" or not settled)
     whole = read.whole and not scanned and "id" in out
     topic = Topic(name, _columns(out, after), key[0], chance.randint(1, 2), whole)
     reads = tuple(read.name.split("+"))
@@ -164,6 +165,7 @@ def _operation(chance: random.Random, read: Topic) -> Operation | None:
     choices: list[Operation | None] = [
         Operation("latest", by),
         Operation("scan", by, value=_number(read.columns)),
+        Operation("window", by, within=chance.choice((5, 20)), value=_number(read.columns)),
     ]
     if read.whole:
         choices += [Operation("dedup", ("id",), within=chance.choice((2, 5, 60)))] * 2
@@ -199,6 +201,8 @@ def _columns(columns: tuple[str, ...], changes: tuple[Change, ...]) -> tuple[str
 
 def _kept(chance: random.Random, read: Topic, operation: Operation | None) -> tuple[str, tuple[str, ...]]:
     """Return the kind of a node and the key of its rows, one by which they are the same in any order."""
+    if operation is not None and operation.name == "window":
+        return "view", (*operation.by, "window_start")
     if chance.random() < 0.5:
         return "stream", operation.by if operation and operation.name != "dedup" else chance.choice(
             [(name,) for name in ("who", "id") if name in read.columns]
@@ -292,6 +296,9 @@ def _door(operation: Operation) -> Any:
         return dedup(on=operation.by, within=f"{operation.within} seconds")
     if operation.name == "latest":
         return latest(by=operation.by)
+    if operation.name == "window":
+        size, value = f"{operation.within} seconds", operation.value
+        return windows.tumbling(size, by=operation.by, rows=agg.count(), total=agg.sum(value))
     return scan(fold(operation.value), by=operation.by, schema=STATE)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -28,6 +28,7 @@ EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "3"))
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
     database=None,
 )
+@example(seed=312)  # a limit cuts an append in two
 @given(seed=st.integers(0, 2**40))
 def test_a_stream_is_its_batch_and_the_oracle(seed: int, spark: SparkSession) -> None:
     wanted = plan(seed)
@@ -38,7 +39,7 @@ def test_a_stream_is_its_batch_and_the_oracle(seed: int, spark: SparkSession) ->
     ):
         history = play(wanted, harness)
         for node in wanted.nodes:
-            late = harness.late(node.name)
+            late = oracle.judged(harness.late(node.name))
             oracle.check_late(history, node, late)
             if node.kind == "view":
                 oracle.check_view(history, node, late, harness.view(node.name))

@@ -1,13 +1,16 @@
-"""Event time and processing time: a pipeline that was stopped for a minute shows no false spike."""
+"""Event time, from producers to views: redeploys make no spikes, and nobody else's clock makes a row late."""
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater import Pipeline, agg, windows
+from headwater.engine.runner import Runner
 from headwater.sinks import targets
 from headwater.testing.harness import Harness
 
@@ -44,3 +47,71 @@ def test_a_redeploy_is_a_spike_by_processing_time_and_none_by_event_time(spark: 
         assert [row["requests"] for row in harness.view("by_event_time")] == [100] * 12
         assert [rows for rows in arrived if rows] == [100] * 3 + [700] + [100] * 2
         harness.verify()
+
+
+def readings(idle: str, place: Path) -> Pipeline:
+    pipeline = Pipeline("meters", log=f"file:{place}")
+    schema, guard = "meter STRING, at TIMESTAMP", "10 minutes"
+    pipeline.source("readings", schema, event_time="at", idle=idle, max_ahead=guard)
+
+    @pipeline.view(key=["meter", "window_start"])
+    def by_minute(readings: DataFrame) -> DataFrame:
+        return readings.transform(windows.tumbling("1 minute", by="meter", readings=agg.count(), late="side"))
+
+    return pipeline
+
+
+def test_fast_slow_joining_and_broken_producers_make_nobody_late(spark: SparkSession, tmp_path: Path) -> None:
+    start = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(hours=1)
+
+    def send(meter: str, *minutes: float) -> None:
+        rows = [{"meter": meter, "at": start + timedelta(minutes=minute)} for minute in minutes]
+        harness.send("readings", rows, producer=meter)
+
+    with Harness(readings("10 seconds", tmp_path), spark=spark) as harness:
+        send("fast", 0, 1, 2, 30)
+        send("slow", 0)
+        send("broken", 360)  # six hours ahead of the others, five of the wall clock
+        harness.step()
+        assert harness.view("by_minute") == []  # time has come as far as the slow one
+        send("slow", 1, 1.5, 5)
+        send("joins", 5.5, 6)  # after the others have begun, and behind them
+        harness.step()
+        counted = {(row["meter"], row["window_start"]): row["readings"] for row in harness.view("by_minute")}
+        assert counted == {
+            **{("fast", start + timedelta(minutes=minute)): 1 for minute in (0, 1, 2)},
+            ("slow", start): 1,
+            ("slow", start + timedelta(minutes=1)): 2,
+        }
+        send("slow", 40)
+        send("joins", 40)
+        send("fast", 41)
+        harness.step()
+        assert harness.late("by_minute") == []
+        send("slow", 3)  # behind its own clock, and everybody's
+        harness.step()
+        (late,) = harness.late("by_minute")
+        assert late["meter"] == "slow" and late["late_window_start"] == start + timedelta(minutes=3)
+        ahead = [each.producer for each in harness._runner.nodes["by_minute"].member.counts.reached.ahead]
+        assert ahead == ["broken"]
+        harness.verify()
+
+
+def test_a_producer_that_falls_silent_holds_time_back_for_a_while_only(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    start = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(hours=1)
+    with Runner(readings("1 second", tmp_path), spark=spark) as runner:
+        for meter, minutes in (("silent", (0,)), ("talks", (0, 5))):
+            with runner.log.producer("readings", id=meter) as producer:
+                rows = [{"meter": meter, "at": start + timedelta(minutes=minute)} for minute in minutes]
+                producer.send_batch(rows)
+        runner.catch_up()
+        view, end = runner.store.view("by_minute"), time.monotonic() + 60
+        while not view.count() and time.monotonic() < end:  # nothing arrives, and yet time goes on
+            time.sleep(0.1)
+            runner.catch_up()
+        assert [(row["meter"], row["window_start"]) for row in view.scan().to_pylist()] == [
+            ("silent", start),
+            ("talks", start),
+        ]

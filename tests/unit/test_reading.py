@@ -135,6 +135,25 @@ def test_a_claim_counts_only_when_its_records_are_read() -> None:
     assert feed.step(first, limit=7).clock == 100 * SECOND
 
 
+def test_a_limit_that_cuts_an_append_in_two_lets_no_time_pass_over_the_rest() -> None:
+    feed = Feed(2)
+    feed.append("a", 25 * SECOND, rows=2, part=0)
+    feed.append("a", 0, rows=2, part=1)  # the same send, to another partition
+    at, clocks = begin(2), []
+    for limit in (2, 1, 1):  # before the second part of it, in the middle, and all
+        at = feed.step(at, limit=limit)
+        clocks.append(at.clock)
+    assert clocks == [NEVER, NEVER, 0]
+
+
+def test_who_comes_much_later_is_not_waited_for_while_catching_up() -> None:
+    feed = Feed(2)
+    feed.append("a", 25 * SECOND, rows=2, part=0)
+    feed.append("a", 26 * SECOND, rows=2, part=0, at=SECOND)
+    feed.append("b", 0, rows=2, part=1, at=3600 * SECOND)
+    assert feed.step(begin(2), limit=2).clock == 25 * SECOND
+
+
 def test_partitions_keep_pace_by_the_time_of_receipt() -> None:
     feed = Feed(2)
     for number in range(10):

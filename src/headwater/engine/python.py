@@ -22,7 +22,7 @@ kept=
 IFS=:
 for each in $PYTHONPATH; do
   case $each in
-    {archives}/*.zip) ;;
+    */python/lib/pyspark.zip | */python/lib/py4j-*-src.zip) ;;
     *) kept=$kept${{kept:+:}}$each ;;
   esac
 done
@@ -38,6 +38,5 @@ def quick() -> str:
     home = os.environ.get("SPARK_HOME")
     if not Path("/bin/sh").exists() or (home and not installed.samefile(home)):
         return sys.executable
-    archives = shlex.quote(str(installed / "python" / "lib"))
-    script = _SCRIPT.format(archives=archives, python=shlex.quote(sys.executable))
-    return str(wrapper.write("python", sys.executable + archives, script))
+    script = _SCRIPT.format(python=shlex.quote(sys.executable))
+    return str(wrapper.write("python", sys.executable, script))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from headwater.log.stretch import Stretch
@@ -99,6 +100,8 @@ class Plan:
     taken: list[Stretch]
     waiting: int | None
     """When the log received what comes next; None where everything has been read."""
+    heads: tuple[Stretch, ...] = ()
+    """What comes next in each partition, where something is waiting."""
 
 
 def advance(
@@ -112,6 +115,8 @@ def advance(
     """Return the offsets after the next micro-batch; the same ones where there is nothing new."""
     places = {partition: start.offsets.get(partition, 0) for partition in ends}
     plan = _plan(places, stretches, ends, limit)
+    if plan.waiting is not None and timing is not None:
+        plan = replace(plan, heads=tuple(_heads(plan.offsets, stretches, ends)))
     new = replace(start, offsets=plan.offsets)
     if timing is not None:
         new = _timed(new, plan, now if plan.waiting is None else plan.waiting, timing)
@@ -148,6 +153,16 @@ def _plan(
     return Plan(offsets, taken, None)
 
 
+def _heads(
+    offsets: Mapping[int, int],
+    stretches: Callable[[int, int], Iterator[Stretch]],
+    ends: Mapping[int, int],
+) -> Iterator[Stretch]:
+    for partition, end in ends.items():
+        if offsets[partition] < end:
+            yield from islice((each for each in stretches(partition, offsets[partition]) if not each.mark), 1)
+
+
 def _behind(offsets: Mapping[int, int], ends: Mapping[int, int]) -> bool:
     return any(offsets[partition] < end for partition, end in ends.items())
 
@@ -161,10 +176,21 @@ def _keyed(stretches: Iterable[Stretch]) -> Iterator[tuple[int, int, int, Stretc
 def _timed(offsets: Offsets, plan: Plan, now: int, timing: Timing) -> Offsets:
     claims = {**offsets.claims, **_claimed(offsets.claims, plan.taken, timing)}
     awake = {key: claim for key, claim in claims.items() if claim.received >= now - timing.idle}
+    if any(_is_unheard(each, awake, now, timing) for each in plan.heads):
+        return replace(offsets, claims=awake)
     times = [claim.time for claim in awake.values()]
     # When all have gone silent, nothing holds the clock any more: it goes to the newest claim.
     reached = min(times) if times else max((claim.time for claim in claims.values()), default=NEVER)
     return replace(offsets, clock=max(offsets.clock, reached), claims=awake)
+
+
+def _is_unheard(each: Stretch, claims: Claims, now: int, timing: Timing) -> bool:
+    """Tell whether records wait whose producer has said nothing yet, so that time must not pass them by.
+
+    A limit may cut an append in two, or come between the partitions that its rows went to.
+    """
+    key = (each.partition, each.producer)
+    return key not in claims and each.received <= now + timing.idle and _claim(each, timing) is not None
 
 
 def _claimed(known: Claims, taken: Iterable[Stretch], timing: Timing) -> Claims:
