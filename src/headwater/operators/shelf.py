@@ -21,7 +21,7 @@ _LITTLE = 1024
 
 
 class Shelf:
-    """Rows by key, in the order in which the keys first came; the how-manieth a key is, is its slot."""
+    """Rows by key, in the order in which the keys first came; its place among them is a key's slot."""
 
     def __init__(self, schema: pa.Schema):
         self._pile = Pile(schema.empty_table())

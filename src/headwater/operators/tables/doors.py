@@ -52,7 +52,7 @@ def group(by: str | Sequence[str], /, **aggregates: Aggregate | Retractable) -> 
 
 def greatest(column: str, k: int) -> Retractable:
     """Keep the ``k`` greatest values of a column, the greatest first."""
-    return retracting.top_k(column, k)
+    return retracting.greatest(column, k)
 
 
 def _retractable(name: str, given: object) -> Retractable:

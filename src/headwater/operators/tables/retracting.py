@@ -129,7 +129,7 @@ class Max(Min):
 
 
 @dataclass(frozen=True)
-class TopK(Min):
+class Greatest(Min):
     """The greatest values, the greatest first; equal ones as often as they are there."""
 
     k: int = 1
@@ -137,7 +137,7 @@ class TopK(Min):
     @property
     def name(self) -> str:
         """What users call it."""
-        return "top_k"
+        return "greatest"
 
     def type(self, kind: pa.DataType) -> pa.DataType | None:
         """Return an array of the type of the values."""
@@ -178,12 +178,12 @@ def max(column: str) -> Max:
     return Max(column)
 
 
-def top_k(column: str, k: int) -> TopK:
+def greatest(column: str, k: int) -> Greatest:
     """Return the ``k`` greatest of a column's values, the greatest first.
 
-    >>> top_k("score", 3)
-    TopK(column='score', k=3)
+    >>> greatest("score", 3)
+    Greatest(column='score', k=3)
     """
     if k < 1:
-        raise UsageError(f"top_k of {k} values has none", hint="k is 1 or more")
-    return TopK(column, k)
+        raise UsageError(f"greatest of {k} values has none", hint="k is 1 or more")
+    return Greatest(column, k)

@@ -91,7 +91,7 @@ class Hopping(Windowed[Panes]):
 
     @property
     def history(self) -> tuple[str, ...]:
-        """The how-manieth publication it is, and what is only estimated."""
+        """How often it was published before, and what is only estimated."""
         rough = () if self.compare is None else comparison.rough(self.windowing)
         return (*super().history, *rough)
 

@@ -173,7 +173,7 @@ class Windowed(Operator[S]):
 
     @property
     def history(self) -> tuple[str, ...]:
-        """The how-manieth publication it is, and what is only estimated."""
+        """How often it was published before, and what is only estimated."""
         return self.windowing.history
 
     def late(self, schema: pa.Schema) -> pa.Schema:

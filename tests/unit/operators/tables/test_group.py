@@ -70,14 +70,14 @@ AGGREGATES: dict[str, agg.Retractable] = {
     "mean_d": agg.mean("d"),
     "min_x": agg.min("x"),
     "max_x": agg.max("x"),
-    "top_x": agg.top_k("x", 2),
+    "top_x": agg.greatest("x", 2),
     "min_s": agg.min("s"),
     "max_d": agg.max("d"),
     "max_at": agg.max("at"),
     "min_day": agg.min("day"),
     "min_yes": agg.min("yes"),
-    "top_s": agg.top_k("s", 3),
-    "top_day": agg.top_k("day", 1),
+    "top_s": agg.greatest("s", 3),
+    "top_day": agg.greatest("day", 1),
 }
 
 
@@ -111,7 +111,7 @@ def aggregate(each: agg.Retractable, rows: list[Row]) -> Any:
     some = [row[each.column] for row in rows if row[each.column] is not None] if each.column else rows
     if isinstance(each, agg.Count):
         return len(some)
-    if isinstance(each, agg.TopK):
+    if isinstance(each, agg.Greatest):
         return [r["v"] for r in sorted(({"v": v} for v in some), key=rank, reverse=True)][: each.k]
     if not some:
         return None
@@ -271,7 +271,7 @@ def test_what_cannot_be_meant_is_refused() -> None:
     for wrong in (
         lambda: tables.group("k"),
         lambda: tables.group("", n=agg.count()),
-        lambda: agg.top_k("n", 0),
+        lambda: agg.greatest("n", 0),
     ):
         with pytest.raises(UsageError):
             wrong()

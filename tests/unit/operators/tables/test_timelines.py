@@ -40,7 +40,7 @@ POST, FOLLOW = ("id",), ("follower", "author")
 TIMELINE: Any = joined_tables(None, on="author").build(Side(POSTS, None, POST), Side(FOLLOWS, None, FOLLOW))
 SENT = sender(TIMELINE.pairing, POSTS, FOLLOWS)
 CHANGES = TIMELINE.output(SENT([]).schema)
-READERS: Any = tables.group("follower", posts=agg.count(), newest=agg.top_k("id", 2)).build(
+READERS: Any = tables.group("follower", posts=agg.count(), newest=agg.greatest("id", 2)).build(
     Side(CHANGES, None, TIMELINE.identity)
 )
 MADE = changes_of(
