@@ -168,3 +168,18 @@ def test_a_node_that_stops_names_the_record(spark: SparkSession) -> None:
             harness.step()
         assert 'topic "orders", partition 0, offset 1: ValueError' in (caught.value.detail or "")
         assert harness.dead("plain") == []
+
+
+@pytest.mark.parametrize("name", ["plain", "stateful"])
+def test_rows_without_a_key_are_set_aside(spark: SparkSession, name: str) -> None:
+    with Harness(orders("dead_letter"), spark=spark) as harness:
+        good, bad = rows("1", "2")
+        harness.send("orders", [good, {**bad, "id": None}])
+        harness.step()
+        harness.restart()
+        harness.step()
+        assert [row["amount"] for row in harness.view(name)] == [1]
+        (letter,) = harness.dead(name)
+        assert letter["error"] == "a null in the key (id)"
+        assert json.loads(letter["record"])["amount"] == 2
+        harness.verify()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -14,6 +15,8 @@ from pyspark.sql import functions as F
 from headwater import Pipeline, joins, latest
 from headwater.engine.checking import check
 from headwater.errors import PipelineError
+from headwater.sinks import targets
+from headwater.sinks.views import open_views
 from headwater.testing.harness import Harness
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -127,3 +130,24 @@ def test_a_deletion_is_never_taken_for_the_row_that_code_fails_on(spark: SparkSe
         assert harness.view("initials") == [{"id": 2, "initial": "b"}, {"id": 4, "initial": "d"}]
         assert [row["record"] for row in harness.dead("initials")] == ['{"id":3,"name":""}']
         harness.verify()
+
+
+def test_a_keyed_sink_of_a_table_has_what_the_table_is_now(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = Pipeline("crm")
+    pipeline.table("customers", "id BIGINT, name STRING, tier STRING", key="id")
+
+    @pipeline.sink(targets.sqlite(tmp_path / "golden.db", "golden", "id"))
+    def golden(customers: DataFrame) -> DataFrame:
+        return customers.filter("tier = 'gold'").select("id", "name")
+
+    with Harness(pipeline, spark=spark) as harness:
+        gold = [
+            {"id": number, "name": name, "tier": "gold"} for number, name in enumerate(("ada", "bob", "cyd"))
+        ]
+        harness.send("customers", gold)
+        harness.step()
+        harness.send("customers", {"id": 0, "name": "ada", "tier": "tin"})
+        harness.delete("customers", 1)
+        harness.step()
+    with open_views(tmp_path / "golden.db") as views:
+        assert views["golden"].scan().to_pylist() == [{"id": 2, "name": "cyd"}]

@@ -36,6 +36,9 @@ def windowed(late: str, **more: Any) -> Pipeline:
     more = {**more, "late": late}
     minutes = windows.tumbling("1 minute", by="who", n=agg.sum("n"), rows=agg.count(), **more)
     viewed(pipeline, "minutes", "who, window_start", minutes)
+    measured = {"rows": agg.count(), "speed": agg.rate(per="1 minute")}
+    compared = windows.tumbling("1 minute", by="who", compare="2 minutes", **measured, **more)
+    viewed(pipeline, "compared", "who, window_start", compared)
     hops = windows.hopping("1 minute", "20 seconds", n=agg.sum("n"), **more)
     viewed(pipeline, "hops", "window_start", hops)
     moving = windows.sliding("30 seconds", by="who", rows=agg.count(), **more)
@@ -74,6 +77,12 @@ def test_windows_are_what_a_batch_gives(spark: SparkSession, few: int, late: str
         kept = [row for row in rows if row["id"] not in late_ids]
         assert sum(row["rows"] for row in harness.view("minutes")) == len(kept)
         assert sum(row["n"] for row in harness.view("minutes")) == sum(row["n"] for row in kept)
+        counted = {(row["who"], row["window_start"]): row["rows"] for row in harness.view("minutes")}
+        for row in harness.view("compared"):
+            before = counted.get((row["who"], row["window_start"] - timedelta(minutes=2)))
+            change = None if before is None else row["rows"] - before
+            assert (row["rows_before"], row["rows_change"]) == (before, change)
+            assert row["speed"] == row["rows"] == counted[row["who"], row["window_start"]]
         if late != "correct":
             told = harness.late("minutes")[0]
             assert told["late_window_start"] <= told["at"]

@@ -14,13 +14,36 @@ import os
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-LIMIT = int(os.environ.get("HEADWATER_CACHE_BYTES", 512 << 20))
+LEAST = 256 << 20
 OVERHEAD = 4
 """How many times larger a decoded state is than its chunks; a guess on the safe side."""
 
+_CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where the memory that a container may use is told, by its version."""
 Key = tuple[str, int]
+
+
+def room() -> int:
+    """Return how many bytes of states a process may keep: its part of a quarter of the memory.
+
+    There is a worker for each core, and the driver. ``HEADWATER_CACHE_BYTES`` says it instead.
+    """
+    given = os.environ.get("HEADWATER_CACHE_BYTES")
+    if given is not None:
+        return int(given)
+    return max(LEAST, memory() // 4 // ((os.cpu_count() or 1) + 1))
+
+
+def memory() -> int:
+    """Return the bytes of memory of this machine, or of the container."""
+    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    for path in map(Path, _CONTAINER):
+        if path.exists() and (told := path.read_text().strip()).isdecimal():
+            found.append(int(told))
+    return min(found)
 
 
 @dataclass
@@ -35,8 +58,8 @@ class Entry:
 class Cache:
     """The states that were used last, up to a number of bytes."""
 
-    def __init__(self, limit: int = LIMIT):
-        self._limit, self._size = limit, 0
+    def __init__(self, limit: int | None = None):
+        self._limit, self._size = room() if limit is None else limit, 0
         self._entries: OrderedDict[Key, Entry] = OrderedDict()
         self._lock = threading.RLock()  # queries of one driver run side by side
 

@@ -42,7 +42,7 @@ from headwater.engine.states import States
 from headwater.engine.stepping import Work
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.node import Declaration, Node
-from headwater.operators.operator import NEVER
+from headwater.operators.operator import ERROR, NEVER
 from headwater.sinks import crash
 from headwater.sinks.fitting import DELETED
 from headwater.sinks.sink import Batch, Sink
@@ -94,6 +94,8 @@ class Member:
         self._late_sink: Sink | None = None
         self._dead_sink: Sink | None = None
         self._notes: list[dict[str, Any]] = []
+        self._letters: list[pa.Table] = []
+        """Rows that this micro-batch sets aside, each with what is wrong with it."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -122,7 +124,9 @@ class Member:
         if before == after and given is None:
             return
         started = time.perf_counter()
-        rows = self._computed(number, slice, given)
+        rows = self._keyed(self._computed(number, slice, given))
+        if self._letters:
+            self._dead_rows().commit(Batch(number, letters(self._letters)))
         crash.point("query: computed")
         fresh = self._sink.commit(Batch(number, rows, after.positions, self._promise(after)))
         milestone.write(self._committed, number, after)
@@ -131,6 +135,16 @@ class Member:
             self._count(slice, rows.num_rows)
         self.counts.reached = after
         self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
+
+    def _keyed(self, rows: pa.Table) -> pa.Table:
+        """Set rows aside that a view cannot keep, if it sets any aside; the view itself refuses them."""
+        if self.node.kind != "view" or self.node.on_error != "dead_letter":
+            return rows
+        kept, lost = tables.without_key(rows, self.node.key)
+        if lost.num_rows:
+            why = pa.repeat(f"a null in the key ({', '.join(self.node.key)})", lost.num_rows)
+            self._letters = [*self._letters, lost.append_column(ERROR, why)]
+        return kept
 
     def _count(self, slice: Slice, out: int) -> None:
         if self.stage is None:
@@ -141,6 +155,7 @@ class Member:
         self.counts.out += out
 
     def _computed(self, number: int, slice: Slice, given: DataFrame | None) -> pa.Table:
+        self._letters = []
         try:
             if self.stage is None:
                 return self._plain(slice, given)
@@ -171,7 +186,7 @@ class Member:
         made = tables.living(changed)
         if not self.shape.straight:
             made = call(self.node, {table.name: self.inputs.frame(table, made)}).toArrow()
-        return tables.without_gone(made.cast(self.shape.schema), changed, self.node.key)
+        return tables.without_gone(made.cast(self.shape.schema), changed, tables.replacing(self.node))
 
     def _stateful(self, stage: Stage, number: int, slice: Slice, given: DataFrame | None) -> pa.Table:
         work = Work(
@@ -188,9 +203,7 @@ class Member:
         finished = self._finishing.finish(results.main)
         if results.late.num_rows:
             self._late_rows(stage.late).commit(Batch(number, results.late))
-        dead = [*results.dead, *([] if finished.dead is None else [finished.dead])]
-        if dead:
-            self._dead_rows().commit(Batch(number, letters(dead)))
+        self._letters = [*results.dead, *([] if finished.dead is None else [finished.dead])]
         crash.point("query: stepped")
         self._states.commit(number, results.buckets)
         return finished.made

@@ -91,10 +91,10 @@ def _view(runner: Runner, member: Member) -> Verdict:
     batch, stored = _snapshot(runner, member.node)
     if batch < 0:
         return Verdict(member.node.name)
-    fitted = settle(
-        recomputed(runner, member, batch),
-        declare(member.node.title, member.schema, member.node.key),
-    )
+    rows = recomputed(runner, member, batch)
+    if member.node.on_error == "dead_letter":
+        rows, _ = tables.without_key(rows, member.node.key)
+    fitted = settle(rows, declare(member.node.title, member.schema, member.node.key))
     living = _proved(pa.Table.from_batches([fitted.rows.filter(pa.array(~fitted.deleted))]), member)
     return compared(member.node, living.to_pylist(), _proved(stored, member).to_pylist(), living.schema)
 

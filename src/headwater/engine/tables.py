@@ -1,4 +1,4 @@
-"""Views of what has one row per key: a table, or the results of an operator that keeps the newest row.
+"""Views and sinks of what has one row per key: a table, or the results of an operator that keeps the newest.
 
 What comes in for a key replaces what came before; so where user code drops a row, nothing of the
 key is left. Invariant: a view over a table has what its function makes of the table's rows as they
@@ -18,14 +18,24 @@ from headwater.errors import PipelineError
 from headwater.node import Declaration, Node, Table
 from headwater.sinks.fitting import DELETED
 from headwater.sinks.keyed import last_of_each_key
+from headwater.sinks.targets import Target
+
+
+def replacing(node: Node) -> tuple[str, ...]:
+    """Return the key by which a node's row replaces an earlier one: a view's own, or that of a target."""
+    if node.kind == "sink" and isinstance(node.target, Target):
+        return node.target.key
+    return node.key if node.kind == "view" else ()
 
 
 def read_by(node: Node, upstreams: Mapping[str, Declaration], stage: Stage | None) -> str | None:
-    """Return the name of the table that a view shows, row by row; refuse one with another key."""
+    """Return the name of the table that a node shows, row by row; refuse a view of it with another key."""
     (first, *others) = upstreams.values()
-    if node.kind != "view" or others or stage is not None or not isinstance(first, Table):
+    if not replacing(node) or others or stage is not None or not isinstance(first, Table):
         return None
-    if set(node.key) != set(first.key):
+    if set(replacing(node)) != set(first.key):
+        if node.kind == "sink":  # it has all changes, as the user's code makes them
+            return None
         raise PipelineError(
             f"{node.title} has another key than {first.title}, whose rows it shows",
             detail=f"{', '.join(node.key)} is not {', '.join(first.key)}: a row that changes would be left "
@@ -37,20 +47,20 @@ def read_by(node: Node, upstreams: Mapping[str, Declaration], stage: Stage | Non
 
 
 def settles(node: Node, stage: Stage) -> bool:
-    """Tell whether a view has the key by which results of its operator replace each other."""
-    return node.kind == "view" and set(stage.operator.identity) == set(node.key)
+    """Tell whether a node has the key by which results of its operator replace each other."""
+    return bool(replacing(node)) and set(stage.operator.identity) == set(replacing(node))
 
 
 def check_deletions(node: Node, stage: Stage | None, schema: pa.Schema) -> None:
     """Refuse what would keep results that are gone: code that drops their mark, a view with another key."""
     if stage is None or DELETED not in stage.output.names or settles(node, stage):
         return
-    identity, key = set(stage.operator.identity), set(node.key)
+    identity, key = set(stage.operator.identity), set(replacing(node))
     listed = ", ".join(stage.operator.identity)
-    if node.kind == "view" and (key < identity or key > identity):
+    if key and (key < identity or key > identity):
         raise PipelineError(
             f"{node.title} has another key than the results of its {stage.name}",
-            detail=f"{', '.join(node.key)} is not {listed}: a result that is gone would stay, or take "
+            detail=f"{', '.join(replacing(node))} is not {listed}: a result that is gone would stay, or take "
             "another one's row with it",
             hint=f"give it the key {listed}",
             place=node.place,
@@ -98,6 +108,14 @@ def without_gone(made: pa.Table, taken: pa.Table, key: Sequence[str]) -> pa.Tabl
         return made
     marked = made if DELETED in made.schema.names else _marked(made, False)
     return pa.concat_tables([marked, _marked(gone, True)], promote_options="default")
+
+
+def without_key(rows: pa.Table, key: Sequence[str]) -> tuple[pa.Table, pa.Table]:
+    """Return the rows that can be kept by a key, and those that have a null in it."""
+    lost = np.zeros(rows.num_rows, bool)
+    for name in key:
+        lost |= rows[name].is_null().to_numpy()
+    return rows.filter(pa.array(~lost)), rows.filter(pa.array(lost))
 
 
 def _marked(rows: pa.Table, deleted: bool) -> pa.Table:

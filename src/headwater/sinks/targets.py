@@ -26,6 +26,8 @@ class Target:
     name: str
     open: Callable[[pa.Schema], Sink] = field(repr=False)
     """Makes the sink; what it closes over may be secret, so it is not shown."""
+    key: tuple[str, ...] = ()
+    """By what a row replaces an earlier one, if it does."""
 
 
 def parquet(directory: str | os.PathLike[str]) -> Target:
@@ -41,7 +43,7 @@ def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0)
 
         return PostgresSink(dsn, table, schema, key, feed=feed)
 
-    return Target("postgres", open)
+    return Target("postgres", open, _names(key))
 
 
 def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...]) -> Target:
@@ -51,12 +53,16 @@ def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...])
         store = ViewStore(path)
         return _Whole(store, store.sink(table, schema, key))
 
-    return Target("sqlite", open)
+    return Target("sqlite", open, _names(key))
 
 
 def foreach(function: Callable[[pa.Table, int], object]) -> Target:
     """Call a function with each batch's rows and number, at least once."""
     return Target("foreach", lambda schema: ForeachSink(function))
+
+
+def _names(key: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (key,) if isinstance(key, str) else tuple(key)
 
 
 class _Whole(Sink):
