@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,3 +55,19 @@ def test_only_the_kafka_backend_needs_its_client(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_every_module_says_why_it_exists(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "headwater.sinks.targets",
+        "headwater.sinks.views",
+        "headwater.sinks.sqlite.store",
+        "headwater.sinks.postgres",
+        "headwater.operators.joins.doors",
+        "headwater.engine.runner",
+    ],
+)
+def test_a_module_can_be_the_first_that_is_imported(module: str) -> None:
+    done = subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,9 +21,18 @@ class Feed:
     def __init__(self, partitions: int = 1):
         self.parts: dict[int, list[Stretch]] = {number: [] for number in range(partitions)}
 
-    def append(self, producer: str, newest: int | None, *, rows: int = 1, at: int = 0, part: int = 0) -> None:
+    def append(
+        self,
+        producer: str,
+        newest: int | None,
+        *,
+        rows: int = 1,
+        at: int = 0,
+        part: int = 0,
+        first: int | None = None,
+    ) -> None:
         base = self.end(part)
-        self.parts[part].append(Stretch(part, base, base + rows, producer, at, newest))
+        self.parts[part].append(Stretch(part, base, base + rows, producer, at, newest, first=first))
 
     def mark(self, producer: str, time: int, *, at: int = 0, part: int = 0) -> None:
         base = self.end(part)
@@ -39,9 +49,7 @@ class Feed:
             if each.mark and each.base >= start:
                 yield each
             elif each.end > start:
-                yield Stretch(
-                    part, max(start, each.base), each.end, each.producer, each.received, each.newest
-                )
+                yield replace(each, base=max(start, each.base))
 
     def step(
         self,
@@ -135,15 +143,40 @@ def test_a_claim_counts_only_when_its_records_are_read() -> None:
     assert feed.step(first, limit=7).clock == 100 * SECOND
 
 
-def test_a_limit_that_cuts_an_append_in_two_lets_no_time_pass_over_the_rest() -> None:
-    feed = Feed(2)
-    feed.append("a", 25 * SECOND, rows=2, part=0)
+def test_the_first_append_of_a_producer_is_taken_whole_in_all_partitions() -> None:
+    feed = Feed(3)
+    feed.append("a", 25 * SECOND, rows=4, part=0)
     feed.append("a", 0, rows=2, part=1)  # the same send, to another partition
-    at, clocks = begin(2), []
-    for limit in (2, 1, 1):  # before the second part of it, in the middle, and all
-        at = feed.step(at, limit=limit)
+    feed.append("b", 5 * SECOND, rows=2, part=2)
+    first = feed.step(begin(3), limit=2)
+    assert (first.offsets, first.clock) == ({0: 4, 1: 2, 2: 0}, 0)
+    feed.append("a", 30 * SECOND, rows=4, part=0, at=1)
+    assert feed.step(first, limit=3).offsets == {0: 5, 1: 2, 2: 2}  # whose time is known is cut again
+
+
+def test_many_producers_of_one_append_each_do_not_hold_time_back() -> None:
+    feed = Feed()
+    for number in range(100):
+        feed.append(f"producer-{number}", number * SECOND, rows=3, at=number * SECOND)
+    at, clocks = begin(), []
+    for _ in range(10):
+        at = feed.step(at, limit=10)
         clocks.append(at.clock)
-    assert clocks == [NEVER, NEVER, 0]
+    assert clocks == sorted(clocks) and clocks[0] == 0 and clocks[-1] > 20 * SECOND
+
+
+def test_a_partition_that_is_read_in_long_stretches_keeps_pace() -> None:
+    feed = Feed(2)  # as on Kafka: a stretch is told by its last record
+    for number in range(10):
+        received = (number + 1) * 10 * SECOND
+        feed.append("", received, rows=10, at=received, part=0, first=received - 10 * SECOND)
+    feed.append("", 100 * SECOND, rows=10, at=100 * SECOND, part=1, first=0)
+    at = feed.step(begin(2), limit=20)
+    assert at.offsets == {0: 10, 1: 10}  # the slow one has begun when the other has
+    while at.offsets != feed.ends():
+        after = feed.step(at, limit=20)
+        assert after.clock == after.offsets[0] * SECOND
+        at = after
 
 
 def test_who_comes_much_later_is_not_waited_for_while_catching_up() -> None:
@@ -329,7 +362,8 @@ def test_reading_in_any_steps_reads_everything_once_and_never_turns_time_back(
         now += wait
         after = feed.step(at, limit=limit, now=now)
         assert after.clock >= at.clock
-        assert sum(after.offsets.values()) - sum(at.offsets.values()) <= limit
+        # The first append of a producer is taken whole, and to each partition: of three with five rows each.
+        assert sum(after.offsets.values()) - sum(at.offsets.values()) <= limit + 15
         assert all(after.offsets[part] >= at.offsets[part] for part in at.offsets)
         assert Offsets.from_json(json.loads(json.dumps(after.to_json()))) == after
         at = after

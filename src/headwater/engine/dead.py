@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headwater import schema as schemas
 from headwater.errors import HeadwaterError
-from headwater.log import Log, Position, jsonl
+from headwater.log import Log, Position, Topic, jsonl
 from headwater.node import Node
 from headwater.operators.operator import ERROR
 from headwater.sinks.sink import Sink
@@ -100,13 +100,10 @@ class DeadLetters:
         topic, before = self._log.topic(name), self._log.resolve(name, "latest")
         with self._log.producer(name, id=f"{self.topic}.redrive") as producer:
             for number, letter in letters:
-                batch, bad = jsonl.decode([letter["record"].encode()], topic)
-                if bad:
-                    continue
                 if letter["deleted"]:
-                    (key,) = batch.select(topic.key).to_pylist()
+                    key = _decoded(letter, _only_key(topic)).to_pylist()[0]
                     producer.delete(key, occurred=letter["occurred"], sequence=number)
-                else:
+                elif (batch := _decoded(letter, topic)).num_rows:
                     producer.send_batch(batch, sequence=number)
         after = self._log.resolve(name, "latest")
         return sum(after.offsets.values()) - sum(before.offsets.values())
@@ -143,3 +140,14 @@ class DeadLetters:
             told = {name: batch.column(f"_{name}")[0].as_py() for name in ("deleted", "occurred")}
             return {"record": text.decode(), **told}
         return {}
+
+
+def _decoded(letter: dict[str, Any], topic: Topic) -> pa.RecordBatch:
+    """Return the record of a letter; none if it does not fit its topic."""
+    batch, _ = jsonl.decode([letter["record"].encode()], topic)
+    return batch
+
+
+def _only_key(topic: Topic) -> Topic:
+    """Return a topic without the columns that a deletion does not tell."""
+    return replace(topic, schemas=(pa.schema([topic.schema.field(name) for name in topic.key]),))

@@ -137,12 +137,13 @@ class Member:
         self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
 
     def _keyed(self, rows: pa.Table) -> pa.Table:
-        """Set rows aside that a view cannot keep, if it sets any aside; the view itself refuses them."""
-        if self.node.kind != "view" or self.node.on_error != "dead_letter":
+        """Set rows aside that cannot be kept by key, if any are set aside; what keeps them refuses them."""
+        key = tables.replacing(self.node)
+        if self.node.on_error != "dead_letter" or not set(key) <= set(rows.column_names):
             return rows
-        kept, lost = tables.without_key(rows, self.node.key)
+        kept, lost = tables.without_key(rows, key)
         if lost.num_rows:
-            why = pa.repeat(f"a null in the key ({', '.join(self.node.key)})", lost.num_rows)
+            why = pa.repeat(f"a null in the key ({', '.join(key)})", lost.num_rows)
             self._letters = [*self._letters, lost.append_column(ERROR, why)]
         return kept
 

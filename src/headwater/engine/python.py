@@ -12,6 +12,7 @@ import shlex
 import sys
 from pathlib import Path
 
+import py4j  # type: ignore[import-untyped]
 import pyspark
 
 from headwater.engine import wrapper
@@ -19,6 +20,7 @@ from headwater.engine import wrapper
 _SCRIPT = """#!/bin/sh
 # Leaves out the archives that Spark puts first: what is in them is installed too, and compiled.
 kept=
+set -f
 IFS=:
 for each in $PYTHONPATH; do
   case $each in
@@ -34,9 +36,15 @@ exec {python} "$@"
 
 def quick() -> str:
     """Return what starts this Python without the archives; this Python itself, where they are needed."""
-    installed = Path(pyspark.__file__).parent
-    home = os.environ.get("SPARK_HOME")
-    if not Path("/bin/sh").exists() or (home and not installed.samefile(home)):
+    if not Path("/bin/sh").exists() or not _is_installed():
         return sys.executable
-    script = _SCRIPT.format(python=shlex.quote(sys.executable))
-    return str(wrapper.write("python", sys.executable, script))
+    made = wrapper.write("python", sys.executable, _SCRIPT.format(python=shlex.quote(sys.executable)))
+    return str(made) if os.access(made, os.X_OK) else sys.executable  # the place may forbid programs
+
+
+def _is_installed() -> bool:
+    """Tell whether this process has the code of its Spark in files, and not in archives or elsewhere."""
+    found, home = Path(pyspark.__file__).parent, os.environ.get("SPARK_HOME")
+    if not (found.is_dir() and Path(py4j.__file__).exists()):
+        return False
+    return not home or (Path(home).exists() and found.samefile(home))

@@ -15,12 +15,17 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 from headwater.log.stretch import Stretch
 
 NEVER = -(1 << 63)
+SIBLINGS = 1_000_000
+"""Microseconds within which a producer appends to several partitions what it has sent at once."""
+LONGEST = 100_000
+"""Records of an append that a limit does not cut in two, though it should."""
+Keyed = tuple[int, int, int, Stretch]
+"""A stretch with its place in the order of reading."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +104,7 @@ class Plan:
     offsets: dict[int, int]
     taken: list[Stretch]
     waiting: int | None
-    """When the log received what comes next; None where everything has been read."""
-    heads: tuple[Stretch, ...] = ()
-    """What comes next in each partition, where something is waiting."""
+    """When the log began to receive what comes next; None where everything has been read."""
 
 
 def advance(
@@ -114,9 +117,7 @@ def advance(
 ) -> Offsets:
     """Return the offsets after the next micro-batch; the same ones where there is nothing new."""
     places = {partition: start.offsets.get(partition, 0) for partition in ends}
-    plan = _plan(places, stretches, ends, limit)
-    if plan.waiting is not None and timing is not None:
-        plan = replace(plan, heads=tuple(_heads(plan.offsets, stretches, ends)))
+    plan = _plan(places, stretches, ends, limit, None if timing is None else start.claims)
     new = replace(start, offsets=plan.offsets)
     if timing is not None:
         new = _timed(new, plan, now if plan.waiting is None else plan.waiting, timing)
@@ -129,68 +130,87 @@ def _plan(
     stretches: Callable[[int, int], Iterator[Stretch]],
     ends: Mapping[int, int],
     limit: int | None,
+    claims: Claims | None,
 ) -> Plan:
-    """Take stretches in the order in which the log received them, so that partitions keep pace."""
-    offsets, taken, left = dict(places), [], limit
-    queues = [_keyed(stretches(partition, at)) for partition, at in places.items()]
-    for _, _, _, each in heapq.merge(*queues):
+    """Take stretches in the order in which the log began to receive them, so that partitions keep pace.
+
+    Where the limit comes upon a producer that has made no claim, its append is taken whole, with what it
+    has appended to other partitions at the same time: else the rest would be late by what is told first.
+    """
+    offsets, left = dict(places), limit
+    taken = _Taken(claims)
+    queue = heapq.merge(*(_keyed(stretches(partition, at)) for partition, at in places.items()))
+    for _, _, _, each in queue:
         room = min(each.end, ends[each.partition]) - offsets[each.partition]
         if each.mark:
             if each.base <= offsets[each.partition]:
-                taken.append(each)
-        elif left is not None and room > left:
+                taken.add(each)
+        elif left is not None and room > left and (taken.knows(each) or room > LONGEST):
             offsets[each.partition] += left
-            return Plan(offsets, taken, each.received)
+            return Plan(offsets, taken.stretches, each.began)
         elif room > 0:
             offsets[each.partition] += room
-            left = None if left is None else left - room
+            left = None if left is None else max(left - room, 0)
             if offsets[each.partition] >= each.end:
-                taken.append(each)
+                taken.add(each)
         elif each.end <= offsets[each.partition]:  # one of several that share their offsets
-            taken.append(each)
+            taken.add(each)
         if left == 0:
-            return Plan(offsets, taken, each.received if _behind(offsets, ends) else None)
-    return Plan(offsets, taken, None)
+            _take_siblings(queue, offsets, taken, each.began + SIBLINGS)
+            return Plan(offsets, taken.stretches, each.began if _behind(offsets, ends) else None)
+    return Plan(offsets, taken.stretches, None)
 
 
-def _heads(
-    offsets: Mapping[int, int],
-    stretches: Callable[[int, int], Iterator[Stretch]],
-    ends: Mapping[int, int],
-) -> Iterator[Stretch]:
-    for partition, end in ends.items():
-        if offsets[partition] < end:
-            yield from islice((each for each in stretches(partition, offsets[partition]) if not each.mark), 1)
+class _Taken:
+    """The stretches of a plan, and whose claims are known with them: all are, where nobody asks the time."""
+
+    def __init__(self, claims: Claims | None):
+        self.stretches: list[Stretch] = []
+        self._claims = claims
+        self._known = set(claims or ())
+
+    def add(self, each: Stretch) -> None:
+        self.stretches.append(each)
+        self._known.add((each.partition, each.producer))
+
+    def knows(self, each: Stretch) -> bool:
+        return self._claims is None or (each.partition, each.producer) in self._known
+
+    def new(self) -> set[str]:
+        """Return the producers who make their first claim in a partition."""
+        before = self._claims or {}
+        return {each.producer for each in self.stretches if (each.partition, each.producer) not in before}
+
+
+def _take_siblings(queue: Iterator[Keyed], offsets: dict[int, int], taken: _Taken, until: int) -> None:
+    """Take what those who make their first claim have appended to other partitions at the same time."""
+    new = taken.new()
+    for began, _, _, each in queue:
+        if began > until:
+            return
+        near = each.base <= offsets[each.partition] < each.end <= offsets[each.partition] + LONGEST
+        if near and each.producer in new and not taken.knows(each):
+            offsets[each.partition] = each.end
+            taken.add(each)
 
 
 def _behind(offsets: Mapping[int, int], ends: Mapping[int, int]) -> bool:
     return any(offsets[partition] < end for partition, end in ends.items())
 
 
-def _keyed(stretches: Iterable[Stretch]) -> Iterator[tuple[int, int, int, Stretch]]:
+def _keyed(stretches: Iterable[Stretch]) -> Iterator[Keyed]:
     """Yield stretches with their place in the order: times of receipt never go back in a partition."""
     for number, each in enumerate(stretches):
-        yield each.received, each.partition, number, each
+        yield each.began, each.partition, number, each
 
 
 def _timed(offsets: Offsets, plan: Plan, now: int, timing: Timing) -> Offsets:
     claims = {**offsets.claims, **_claimed(offsets.claims, plan.taken, timing)}
     awake = {key: claim for key, claim in claims.items() if claim.received >= now - timing.idle}
-    if any(_is_unheard(each, awake, now, timing) for each in plan.heads):
-        return replace(offsets, claims=awake)
     times = [claim.time for claim in awake.values()]
     # When all have gone silent, nothing holds the clock any more: it goes to the newest claim.
     reached = min(times) if times else max((claim.time for claim in claims.values()), default=NEVER)
     return replace(offsets, clock=max(offsets.clock, reached), claims=awake)
-
-
-def _is_unheard(each: Stretch, claims: Claims, now: int, timing: Timing) -> bool:
-    """Tell whether records wait whose producer has said nothing yet, so that time must not pass them by.
-
-    A limit may cut an append in two, or come between the partitions that its rows went to.
-    """
-    key = (each.partition, each.producer)
-    return key not in claims and each.received <= now + timing.idle and _claim(each, timing) is not None
 
 
 def _claimed(known: Claims, taken: Iterable[Stretch], timing: Timing) -> Claims:

@@ -19,6 +19,14 @@ class Stretch:
     """The offset after its last record; ``base`` for a mark."""
     producer: str
     received: int
+    """When the log received its last record."""
     newest: int | None
     """The newest event time in it; for a mark, the time before which the producer sends no more."""
     mark: bool = False
+    first: int | None = None
+    """When the log received its first record, where that was earlier."""
+
+    @property
+    def began(self) -> int:
+        """When the log began to receive it."""
+        return self.received if self.first is None else self.first

@@ -70,7 +70,7 @@ def test_dead_letters_are_appended_again_once(run: Run, file: str, tmp_path: Pat
 def test_a_deletion_that_was_set_aside_deletes_again(tmp_path: Path) -> None:
     since = datetime(2026, 1, 1, tzinfo=UTC)
     with headwater.open(f"file:{tmp_path / 'log'}") as log:
-        log.create_topic("stock", "sku STRING, left INT", key="sku", cleanup="compact")
+        log.create_topic("stock", "sku STRING, left INT NOT NULL", key="sku", cleanup="compact")
         with log.producer("stock") as producer:
             producer.send({"sku": "tea", "left": 5})
             producer.delete("tea", occurred=since)

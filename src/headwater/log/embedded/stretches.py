@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from headwater.log.embedded import frame, segment
@@ -63,8 +64,8 @@ def _archived(each: Archived, number: int) -> Iterator[Stretch]:
     times = columns.set_column(1, "_occurred", columns["_occurred"].cast(pa.int64()))
     times = times.set_column(2, "_received", columns["_received"].cast(pa.int64()))
     told = times.group_by("_producer").aggregate([("_occurred", "max"), ("_received", "max")]).to_pylist()
+    first = pc.min(times["_received"]).as_py()
     for place, row in enumerate(told):
-        base = each.base if place == 0 else each.end
-        yield Stretch(
-            number, base, each.end, row["_producer"] or "", row["_received_max"], row["_occurred_max"]
-        )
+        base, producer = each.base if place == 0 else each.end, row["_producer"] or ""
+        newest = row["_occurred_max"]
+        yield Stretch(number, base, each.end, producer, row["_received_max"], newest, first=first)

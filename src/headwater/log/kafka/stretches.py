@@ -19,9 +19,10 @@ from headwater.log.kafka.cluster import Cluster
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.stretch import Stretch
 
-SIZE = 50_000
-LOOK_BACK = 16
-"""How many offsets before an end are looked at: transactions leave markers there, which have no time."""
+SIZE = 10_000
+"""Offsets of a stretch: its time counts when all of it is read, so it is less than any limit of a plan."""
+LOOK = 16
+"""How many offsets at an end are looked at: transactions leave markers there, which have no time."""
 
 
 def stretches(cluster: Cluster, known: Known, partition: int, start: int) -> Iterator[Stretch]:
@@ -30,24 +31,37 @@ def stretches(cluster: Cluster, known: Known, partition: int, start: int) -> Ite
     if start >= last:
         return
     consumer = Consumer(cluster.config.consumer(READER_GROUP))
+
+    def between(base: int, end: int) -> list[Any]:
+        where = TopicPartition(known.topic.name, partition, base)
+        return [m for group in scan.span(consumer, cluster.config, where, end) for m in group]
+
     try:
+        began = None
         for base in range(start, last, SIZE):
             end = min(base + SIZE, last)
-            where = TopicPartition(known.topic.name, partition, max(base, end - LOOK_BACK))
-            found = [m for group in scan.span(consumer, cluster.config, where, end) for m in group]
-            yield _stretch(known, found, (partition, base, end))
+            found = between(max(base, end - LOOK), end)
+            if began is None:  # the others began no earlier than the one before them has ended
+                began = _first(found if end - base <= LOOK else between(base, base + LOOK))
+            made = _stretch(known, found, (partition, base, end), began)
+            yield made
             yield from _marks(found, partition)
+            began = made.received
     finally:
         consumer.close()
 
 
-def _stretch(known: Known, found: list[Any], place: tuple[int, int, int]) -> Stretch:
+def _first(found: list[Any]) -> int:
+    return min((m.timestamp()[1] * 1000 for m in found), default=0)
+
+
+def _stretch(known: Known, found: list[Any], place: tuple[int, int, int], began: int) -> Stretch:
     # A record that does not fit is met again, and told, when it is read.
     batch, _ = incoming.decode(incoming.records(found), known, True)
     occurred = batch.column("_occurred").cast(pa.int64()) if known.topic.event_time else None
     newest = pc.max(occurred).as_py() if occurred is not None else None
     received = max((m.timestamp()[1] * 1000 for m in found), default=0)
-    return Stretch(*place, "", received, newest)
+    return Stretch(*place, "", received, newest, first=min(began, received))
 
 
 def _marks(found: list[Any], partition: int) -> Iterator[Stretch]:

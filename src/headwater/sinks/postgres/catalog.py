@@ -126,16 +126,30 @@ def publish(db: psycopg.Connection, name: str, version: int) -> None:
 
 def arrange(db: psycopg.Connection, version: Entry, order: str | None) -> None:
     """Make the index for the order of a column, or none, and no other."""
-    columns = arrangement(version.keyed, order)
-    digest = hashlib.sha256(json.dumps(columns).encode()).hexdigest()[:8]
-    wanted = f"headwater_order_{version.id}_{digest}" if columns else None
-    table = version.sql.target.as_string(db)
-    known = [name for (name,) in db.execute(_ARRANGED, (table, f"headwater\\_order\\_{version.id}\\_%"))]
+    columns, wanted = arrangement(version.keyed, order), _index(version, order)
+    known = _indexes(db, version)
     for name in known:
         if name != wanted:
             db.execute(SQL("DROP INDEX {}").format(Identifier(*version.table.split(".")[:-1], name)))
     if wanted and wanted not in known:
         db.execute(version.sql.arrange(wanted, columns))
+
+
+def is_arranged(db: psycopg.Connection, version: Entry, order: str | None) -> bool:
+    """Tell whether there is the index for the order of a column, and no other."""
+    wanted = _index(version, order)
+    return _indexes(db, version) == ([wanted] if wanted else [])
+
+
+def _index(version: Entry, order: str | None) -> str | None:
+    columns = arrangement(version.keyed, order)
+    digest = hashlib.sha256(json.dumps(columns).encode()).hexdigest()[:8]
+    return f"headwater_order_{version.id}_{digest}" if columns else None
+
+
+def _indexes(db: psycopg.Connection, version: Entry) -> list[str]:
+    table, like = version.sql.target.as_string(db), f"headwater\\_order\\_{version.id}\\_%"
+    return [name for (name,) in db.execute(_ARRANGED, (table, like))]
 
 
 def remove(db: psycopg.Connection, version: Entry) -> None:

@@ -31,6 +31,8 @@ READ_SECONDS = 5.0
 """How long a reader waits for a server that does not answer."""
 SWITCH_SECONDS = 600.0
 """How long a switch of versions is tried, while readers are in the middle of long scans."""
+ARRANGE_SECONDS = 5.0
+"""How long an index is tried to be made or dropped: the runner that wants it has other nodes to mind."""
 _LOCK_TIMEOUT = "SET LOCAL lock_timeout = '2s'"
 """So that those who come to read do not queue up behind one who waits to switch."""
 
@@ -76,7 +78,11 @@ class PostgresStore(Store):
 
     def arrange(self, view: str, order: str | None, *, version: int | None = None) -> None:
         """Keep a version in the order of a column too, within the leading columns of its key."""
-        self._change(view, lambda db: catalog.arrange(db, catalog.find(db, view, version), order))
+        with self._readers.lend() as connection:
+            done = connection.run(lambda db: catalog.is_arranged(db, catalog.find(db, view, version), order))
+        if not done:
+            arranged = partial(_arrange, view, order, version)
+            self._change(view, arranged, ARRANGE_SECONDS)
 
     def versions(self, view: str) -> dict[int, bool]:
         """Return the versions of a view, and whether each is the published one."""
@@ -100,8 +106,10 @@ class PostgresStore(Store):
         for sink in list(self._sinks):
             sink.close()
 
-    def _change(self, view: str, action: Callable[[psycopg.Connection], None]) -> None:
-        connection = Connection(self._dsn, f'view "{view}"', SWITCH_SECONDS)
+    def _change(
+        self, view: str, action: Callable[[psycopg.Connection], None], seconds: float = SWITCH_SECONDS
+    ) -> None:
+        connection = Connection(self._dsn, f'view "{view}"', seconds)
         try:
             connection.run(partial(_alone, action))
         finally:
@@ -117,6 +125,10 @@ def _alone(action: Callable[[psycopg.Connection], None], db: psycopg.Connection)
     db.execute(_LOCK_TIMEOUT)
     catalog.prepare(db)
     action(db)
+
+
+def _arrange(view: str, order: str | None, version: int | None, db: psycopg.Connection) -> None:
+    catalog.arrange(db, catalog.find(db, view, version), order)
 
 
 def _drop(view: str, version: int | None, db: psycopg.Connection) -> None:

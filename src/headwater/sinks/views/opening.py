@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from headwater.errors import UsageError
-from headwater.sinks.sqlite.store import FileViews
 from headwater.sinks.views.store import Store, Views
 
 SCHEMES = ("postgresql", "postgres")
@@ -27,6 +26,8 @@ def open_views(place: str | os.PathLike[str]) -> Views:
     """
     if isinstance(place, str) and "://" in place:
         return open_store(place)
+    from headwater.sinks.sqlite.store import FileViews
+
     return FileViews(place)
 
 

@@ -84,7 +84,8 @@ def arrangement(keyed: Keyed, order: str | None) -> list[str]:
     if order is None:
         return []
     Query(order=order).check(keyed)
-    return list(dict.fromkeys([*keyed.key[:-1], order, keyed.key[-1]]))
+    found = list(dict.fromkeys([*keyed.key[:-1], order, keyed.key[-1]]))
+    return [] if found == list(keyed.key) else found
 
 
 def fitted(value: Any, field: pa.Field, what: str) -> pa.Array:
