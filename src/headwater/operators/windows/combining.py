@@ -47,18 +47,22 @@ class _Parts:
 
     @cached_property
     def opening(self) -> Flags:
-        return np.diff(self.whole, prepend=-1) != 0
+        """Tell which are the first of their wholes."""
+        found: Flags = np.diff(self.whole, prepend=-1) != 0
+        return found
 
     @cached_property
     def same(self) -> Flags:
         """Tell which start where their whole does."""
-        return self.entries.then == self.entries.then[self.opening][self.whole]
+        found: Flags = self.entries.then == self.entries.then[self.opening][self.whole]
+        return found
 
     def any(self, flags: Flags) -> Flags:
         """Tell which wholes have such a part."""
         return np.logical_or.reduceat(flags, np.flatnonzero(self.opening))
 
     def greatest(self, numbers: Numbers) -> npt.NDArray[np.int64]:
+        """Return the greatest number of each whole."""
         return np.maximum.reduceat(numbers, np.flatnonzero(self.opening))
 
 
@@ -73,7 +77,7 @@ class Combining:
     clock: int
 
     def combined(self, known: Entries, fresh: Entries) -> Change:
-        """Put sessions that overlap together, where one of them is of new rows, or the clock has come to it."""
+        """Put sessions together that overlap, where one is of new rows, or the clock has come to it."""
         parts = _touching(known, fresh, self._due(known))
         if not len(parts.entries):
             return Change(parts.entries, parts.entries, parts.entries)

@@ -1,9 +1,9 @@
 """What is shown of sessions that have not ended: when, and with which of their rows.
 
 With a length of time, a session is shown with its rows from before the last multiple of it that the
-clock has passed. These begin where the session begins, so it is told by the same start. It is
-held in pieces, cut at the multiples that are still to come: what is shown is the first of them. With a number
-of rows, a session that has so many is shown, and again when it has passed a multiple of them.
+clock has passed. These begin where the session begins, so it is told by the same start. It is held in
+pieces, cut at the multiples that are still to come: what is shown is the first of them. With a number of
+rows, a session that has so many is shown, and again when it has passed a multiple of them.
 
 Invariant: the clock and what is held of a session decide whether it is shown; nothing else is remembered.
 """
@@ -29,7 +29,7 @@ from headwater.operators.windows.windowing import Windowing, bounded
 
 @dataclass(frozen=True)
 class Early:
-    """When open sessions are published: at multiples of a length of time, or of a number of rows; or never."""
+    """When open sessions are published: at multiples of a length of time or a number of rows, or never."""
 
     every: timedelta | int | None
 
@@ -44,7 +44,7 @@ class Early:
         return self.every if isinstance(self.every, int) else 0
 
     def held(self, windowing: Windowing) -> Windowing:
-        """Return what partial results are of: the aggregates, and last of all what decides on early results."""
+        """Return what partial results are of: the aggregates, and then what early results need."""
         if self.every is None:
             return windowing
         more: Aggregate = RowCount() if self.crowd else LastTime()

@@ -22,7 +22,7 @@ from headwater.operators.groups import Numbers
 from headwater.operators.operator import NEVER, Step
 from headwater.operators.windows.combining import Change, Combining
 from headwater.operators.windows.early import Early
-from headwater.operators.windows.partials import Entries, Flags, arranged
+from headwater.operators.windows.partials import Entries, arranged
 from headwater.operators.windows.sessions import Sessions, ends, partials, revisions, told
 from headwater.operators.windows.told import heard, heard_clock, placed, tell
 from headwater.operators.windows.windowing import (
@@ -43,12 +43,13 @@ class Session(Windowed[Sessions]):
 
     A session lasts from its first event until ``gap`` after its last one, and is published when the
     clock has come to its end; with ``every``, also whenever the clock passes a multiple of that, with the
-    rows from before it, or whenever so many more rows have come to the session. A row is late when it belongs to a session that has ended, or did so
-    longer ago than late rows are to correct it; when it would be such a session alone; and if it has no
-    time. A session that late rows change is published again; one that has become part of another, or
-    goes on, is retracted. Rows come out in the order of their sessions' starts, then of their keys. The
-    state is a partial result for each session, until it has been settled for ``gap``; a restart finds
-    it as it was.
+    rows from before it, or whenever so many more rows have come to the session. A row is late when it
+    belongs to a session that has ended, or did so longer ago than late rows are to correct it; when it
+    would be such a session alone; and if it has no time. A session that late rows change is published
+    again; one that has become part of another, or goes on and is not shown, is retracted. Rows come out in
+    the order of their sessions' starts, then of their keys. The state is a partial result for each
+    session (with a length of ``every``, for each stretch of it that is not shown yet), until it has been
+    settled for ``gap``; a restart finds it as it was.
     """
 
     windowing: Windowing
@@ -92,7 +93,8 @@ class Session(Windowed[Sessions]):
         at, groups = times(rows, self.windowing.event_time), grouped(rows, self.windowing.by)
         members = state.members.numbers(groups.keys)
         known = state.of(np.union1d(members, state.due(clock, self._early.passed(clock))))
-        late = self._late(known, members[groups.of], at, self.windowing.settled(clock))
+        settled = self.windowing.settled(clock)
+        late = ~timed(at) | (at + self._gap() <= settled) | (at < _bars(known, members, settled)[groups.of])
         away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], at[late], clock)
         fresh = self._fresh(rows.filter(pa.array(~late)), at[~late], members[groups.of[~late]], clock)
         live = known.take(np.flatnonzero(ends(known) > self.windowing.settled(state.clock)))
@@ -111,7 +113,7 @@ class Session(Windowed[Sessions]):
         return min(shown if found is None else [found, *shown], default=None)
 
     def promise(self, clock: int) -> int:
-        """Return the end of the first session that may still be published: of what is shown of it, if early."""
+        """Return the end of the first session that may still be published, as far as it is shown."""
         settled = self.windowing.settled(clock)
         return min(settled, self._early.passed(clock)) if self._early.period else settled
 
@@ -140,15 +142,6 @@ class Session(Windowed[Sessions]):
         clock = state.clock
         before = clock if clock == NEVER else bounded(clock - self._margin())
         state.drop(before, clock, self._early.passed(clock))
-
-    def _late(self, known: Entries, members: Numbers, at: Times, settled: int) -> Flags:
-        """Tell which rows, of some keys, belong to a session that is settled, or would be one alone."""
-        keys, of = np.unique(np.append(members, known.lead), return_inverse=True)
-        bars = np.full(len(keys), NEVER)
-        done = ends(known) <= settled
-        np.maximum.at(bars, of[len(members) :][done], ends(known)[done])
-        # A row that is open alone, and begins before a settled session's end, overlaps that session.
-        return ~timed(at) | (at + self._gap() <= settled) | (at < bars[of[: len(members)]])
 
     def _fresh(self, rows: pa.Table, at: Times, members: Numbers, clock: int) -> Entries:
         """Return the sessions that new rows make among themselves, in pieces."""
@@ -191,3 +184,15 @@ class Session(Windowed[Sessions]):
 
     def _gap(self) -> int:
         return self.gap // MICROSECOND
+
+
+def _bars(known: Entries, members: Numbers, settled: int) -> Times:
+    """Return for each key the end of its last session that is settled.
+
+    A row that is open alone, and begins before that end, overlaps that session.
+    """
+    keys, of = np.unique(np.append(members, known.lead), return_inverse=True)
+    bars = np.full(len(keys), NEVER)
+    done = ends(known) <= settled
+    np.maximum.at(bars, of[len(members) :][done], ends(known)[done])
+    return bars[of[: len(members)]]

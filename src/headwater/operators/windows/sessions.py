@@ -1,9 +1,9 @@
 """The sessions that are held: found by key, by when they end, and changed by writing them anew.
 
-A session is one piece; or, where open ones are shown at times that the clock decides, it is cut at those that
-are still to come. Each piece is told when its session ends. What is written last of a piece counts; one that has
-become part of another is written once more, as gone. What is out of date is cleared away when it is half of
-everything.
+A session is one piece; or, where open ones are shown at times that the clock decides, it is cut at those
+that are still to come. Each piece knows when its session ends. What is written last of a piece counts; one
+that has become part of another is written once more, as gone. What is out of date is cleared away when it
+is half of everything.
 
 Invariant: the pieces of a session tell one end and one revision, and no two sessions of a key overlap.
 """
@@ -59,7 +59,7 @@ class Sessions:
             self._coming.add(where, there.then)
 
     def due(self, clock: int, passed: int) -> Numbers:
-        """Return the keys with sessions that end by the clock, or with pieces from before a time to show them."""
+        """Return the keys of sessions that end by the clock, or have more to show from before a time."""
         some = pa.concat_tables([self._ending.until(bounded(clock + 1)), self._coming.until(passed)])
         return np.unique(some["member"].to_numpy())
 
