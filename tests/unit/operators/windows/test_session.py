@@ -145,11 +145,9 @@ class Crowds(Oracle):
             return {}
         before = [(old, out) for old, out in self.shown if any(old[0] is row for row in rows)]
         more = len(rows) // self.every > max([len(old) // self.every for old, _ in before], default=0)
-        others = [
-            out for _, out in before if out and (out["complete"] or out["window_start"] < rows[0]["at"])
-        ]
-        others += [out for _, out in before if out and out["window_start"] > rows[0]["at"]]
-        (same,) = [out for old, out in before if old[0]["at"] == rows[0]["at"]] or [{}]
+        start = rows[0]["at"]
+        others = [out for _, out in before if out and (out["complete"] or out["window_start"] != start)]
+        (same,) = [out for old, out in before if old[0]["at"] == start] or [{}]
         return self.result(rows, False) if more or others else same
 
     def known(self, clock: int) -> list[str]:
