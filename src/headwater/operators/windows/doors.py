@@ -24,7 +24,8 @@ from headwater.operators.windows.windowing import Windowing
 Length = str | timedelta
 LATE = ("drop", "side", "correct")
 EMIT = ("final", "early")
-OF_HOPS = ("emit", "every", "offset", "compare")
+EARLY = ("emit", "every")
+OF_HOPS = ("offset", "compare")
 
 
 def tumbling(
@@ -100,14 +101,16 @@ def session(
     *,
     late: str = "drop",
     keep: Length | None = None,
+    emit: str = "final",
+    every: Length | int | None = None,
     **aggregates: Aggregate,
 ) -> Door:
     """Aggregate the rows of each key that follow each other in less than ``gap``.
 
     See ``docs/operators/session.md``.
     """
-    length = clock.interval(gap)
-    return _door("session", by, (late, keep), (aggregates, None), lambda each: Session(each, length))
+    shape = clock.interval(gap), _early("session", emit, every)
+    return _door("session", by, (late, keep), (aggregates, None), lambda each: Session(each, *shape))
 
 
 def _door(
@@ -224,4 +227,8 @@ def _aggregates(
 def _meant(name: str) -> str:
     if name in OF_HOPS:
         return f"only tumbling and hopping windows take {name}="
-    return nearest(name, ("late", "keep", *OF_HOPS)) or f"write {name}=agg.count(), or another aggregate"
+    if name in EARLY:
+        return f"only tumbling, hopping and session windows take {name}="
+    return (
+        nearest(name, ("late", "keep", *EARLY, *OF_HOPS)) or f"write {name}=agg.count(), or another aggregate"
+    )

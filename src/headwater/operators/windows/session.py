@@ -4,7 +4,8 @@ A row belongs to every session that it is less than ``gap`` away from, and makes
 that a row comes too late for a session, sessions are remembered for ``gap`` after they are settled.
 
 Invariant: the sessions held of a key are at least ``gap`` apart, and every one that the clock has
-passed is published as it is now; whatever else was published of them is retracted.
+passed is published as it is now, every open one as ``every`` asks for it; whatever else was published of
+them is retracted.
 """
 
 from __future__ import annotations
@@ -19,17 +20,10 @@ from headwater.clock import MICROSECOND
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers
 from headwater.operators.operator import NEVER, Step
-from headwater.operators.windows.partials import Entries, Flags, arranged
-from headwater.operators.windows.sessions import (
-    Change,
-    Sessions,
-    combined,
-    ends,
-    living,
-    partials,
-    revisions,
-    told,
-)
+from headwater.operators.windows.combining import Change, Combining
+from headwater.operators.windows.early import Early
+from headwater.operators.windows.partials import Entries, arranged
+from headwater.operators.windows.sessions import Sessions, ends, partials, revisions, told
 from headwater.operators.windows.told import heard, heard_clock, placed, tell
 from headwater.operators.windows.windowing import (
     END,
@@ -48,16 +42,20 @@ class Session(Windowed[Sessions]):
     """Aggregate the rows of each key that are less than ``gap`` apart.
 
     A session lasts from its first event until ``gap`` after its last one, and is published when the
-    clock has come to its end. A row is late when it belongs to a session that has ended, or did so
-    longer ago than late rows are to correct it; when it would be such a session alone; and if it has no
-    time. A session that late rows change is published again; one that has become part of another, or
-    goes on, is retracted. Rows come out in the order of their sessions' starts, then of their keys. The
-    state is a partial result for each session, until it has been settled for ``gap``; a restart finds
-    it as it was.
+    clock has come to its end; with ``every``, also whenever the clock passes a multiple of that, with the
+    rows from before it, or whenever so many more rows have come to the session. A row is late when it
+    belongs to a session that has ended, or did so longer ago than late rows are to correct it; when it
+    would be such a session alone; and if it has no time. A session that late rows change is published
+    again; one that has become part of another, or goes on and is not shown, is retracted. Rows come out in
+    the order of their sessions' starts, then of their keys. The state is a partial result for each
+    session (with a length of ``every``, for each stretch of it that is not shown yet), until it has been
+    settled for ``gap``; a restart finds it as it was.
     """
 
     windowing: Windowing
     gap: timedelta
+    every: timedelta | int | None = None
+    """When open sessions are published too: at multiples of a length of time, or of a number of rows."""
     key: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -68,13 +66,18 @@ class Session(Windowed[Sessions]):
         """The column out that is the event time of results: how old a session's start is has no bound."""
         return END
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether arrival has no say: how many rows have come decides on early results, if it is asked."""
+        return not isinstance(self.every, int)
+
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, and what is told of the result."""
-        return self.windowing.output(schema, retracts=self.windowing.corrects)
+        return self.windowing.output(schema, retracts=self._retracts)
 
     def begin(self, schema: pa.Schema) -> Sessions:
         """Return a state without sessions."""
-        return Sessions(self.windowing.state_schema(schema))
+        return Sessions(self._held.state_schema(schema), cut=self._early.period > 0)
 
     def absorb(self, state: Sessions, chunk: pa.Table) -> None:
         """Take over sessions as they have become."""
@@ -82,33 +85,37 @@ class Session(Windowed[Sessions]):
         members = self.windowing.members(state.members, rows.remove_column(0))
         state.put(Entries(members, rows.column(0).to_numpy(), rows.remove_column(0)))
         state.clock = max(state.clock, heard_clock(chunk))
-        state.drop(self._forgotten(state.clock), state.clock)
+        self._drop(state)
 
     def step(self, state: Sessions, rows: pa.Table, clock: int) -> Step:
         """Add rows to their sessions, and publish those that have ended or changed."""
         rows = rows.combine_chunks()
         at, groups = times(rows, self.windowing.event_time), grouped(rows, self.windowing.by)
         members = state.members.numbers(groups.keys)
-        known = state.of(members)
-        late = self._late(known, members, at, groups.of, self.windowing.settled(clock))
+        known = state.of(np.union1d(members, state.due(clock, self._early.passed(clock))))
+        settled = self.windowing.settled(clock)
+        late = ~timed(at) | (at + self._gap() <= settled) | (at < _bars(known, members, settled)[groups.of])
         away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], at[late], clock)
-        fresh = self._fresh(rows.filter(pa.array(~late)), at[~late], groups.of[~late], members)
-        live = known.take(np.flatnonzero(ends(known) > self.windowing.settled(clock)))
-        change = combined(self.windowing, live, fresh, state.clock, clock)
+        fresh = self._fresh(rows.filter(pa.array(~late)), at[~late], members[groups.of[~late]], clock)
+        live = known.take(np.flatnonzero(ends(known) > self.windowing.settled(state.clock)))
+        change = Combining(self._held, self._early, state.clock, clock).combined(live, fresh)
         state.put(change.written)
-        out = self._out(state, change, clock, self.output(rows.schema))
+        out = self._out(change, state.clock, clock, self.output(rows.schema))
         state.clock = max(state.clock, clock)
-        state.drop(self._forgotten(clock), clock)
+        self._drop(state)
         parts = {"session": placed(change.written, by_lead=False)}
         return Step(out, away, chunk=tell(parts, clock) if len(change.written) or len(out) else None)
 
     def wake(self, state: Sessions) -> int | None:
-        """Return the next end of a session, or the time to forget one."""
-        return state.wake(self._margin())
+        """Return the next end of a session, or time to show what has come to one, or to forget one."""
+        found, coming = state.wake(self._margin()), state.coming()
+        shown = [] if coming is None else [self._early.following(coming)]
+        return min(shown if found is None else [found, *shown], default=None)
 
     def promise(self, clock: int) -> int:
-        """Return the end of the first session that may still be published."""
-        return self.windowing.settled(clock)
+        """Return the end of the first session that may still be published, as far as it is shown."""
+        settled = self.windowing.settled(clock)
+        return min(settled, self._early.passed(clock)) if self._early.period else settled
 
     def snapshot(self, state: Sessions) -> pa.Table:
         """Return all sessions."""
@@ -117,51 +124,56 @@ class Session(Windowed[Sessions]):
     def _margin(self) -> int:
         return (self.gap + self.windowing.keep) // MICROSECOND
 
-    def _forgotten(self, clock: int) -> int:
-        """Return the time up to which sessions that have ended can decide nothing more."""
-        return clock if clock == NEVER else bounded(clock - self._margin())
+    @property
+    def _early(self) -> Early:
+        return Early(self.every)
 
-    def _late(self, known: Entries, members: Numbers, at: Times, of: Numbers, settled: int) -> Flags:
-        """Tell which rows belong to a session that is settled, or would be one alone."""
-        bars = np.full(len(members), NEVER)
-        done = np.flatnonzero(ends(known) <= settled)
-        sorter = np.argsort(members)
-        groups = sorter[np.searchsorted(members, known.lead[done], sorter=sorter)]
-        np.maximum.at(bars, groups, ends(known)[done])
-        # A row that is open alone, and begins before a settled session's end, overlaps that session.
-        return ~timed(at) | (at + self._gap() <= settled) | (at < bars[of])
+    @property
+    def _held(self) -> Windowing:
+        return self._early.held(self.windowing)
 
-    def _fresh(self, rows: pa.Table, at: Times, groups: Numbers, members: Numbers) -> Entries:
-        """Return the sessions that new rows make among themselves."""
-        places = arranged(groups, at)
-        own, when = groups[places], at[places]
+    @property
+    def _retracts(self) -> bool:
+        """Whether what was published may have to go: it was corrected, or was not finished."""
+        return self.windowing.corrects or self.every is not None
+
+    def _drop(self, state: Sessions) -> None:
+        """Forget the sessions that can decide nothing more."""
+        clock = state.clock
+        before = clock if clock == NEVER else bounded(clock - self._margin())
+        state.drop(before, clock, self._early.passed(clock))
+
+    def _fresh(self, rows: pa.Table, at: Times, members: Numbers, clock: int) -> Entries:
+        """Return the sessions that new rows make among themselves, in pieces."""
+        places = arranged(members, at)
+        own, when = members[places], at[places]
         new = (np.diff(own, prepend=-1) != 0) | (np.diff(when, prepend=0) >= self._gap())
+        new |= np.diff(self._early.slots(when, clock), prepend=0) != 0
         of = np.empty(len(places), np.int64)
         of[places] = np.cumsum(new) - 1
         first, last = places[new], places[np.append(new[1:], True)[: len(new)]]
-        made = self.windowing.partials(rows, at, of, first)
+        made = self._held.partials(rows, at, of, first)
         nothing = np.zeros(len(first), np.int64)
         rows = told(made, at[last] + self._gap(), nothing, nothing.astype(np.bool_))
-        return Entries(members[groups[first]], at[first], rows)
+        return Entries(members[first], at[first], rows)
 
-    def _out(self, state: Sessions, change: Change, clock: int, schema: pa.Schema) -> pa.Table:
-        """Return the sessions that have ended, those that are corrected, and those that are retracted."""
-        written = living(change.written)
-        corrected = written.take(np.flatnonzero(ends(written) <= state.clock))
-        out = [self._results(some, schema) for some in (state.ended(clock), corrected)]
-        out += [self._retracted(change.retracted, schema)] if self.windowing.corrects else []
+    def _out(self, change: Change, before: int, clock: int, schema: pa.Schema) -> pa.Table:
+        """Return the sessions that are published, and those that are retracted."""
+        out = [self._results(change.published, clock, schema)]
+        out += [self._retracted(change.retracted, before, schema)] if self._retracts else []
         return self.windowing.arranged(pa.concat_tables(out).combine_chunks())
 
-    def _results(self, some: Entries, schema: pa.Schema) -> pa.Table:
-        count = len(some)
-        more = [pa.array(np.zeros(count, np.bool_))] if self.windowing.corrects else []
-        made = [pa.array(revisions(some).astype(np.int32)), pa.array(np.ones(count, np.bool_)), *more]
-        columns = self.windowing.results(partials(some), some.then, ends(some), made)
+    def _results(self, some: Entries, clock: int, schema: pa.Schema) -> pa.Table:
+        """Return sessions as they are, or were, published at a clock."""
+        more = [pa.array(np.zeros(len(some), np.bool_))] if self._retracts else []
+        made = [pa.array(revisions(some).astype(np.int32)), pa.array(ends(some) <= clock), *more]
+        until = self._early.until(some, clock, self._gap())
+        columns = self.windowing.results(partials(some), some.then, until, made)
         return pa.Table.from_arrays(columns, schema=schema)
 
-    def _retracted(self, some: Entries, schema: pa.Schema) -> pa.Table:
+    def _retracted(self, some: Entries, clock: int, schema: pa.Schema) -> pa.Table:
         """Return rows of what identifies sessions, and the rest null."""
-        known = self._results(some, schema)
+        known = self._results(some, clock, schema)
         kept = {*self.windowing.by, START, END, REVISION}
         columns = [
             column if name in kept else pa.nulls(len(some), schema.field(name).type)
@@ -172,3 +184,15 @@ class Session(Windowed[Sessions]):
 
     def _gap(self) -> int:
         return self.gap // MICROSECOND
+
+
+def _bars(known: Entries, members: Numbers, settled: int) -> Times:
+    """Return for each key the end of its last session that is settled.
+
+    A row that is open alone, and begins before that end, overlaps that session.
+    """
+    keys, of = np.unique(np.append(members, known.lead), return_inverse=True)
+    bars = np.full(len(keys), NEVER)
+    done = ends(known) <= settled
+    np.maximum.at(bars, of[len(members) :][done], ends(known)[done])
+    return bars[of[: len(members)]]

@@ -44,6 +44,35 @@ def test_early_results_are_asked_for() -> None:
     door = windows.tumbling("1 minute", emit="early", every="10 seconds", n=Count())
     assert built(door).every == timedelta(seconds=10)
     assert built(windows.tumbling("1 minute", emit="early", every=100, n=Count())).every == 100
+    door = windows.session("1 minute", emit="early", every="10 seconds", n=Count())
+    assert built(door).every == timedelta(seconds=10)
+    assert built(windows.session("1 minute", emit="early", every=100, n=Count())).every == 100
+    assert built(windows.session("1 minute", n=Count())).every is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"emit": "soon"}, "session does not know emit='soon'"),
+        ({"emit": "early"}, 'session with emit="early" needs to know when'),
+        ({"emit": "early", "every": 0}, "session cannot publish windows every 0 rows"),
+        ({"every": 5}, 'session takes every= only with emit="early"'),
+    ],
+)
+def test_early_sessions_that_cannot_be_meant_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        windows.session("1 minute", n=Count(), **settings)
+    assert caught.value.message == message
+
+
+def test_settings_of_other_windows_are_told_whose_they_are() -> None:
+    for door, setting, hint in (
+        (windows.sliding, "emit", "only tumbling, hopping and session windows take emit="),
+        (windows.session, "offset", "only tumbling and hopping windows take offset="),
+    ):
+        with pytest.raises(UsageError) as caught:
+            door("1 minute", n=Count(), **{setting: "1 hour"})  # type: ignore[operator]
+        assert caught.value.hint == hint
 
 
 def test_rows_need_an_event_time() -> None:

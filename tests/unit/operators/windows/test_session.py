@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -29,15 +30,40 @@ IDENTITY = (*BY, "window_start")
 HISTORY = ("revision", "_deleted")
 
 
-def session(gap: int, late: str = "drop", keep: int = 0) -> Session:
-    return Session(windowing("session", late, keep), timedelta(microseconds=gap))
+def session(gap: int, late: str = "drop", keep: int = 0, by: tuple[str, ...] = BY) -> Session:
+    return Session(windowing("session", late, keep, by), timedelta(microseconds=gap))
+
+
+def early(operator: Session, every: int) -> Session:
+    return replace(operator, every=timedelta(microseconds=every))
+
+
+def crowded(operator: Session, every: int) -> Session:
+    return replace(operator, every=every)
+
+
+def named_shape(o: Session) -> str:
+    every = o.every // timedelta(microseconds=1) if isinstance(o.every, timedelta) else f"{o.every}rows"
+    shown = "" if o.every is None else f"-{every}"
+    return f"{o.gap.microseconds}-{o.windowing.late}{shown}{'' if o.windowing.by else '-global'}"
 
 
 SHAPES = [session(1), session(3), session(6), session(3, "correct", 4), session(5, "correct", 9)]
-SHAPES += [session(2, "correct", 30)]
-every_shape = pytest.mark.parametrize(
-    "operator", SHAPES, ids=lambda o: f"{o.gap.microseconds}-{o.windowing.late}"
-)
+SHAPES += [session(2, "correct", 30), session(3, by=())]
+EARLY = [
+    early(session(3), 1),
+    early(session(5), 4),
+    early(session(2, "side"), 7),
+    early(session(8, by=()), 3),
+]
+EARLY += [early(session(3, "correct", 4), 2), early(session(5, "correct", 9), 10)]
+EARLY += [early(session(2, "correct", 30, by=()), 3)]
+CROWDED = [crowded(session(3), 1), crowded(session(6), 3), crowded(session(4, "side", by=()), 4)]
+CROWDED += [crowded(session(5, "correct", 9), 2), crowded(session(3, "correct", 20, by=()), 3)]
+every_shape = pytest.mark.parametrize("operator", [*SHAPES, *EARLY], ids=named_shape)
+crowded_shape = pytest.mark.parametrize("operator", CROWDED, ids=named_shape)
+any_shape = pytest.mark.parametrize("operator", [*SHAPES, *EARLY, *CROWDED], ids=named_shape)
+ONE_KEY = TIMED_ROWS.map(lambda row: {**row, "k": "a", "x": None})
 
 
 def sessions(rows: list[Row], gap: int) -> list[list[Row]]:
@@ -57,6 +83,7 @@ class Oracle:
     def __init__(self, operator: Session):
         self.gap = operator.gap // timedelta(microseconds=1)
         self.keep = operator.windowing.keep // timedelta(microseconds=1)
+        self.by, self.every = operator.windowing.by, operator.every
         self.used: list[Row] = []
         self.late: list[Row] = []
 
@@ -69,26 +96,66 @@ class Oracle:
     def _late(self, row: Row, settled: list[list[Row]], clock: int) -> bool:
         if row["at"] is None or row["at"] + self.gap <= clock - self.keep:
             return True
-        own = [rows for rows in settled if key(rows[0], BY) == key(row, BY)]
+        own = [rows for rows in settled if key(rows[0], self.by) == key(row, self.by)]
         return any(abs(row["at"] - old["at"]) < self.gap for rows in own for old in rows)
 
     def _all(self) -> list[list[Row]]:
         keys: dict[object, list[Row]] = {}
         for row in self.used:
-            keys.setdefault(key(row, BY), []).append(row)
+            keys.setdefault(key(row, self.by), []).append(row)
         return [rows for some in keys.values() for rows in sessions(some, self.gap)]
+
+    def ended(self, rows: list[Row], clock: int) -> bool:
+        return bool(rows[-1]["at"] + self.gap <= clock)
+
+    def result(self, rows: list[Row], complete: bool) -> Row:
+        edges = {"window_start": rows[0]["at"], "window_end": rows[-1]["at"] + self.gap}
+        return named(rows[0], self.by) | edges | made(rows) | {"complete": complete}
 
     def known(self, clock: int) -> list[str]:
         out = []
         for rows in self._all():
-            edges = {"window_start": rows[0]["at"], "window_end": rows[-1]["at"] + self.gap}
-            if edges["window_end"] <= clock:
-                out.append(named(rows[0]) | edges | made(rows) | {"complete": True})
+            if self.ended(rows, clock):
+                out.append(self.result(rows, True))
+            elif isinstance(self.every, timedelta) and clock > NEVER:
+                every = self.every // timedelta(microseconds=1)
+                some = [row for row in rows if row["at"] < clock // every * every]
+                out += [self.result(some, False)] if some else []
         return sorted(map(repr, out))
 
 
+class Crowds(Oracle):
+    """What is shown of sessions when that depends on how many rows have come, step by step."""
+
+    def __init__(self, operator: Session):
+        super().__init__(operator)
+        self.shown: list[tuple[list[Row], Row]] = []
+        """Sessions as they were after the last step, with what was shown of them, if anything."""
+
+    def take(self, move: Move) -> None:
+        super().take(move)
+        self.shown = [(rows, self._shown(rows, move.clock)) for rows in self._all()]
+
+    def _shown(self, rows: list[Row], clock: int) -> Row:
+        """What is to be seen of a session: it, or what was to be seen of it before, or nothing."""
+        assert isinstance(self.every, int)
+        if self.ended(rows, clock):
+            return self.result(rows, True)
+        if len(rows) < self.every:
+            return {}
+        before = [(old, out) for old, out in self.shown if any(old[0] is row for row in rows)]
+        more = len(rows) // self.every > max([len(old) // self.every for old, _ in before], default=0)
+        start = rows[0]["at"]
+        others = [out for _, out in before if out and (out["complete"] or out["window_start"] != start)]
+        (same,) = [out for old, out in before if old[0]["at"] == start] or [{}]
+        return self.result(rows, False) if more or others else same
+
+    def known(self, clock: int) -> list[str]:
+        return sorted(repr(out) for _, out in self.shown if out)
+
+
 def of(operator: Session, steps: list[Move]) -> Oracle:
-    oracle = Oracle(operator)
+    oracle = Crowds(operator) if isinstance(operator.every, int) else Oracle(operator)
     for move in steps:
         oracle.take(move)
     return oracle
@@ -102,31 +169,72 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
 ) -> None:
     played, oracle = play(operator, steps), of(operator, steps)
     assert texts(without_late(played.late)) == texts(oracle.late)
-    assert last(played.out, IDENTITY, HISTORY) == oracle.known(steps[-1].clock)
-    assert last(batch(operator, oracle.used, steps[-1].clock), IDENTITY, HISTORY) == oracle.known(
-        steps[-1].clock
-    )
+    clock, identity = steps[-1].clock, operator.identity
+    assert last(played.out, identity, HISTORY) == oracle.known(clock)
+    assert last(batch(operator, oracle.used, clock), identity, HISTORY) == oracle.known(clock)
 
 
-@every_shape
+@crowded_shape
+@given(steps=moves())
+def test_open_sessions_are_published_each_time_so_many_more_rows_have_come(
+    operator: Session, steps: list[Move]
+) -> None:
+    played, oracle = play(operator, steps), of(operator, steps)
+    assert texts(without_late(played.late)) == texts(oracle.late)
+    assert last(played.out, operator.identity, HISTORY) == oracle.known(steps[-1].clock)
+
+
+@any_shape
 @settings(max_examples=20, deadline=None)
-@given(steps=moves(TIMED_ROWS.map(lambda row: {**row, "k": "a", "x": None})))
+@given(steps=moves(ONE_KEY))
 def test_after_each_step_all_that_the_clock_has_passed_is_published(
     operator: Session, steps: list[Move]
 ) -> None:
     for count, move in enumerate(steps, 1):
         out = play(operator, steps[:count]).out
-        assert last(out, IDENTITY, HISTORY) == of(operator, steps[:count]).known(move.clock)
+        assert last(out, operator.identity, HISTORY) == of(operator, steps[:count]).known(move.clock)
 
 
-@every_shape
+@any_shape
 @settings(max_examples=50, deadline=None)
-@given(steps=moves(TIMED_ROWS.map(lambda row: {**row, "k": "a", "x": None})))
+@given(steps=moves(ONE_KEY))
 def test_revisions_grow(operator: Session, steps: list[Move]) -> None:
     newest: dict[object, int] = {}
     for row in play(operator, steps).out:
-        assert row["revision"] > newest.get(key(row, IDENTITY), -1)
-        newest[key(row, IDENTITY)] = row["revision"]
+        assert row["revision"] > newest.get(key(row, operator.identity), -1)
+        newest[key(row, operator.identity)] = row["revision"]
+
+
+@any_shape
+@settings(max_examples=20, deadline=None)
+@given(steps=moves(ONE_KEY))
+def test_a_session_is_published_again_only_if_it_has_more_rows_or_has_ended(
+    operator: Session, steps: list[Move]
+) -> None:
+    newest: dict[object, Row] = {}
+    for row in play(operator, steps).out:
+        before = newest.get(key(row, operator.identity))
+        if before is None or before.get("_deleted"):
+            assert not row.get("_deleted")
+        elif not row.get("_deleted"):
+            assert row["n"] > before["n"] or (row["complete"], before["complete"]) == (True, False)
+        newest[key(row, operator.identity)] = row
+
+
+@pytest.mark.parametrize("operator", [session(3), *EARLY, CROWDED[1]], ids=named_shape)
+@settings(max_examples=10, deadline=None)
+@given(steps=moves(ONE_KEY))
+def test_steps_at_which_it_does_not_ask_to_be_woken_change_nothing(
+    operator: Session, steps: list[Move]
+) -> None:
+    clocks = range(max(steps[-1].clock, -5), 60)
+    idle = play(operator, [*steps, *(Move([], clock) for clock in clocks)]).out
+    played = play(operator, steps)
+    out = played.out
+    for clock in clocks:
+        if (wake := operator.wake(played.state)) is not None and wake <= clock:
+            out += listed(operator.step(played.state, table([]), clock).out)
+    assert texts(out) == texts(idle)
 
 
 @every_shape
@@ -140,17 +248,18 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
     assert texts(outs[0]) == texts(outs[1])
 
 
-@every_shape
+@any_shape
 @settings(max_examples=20, deadline=None)
 @given(steps=moves())
 def test_what_comes_out_later_is_not_before_the_promise(operator: Session, steps: list[Move]) -> None:
     promise = NEVER
     for move, step in zip(steps, play(operator, steps).steps, strict=True):
         assert all(row["window_end"] >= promise for row in listed(step.out))
+        assert operator.promise(move.clock) >= promise
         promise = operator.promise(move.clock)
 
 
-@every_shape
+@any_shape
 @settings(max_examples=20, deadline=None)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Session, rows: list[Row]) -> None:
@@ -227,6 +336,80 @@ def test_a_late_row_before_a_published_session_retracts_it_and_takes_its_place()
 def test_a_published_session_that_goes_on_is_retracted_until_it_ends() -> None:
     played = play(CORRECTING, [Move([row(0)], NEVER), Move([], 5), Move([row(4)], 6), Move([], 9)])
     assert told(played.out) == [(0, 5, 1, 0), (0, 5, None, 1), (0, 9, 2, 2)]
+
+
+def shown(rows: list[Row]) -> list[tuple[int, int, int | None, int, bool | None]]:
+    return [(*each, row["complete"]) for each, row in zip(told(rows), rows, strict=True)]
+
+
+def test_an_open_session_is_shown_with_its_rows_from_before_a_multiple_of_every() -> None:
+    steps = [Move([row(1), row(3), row(5)], NEVER), Move([], 3), Move([], 4), Move([], 5), Move([], 10)]
+    assert shown(play(early(session(5), 4), steps).out) == [(1, 8, 2, 0, False), (1, 10, 3, 1, True)]
+
+
+def test_a_row_that_belongs_before_what_was_shown_publishes_its_session_again_at_once() -> None:
+    steps = [Move([row(1), row(4)], NEVER), Move([], 4), Move([row(2)], 5, "snapshot"), Move([], 8)]
+    expected = [(1, 6, 1, 0, False), (1, 7, 2, 1, False), (1, 9, 3, 2, False)]
+    assert shown(play(early(session(5), 4), steps).out) == expected
+
+
+def test_a_session_that_has_not_changed_is_not_shown_again_and_none_is_after_its_end() -> None:
+    steps = [Move([row(1)], NEVER), Move([], 4, "chunks"), Move([], 8, "chunks"), Move([], 12), Move([], 20)]
+    assert shown(play(early(session(10), 4), steps).out) == [(1, 11, 1, 0, False), (1, 11, 1, 1, True)]
+
+
+def test_a_session_that_was_shown_and_gets_an_earlier_start_is_retracted() -> None:
+    steps = [Move([row(3)], NEVER), Move([], 4), Move([row(1)], 5, "chunks"), Move([], 8)]
+    played = play(early(session(5), 4), steps)
+    expected = [(3, 8, 1, 0, False), (1, 8, 2, 1, False), (3, 8, None, 1, None), (1, 8, 2, 2, True)]
+    assert shown(played.out) == expected
+    assert [r["_deleted"] for r in played.out] == [False, False, True, False]
+
+
+def test_two_sessions_that_were_shown_and_become_one_are_one_from_then_on() -> None:
+    steps = [Move([row(0), row(1), row(8), row(9)], NEVER), Move([row(5)], NEVER, "snapshot")]
+    played = play(crowded(session(5), 2), [*steps, Move([], 14)])
+    expected = [(0, 6, 2, 0, False), (8, 14, 2, 0, False)]
+    expected += [(0, 14, 5, 1, False), (8, 14, None, 1, None), (0, 14, 5, 2, True)]
+    assert shown(played.out) == expected
+
+
+def test_a_published_session_that_goes_on_is_shown_as_open_if_it_has_rows_to_show() -> None:
+    steps = [Move([row(0)], NEVER), Move([], 5), Move([row(4)], 6), Move([], 9)]
+    expected = [(0, 5, 1, 0, True), (0, 5, 1, 1, False), (0, 9, 2, 2, True)]
+    assert shown(play(early(CORRECTING, 3), steps).out)[-3:] == [
+        (0, 5, 1, 0, True),
+        (0, 9, 2, 1, False),
+        (0, 9, 2, 2, True),
+    ]
+    assert shown(play(early(CORRECTING, 4), steps).out)[-3:] == expected
+
+
+def test_with_early_results_there_are_retractions_and_numbers_of_rows_cannot_be_repeated() -> None:
+    for operator in (early(session(5), 4), crowded(session(5), 4)):
+        assert operator.output(SCHEMA).names[-1] == "_deleted"
+    assert [each.repeatable for each in (session(5), EARLY[0], CROWDED[0])] == [True, True, False]
+    assert [early(session(5), 4).promise(clock) for clock in (NEVER, 7, 8)] == [NEVER, 4, 8]
+
+
+def test_it_asks_to_be_woken_when_more_is_to_be_shown() -> None:
+    operator = early(session(30), 4)
+    state = operator.begin(SCHEMA)
+    operator.step(state, table([row(1), row(9)]), NEVER)
+    wakes = []
+    while (wake := operator.wake(state)) is not None:
+        wakes.append(wake)
+        operator.step(state, table([]), wake)
+    assert wakes == [4, 12, 39, 69]
+
+
+def test_what_was_shown_is_held_in_one_piece() -> None:
+    operator = early(session(5), 4)
+    state = operator.begin(SCHEMA)
+    for at in range(0, 400, 2):
+        operator.step(state, table([row(at)]), at - 6)
+    assert len(operator.snapshot(state)) <= 4
+    assert len(state) < 40
 
 
 def test_the_event_time_out_is_the_end() -> None:

@@ -1,0 +1,90 @@
+"""What is shown of sessions that have not ended: when, and with which of their rows.
+
+With a length of time, a session is shown with its rows from before the last multiple of it that the
+clock has passed. These begin where the session begins, so it is told by the same start. It is held in
+pieces, cut at the multiples that are still to come: what is shown is the first of them. With a number of
+rows, a session that has so many is shown, and again when it has passed a multiple of them.
+
+Invariant: the clock and what is held of a session decide whether it is shown; nothing else is remembered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+import numpy as np
+
+from headwater.clock import MICROSECOND
+from headwater.operators.aggregates.aggregate import Aggregate
+from headwater.operators.aggregates.last_time import LastTime
+from headwater.operators.aggregates.row_count import RowCount
+from headwater.operators.event_time import Times
+from headwater.operators.groups import Numbers
+from headwater.operators.operator import NEVER
+from headwater.operators.windows.partials import Entries, Flags
+from headwater.operators.windows.sessions import ends, partials
+from headwater.operators.windows.windowing import Windowing, bounded
+
+
+@dataclass(frozen=True)
+class Early:
+    """When open sessions are published: at multiples of a length of time or a number of rows, or never."""
+
+    every: timedelta | int | None
+
+    @property
+    def period(self) -> int:
+        """How often the clock makes open sessions be published; 0 for never."""
+        return self.every // MICROSECOND if isinstance(self.every, timedelta) else 0
+
+    @property
+    def crowd(self) -> int:
+        """How many more rows make an open session be published; 0 for no number."""
+        return self.every if isinstance(self.every, int) else 0
+
+    def held(self, windowing: Windowing) -> Windowing:
+        """Return what partial results are of: the aggregates, and then what early results need."""
+        if self.every is None:
+            return windowing
+        more: Aggregate = RowCount() if self.crowd else LastTime()
+        return replace(windowing, aggregates=(*windowing.aggregates, ("_early", more)))
+
+    def passed(self, clock: int) -> int:
+        """Return the last time to publish early that the clock has passed."""
+        return bounded(clock // self.period * self.period) if self.period else NEVER
+
+    def following(self, at: int) -> int:
+        """Return the first time to publish early that shows an event."""
+        return bounded(self.passed(at) + self.period)
+
+    def slots(self, at: Times, clock: int) -> Numbers:
+        """Return, as numbers that grow with time, between which times to publish early events are."""
+        return np.maximum(at, bounded(self.passed(clock) - 1)) // self.period if self.period else at * 0
+
+    def shown(self, sessions: Entries, clock: int) -> Flags:
+        """Tell which sessions are shown if they are open at a clock."""
+        return _last(sessions) >= self.crowd if self.crowd else sessions.then < self.passed(clock)
+
+    def until(self, sessions: Entries, clock: int, gap: int) -> Times:
+        """Return which end is told of sessions: of one that is open, that of the rows that are shown."""
+        reach = _last(sessions) + gap if self.period else ends(sessions)
+        return np.where(ends(sessions) <= clock, ends(sessions), reach)
+
+    def grown(self, parts: Entries, new: Flags, whole: Numbers, before: int, clock: int) -> Flags:
+        """Tell of wholes, given their parts and which of these are new, if there is more to show of them."""
+        more = np.zeros(len(parts) and int(whole[-1]) + 1, np.bool_)
+        if self.crowd:
+            known, all_rows = np.zeros((2, len(more)), np.int64)
+            np.maximum.at(known, whole[~new], _last(parts)[~new])
+            np.add.at(all_rows, whole, _last(parts))
+            return all_rows // self.crowd > known // self.crowd
+        due = (new | (parts.then >= self.passed(before))) & (parts.then < self.passed(clock))
+        more[whole[due]] = True
+        return more
+
+
+def _last(sessions: Entries) -> Numbers:
+    """Return what is held beside the aggregates: how many rows there are, or when the last one was."""
+    found: Numbers = partials(sessions).column(-1).to_numpy()
+    return found
