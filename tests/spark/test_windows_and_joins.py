@@ -45,6 +45,9 @@ def windowed(late: str, **more: Any) -> Pipeline:
     viewed(pipeline, "moving", "who, window_start", moving)
     visits = windows.session("15 seconds", by="who", first=agg.first("id"), **more)
     viewed(pipeline, "visits", "who, window_start", visits)
+    shown = {"first": agg.first("id"), "rows": agg.count(), "emit": "early", "every": "20 seconds"}
+    going = windows.session("15 seconds", by="who", **shown, **more)
+    viewed(pipeline, "going", "who, window_start", going)
     return pipeline
 
 
@@ -68,10 +71,12 @@ def test_windows_are_what_a_batch_gives(spark: SparkSession, few: int, late: str
         for start in (0, 40, 80):
             harness.send("clicks", rows[start : start + 40])
             harness.step()
+            assert any(not row["complete"] for row in harness.view("going"))
         harness.restart()
         harness.advance(at(86_400))
         harness.step()
         harness.verify()
+        assert all(row["complete"] for row in harness.view("going"))
         late_ids = {row["id"] for row in harness.late("minutes")}
         assert bool(late_ids) == (late != "correct")
         kept = [row for row in rows if row["id"] not in late_ids]
