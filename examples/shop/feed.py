@@ -33,7 +33,8 @@ COPIES, OFFLINE = 0.05, 0.01
 """Parts of the orders: those that are sent twice, those that are made where there is no network."""
 PARCEL = (("packed", "warehouse", 2), ("sent", "warehouse", 4), ("delivered", "carrier", 15))
 """What becomes of an order, who says so, and after about how many seconds."""
-SESSIONS = 40
+SESSIONS, VISITS = 40, 600
+"""Visitors at a time, and the orders after which others come."""
 COUNTRIES = {"de": 190, "fr": 200, "it": 220}
 """Where customers live, and the tax there in thousandths."""
 AHEAD = timedelta(hours=2)
@@ -131,7 +132,8 @@ def search(number, now, chance):
     """Return a search, and perhaps a click, which may be told before the search."""
     if chance.random() < 0.5:
         return []
-    where = {"session": f"s{chance.randrange(SESSIONS)}", "product": chance.choice(list(PRICES))}
+    session = f"s{number // VISITS}-{chance.randrange(SESSIONS)}"
+    where = {"session": session, "product": chance.choice(list(PRICES))}
     row = {"search_id": number, **where, "at": now}
     sent = now + timedelta(seconds=chance.uniform(0, 3))
     told = [Event(sent, "searches", "web", row)]

@@ -103,6 +103,13 @@ class Node(Declaration):
     target: object = None
     """What a sink writes to."""
 
+    @property
+    def computed_anew(self) -> str:
+        """What a user does to have it computed anew."""
+        if self.kind == "view":
+            return f"run `headwater rebuild {Path(self.file).name} {self.name}` to compute it anew"
+        return f"give the {self.kind} another name, under which it begins anew"
+
 
 def caller() -> Place:
     """Return the line that called the function which calls this."""

@@ -162,7 +162,7 @@ def test_an_edit_that_the_state_cannot_survive_is_refused(harness: Harness, spar
     with Runner(changed, spark=spark) as runner:
         with pytest.raises(PipelineError, match="has changed: its operator's settings") as caught:
             runner.catch_up()
-        assert "headwater rebuild unique" in (caught.value.hint or "")
+        assert "give the stream another name" in (caught.value.hint or "")
 
 
 @only("newest")

@@ -20,6 +20,7 @@ from headwater.cli.import_ import import_
 from headwater.cli.lag import lag
 from headwater.cli.lateness import lateness
 from headwater.cli.log import log
+from headwater.cli.mark import mark
 from headwater.cli.options import root_log_option, verbose_option
 from headwater.cli.produce import produce
 from headwater.cli.rebuild import rebuild, reset
@@ -84,6 +85,7 @@ for command in (
     graph,
     topic,
     produce,
+    mark,
     consume,
     lag,
     lateness,

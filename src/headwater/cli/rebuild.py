@@ -13,6 +13,7 @@ from headwater.cli.apart import apart
 from headwater.cli.check import check_parts
 from headwater.cli.options import spark_options, verbose_option
 from headwater.cli.progress import waiting
+from headwater.errors import UsageError
 from headwater.loading import load
 from headwater.log import Start
 from headwater.pipeline import Pipeline
@@ -69,7 +70,10 @@ def reset(file: str, node: str, to: Start, **where: Any) -> None:
 def _loaded(file: str, node: str) -> Pipeline:
     pipeline = load(file)
     check_parts(pipeline)
-    pipeline[node]  # says so if there is none
+    found = pipeline[node]  # says so if there is none
+    if found.kind != "view":
+        hint = getattr(found, "computed_anew", None)
+        raise UsageError(f"{found.title} cannot be built anew", detail="only views have versions", hint=hint)
     return pipeline
 
 

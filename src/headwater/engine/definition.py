@@ -53,7 +53,7 @@ def check(home: Path, shape: Shape, topics: list[str]) -> None:
             raise PipelineError(
                 f"{shape.node.title} has changed: {what}",
                 detail=f"was {before.get(name)}, is {now[name]}",
-                hint=f"run `headwater rebuild {shape.node.name}` to compute it anew, or take the change back",
+                hint=f"{shape.node.computed_anew}, or take the change back",
                 place=shape.node.place,
             )
 

@@ -284,7 +284,7 @@ def _check_ahead(node: Node, committed: int, path: Path) -> None:
         raise PipelineError(
             f"the checkpoint of {node.title} is older than its results",
             detail=f'batch {committed} is committed, and "{path}" does not know it',
-            hint=f"restore the checkpoint, or run `headwater rebuild {node.name}`",
+            hint=f"restore the checkpoint; or {node.computed_anew}",
             place=node.place,
         )
 
@@ -295,7 +295,7 @@ def _check_missed(node: Node, path: Path, folder: Path, upstreams: list[str]) ->
         raise PipelineError(
             f"{node.title} has missed some of its input",
             detail="the pipeline has run without it, and the query that it shares has gone on",
-            hint=f"run `headwater rebuild {node.name}`",
+            hint=node.computed_anew,
             place=node.place,
         )
 
@@ -308,6 +308,6 @@ def _check_behind(node: Node, committed: int, path: Path) -> None:
             f"{node.title} is older than its checkpoint",
             detail=f"batch {known.batch} was committed, and the store has batches up to {committed} only: "
             "it was moved, emptied, or restored from a backup",
-            hint=f"run `headwater rebuild {node.name}`",
+            hint=node.computed_anew,
             place=node.place,
         )

@@ -59,7 +59,11 @@ class Versions:
     def next(self, node: Node, start: str = "earliest") -> Version:
         """Return a version to be built beside the others, from a place on."""
         if node.kind != "view":
-            raise UsageError(f"{node.title} cannot be built anew", detail="only views have versions")
+            raise UsageError(
+                f"{node.title} cannot be built anew",
+                detail="only views have versions",
+                hint=node.computed_anew,
+            )
         made = self._version(node, max(self._known(node), default=0) + 1)
         shutil.rmtree(made.home, ignore_errors=True)  # what a rebuild left that was broken off
         made.home.mkdir(parents=True)
