@@ -18,10 +18,14 @@ from hypothesis import strategies as st
 
 import naive_oracle as oracle
 from headwater.operators import dedup, latest, scan
+from headwater.operators.aggregates import agg
 from headwater.operators.dedup import Dedup
 from headwater.operators.latest import Latest
 from headwater.operators.operator import NEVER, Operator
 from headwater.operators.scan import Scan
+from headwater.operators.windows.grid import Grid
+from headwater.operators.windows.hopping import Hopping
+from headwater.operators.windows.windowing import Windowing
 from naive_oracle import START, History, Mark, Record
 from random_pipelines import COLUMNS, Node, Operation, Plan, Row, fold, plan
 
@@ -63,7 +67,19 @@ def ties_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(latest, "_greater", lambda rows, others: ~greater(rows, others))
 
 
-BROKEN = (newest_first, everything_in_time, late_too_soon, forgetful, last_to_arrive, ties_the_other_way)
+def closed_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Grid, "open", lambda self, clock: Grid.first(self, clock) + self.hop)
+
+
+BROKEN = (
+    newest_first,
+    everything_in_time,
+    late_too_soon,
+    forgetful,
+    last_to_arrive,
+    ties_the_other_way,
+    closed_too_soon,
+)
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
@@ -83,7 +99,8 @@ def check(seed: int) -> None:
     sources = {source.name for source in wanted.sources}
     for node in wanted.nodes:
         if node.operation is not None and sources.issuperset(node.reads):
-            out, late = stepped(history, node, node.operation)
+            out, judged = stepped(history, node, node.operation)
+            late = oracle.judged(judged)
             oracle.check_late(history, node, late)
             if node.kind == "view":
                 oracle.check_view(history, node, late, shown(out, node, node.operation))
@@ -148,6 +165,10 @@ def made(operation: Operation) -> Operator[Any]:
         return Scan(fold(operation.value), operation.by, "at", STATE)
     if operation.name == "dedup":
         return Dedup(operation.by, timedelta(seconds=operation.within), "at")
+    if operation.name == "window":
+        size = timedelta(seconds=operation.within)
+        aggregates = {"rows": agg.count(), "total": agg.sum(operation.value)}
+        return Hopping(Windowing("tumbling", operation.by, "at", tuple(aggregates.items())), size, size)
     return Latest(operation.by, "at")
 
 
