@@ -17,8 +17,8 @@ demo: setup  ## see a pipeline at work, in the terminal
 	@$(BIN)/headwater demo
 
 test: setup  ## run all tests, with the servers they need
-	$(BIN)/python -m pytest tests/unit tests/docs src -n auto
-	$(BIN)/python -m pytest tests --ignore tests/unit --ignore tests/docs
+	$(BIN)/python -m pytest tests/unit tests/docs tests/contract src -n auto
+	$(BIN)/python -m pytest tests --ignore tests/unit --ignore tests/docs --ignore tests/contract
 
 check: setup  ## lint, types, import rules
 	$(BIN)/ruff check .

@@ -20,7 +20,7 @@ S = TypeVar("S")
 
 # How long something takes never decides a test. `make soak` looks at more examples.
 settings.register_profile(
-    "headwater", deadline=None, max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "40"))
+    "headwater", deadline=None, max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "30"))
 )
 settings.load_profile("headwater")
 
