@@ -188,8 +188,10 @@ def _take_siblings(queue: Iterator[Keyed], offsets: dict[int, int], taken: _Take
     for began, _, _, each in queue:
         if began > until:
             return
-        near = each.base <= offsets[each.partition] < each.end <= offsets[each.partition] + LONGEST
-        if near and each.producer in new and not taken.knows(each):
+        at = offsets[each.partition]
+        if each.mark and each.base <= at:  # it would not be met again, once what follows it is taken
+            taken.add(each)
+        elif each.base <= at < each.end <= at + LONGEST and each.producer in new and not taken.knows(each):
             offsets[each.partition] = each.end
             taken.add(each)
 
