@@ -154,6 +154,15 @@ def test_the_first_append_of_a_producer_is_taken_whole_in_all_partitions() -> No
     assert feed.step(first, limit=3).offsets == {0: 5, 1: 2, 2: 2}  # whose time is known is cut again
 
 
+def test_nothing_is_taken_from_behind_the_end_that_was_asked_for() -> None:
+    feed = Feed(2)
+    feed.append("a", 25 * SECOND, rows=4, part=0)
+    feed.append("a", 0, rows=2, part=1)
+    timing = Timing(0, 10 * SECOND, None)
+    first = advance(begin(2), feed.stretches, {0: 4, 1: 0}, 2, 0, timing)
+    assert first.offsets == {0: 4, 1: 0}
+
+
 def test_many_producers_of_one_append_each_do_not_hold_time_back() -> None:
     feed = Feed()
     for number in range(100):

@@ -24,11 +24,7 @@ from headwater.engine.query import Query
 from headwater.engine.session import session
 from headwater.engine.shape import shape
 from headwater.engine.versions import Version, Versions
-from headwater.errors import (
-    HeadwaterError,
-    PipelineError,
-    UsageError,
-)
+from headwater.errors import HeadwaterError, PipelineError, UsageError
 from headwater.log import Log
 from headwater.log.open import open as open_log
 from headwater.node import Node

@@ -156,7 +156,8 @@ def _plan(
         elif each.end <= offsets[each.partition]:  # one of several that share their offsets
             taken.add(each)
         if left == 0:
-            _take_siblings(queue, offsets, taken, each.began + SIBLINGS)
+            whole = (other for _, _, _, other in queue if other.end <= ends[other.partition])
+            _take_siblings(whole, offsets, taken, each.began + SIBLINGS)
             return Plan(offsets, taken.stretches, each.began if _behind(offsets, ends) else None)
     return Plan(offsets, taken.stretches, None)
 
@@ -182,11 +183,11 @@ class _Taken:
         return {each.producer for each in self.stretches if (each.partition, each.producer) not in before}
 
 
-def _take_siblings(queue: Iterator[Keyed], offsets: dict[int, int], taken: _Taken, until: int) -> None:
+def _take_siblings(waiting: Iterator[Stretch], offsets: dict[int, int], taken: _Taken, until: int) -> None:
     """Take what those who make their first claim have appended to other partitions at the same time."""
     new = taken.new()
-    for began, _, _, each in queue:
-        if began > until:
+    for each in waiting:
+        if each.began > until:
             return
         at = offsets[each.partition]
         if each.mark and each.base <= at:  # it would not be met again, once what follows it is taken

@@ -15,12 +15,7 @@ from headwater.engine.assembly import Assembly, Running
 from headwater.engine.culprits import Poisoned
 from headwater.engine.member import Member
 from headwater.engine.query import Query
-from headwater.errors import (
-    Fenced,
-    HeadwaterError,
-    LogUnavailable,
-    SinkUnavailable,
-)
+from headwater.errors import Fenced, HeadwaterError, LogUnavailable, SinkUnavailable
 from headwater.log import Start
 from headwater.log.position import place_text
 from headwater.node import Node
