@@ -89,3 +89,13 @@ def test_a_topic_without_event_time_takes_no_marks(log: Log, name: str) -> None:
     log.create_topic(name, "n BIGINT")
     with log.producer(name) as producer, pytest.raises(UsageError, match="takes no marks"):
         producer.mark(NOON)
+
+
+def test_a_producer_may_say_that_it_rests(log: Log, topic: str) -> None:
+    with log.producer(topic) as producer:
+        producer.send({"n": 1, "at": MICROS})
+        producer.mark(NOON, resting=True)
+        producer.mark(NOON)
+    marks = [each.resting for each in log.stretches(topic, 0, 0) if each.mark]
+    assert marks == [True, False]
+    assert log.verify(topic).ok

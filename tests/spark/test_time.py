@@ -5,11 +5,16 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from headwater import Pipeline, agg, windows
+from headwater import Pipeline, agg, dedup, joins, windows
+from headwater.engine import inputs
+from headwater.engine.recompute import verify
 from headwater.engine.runner import Runner
 from headwater.sinks import targets
 from headwater.testing.harness import Harness
@@ -115,3 +120,64 @@ def test_a_producer_that_falls_silent_holds_time_back_for_a_while_only(
             ("silent", start),
             ("talks", start),
         ]
+
+
+def paid_orders(place: Path) -> Pipeline:
+    pipeline = Pipeline("shop", log=f"file:{place}")
+    for name in ("orders", "payments"):
+        pipeline.source(name, "id BIGINT, customer STRING, at TIMESTAMP", event_time="at", idle="1 second")
+    pipeline.table("customers", "customer STRING, tier STRING, at TIMESTAMP", key="customer", event_time="at")
+
+    @pipeline.stream()
+    def unique(orders: DataFrame) -> DataFrame:
+        return orders.transform(dedup("id", within="1 day"))
+
+    @pipeline.view(key="id")
+    def rich(unique: DataFrame, customers: DataFrame) -> DataFrame:
+        return unique.transform(joins.as_of(customers, on="customer"))
+
+    @pipeline.view(key="id")
+    def paid(unique: DataFrame, payments: DataFrame) -> DataFrame:
+        paid = payments.select("id", F.col("at").alias("paid"))
+        return unique.transform(joins.within(paid, on="id", after="1 minute", how="left"))
+
+    return pipeline
+
+
+def test_inputs_that_fall_silent_do_not_hold_the_others_for_ever(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inputs, "IDLE", timedelta(seconds=1))
+    start = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(hours=1)
+
+    def send(topic: str, *rows: tuple[Any, ...]) -> None:
+        names = runner.log.topic(topic).schema.names
+        told = [(*row[:-1], start + timedelta(minutes=row[-1])) for row in rows]
+        with runner.log.producer(topic) as producer:
+            producer.send_batch([dict(zip(names, row, strict=True)) for row in told])
+
+    def wait_for(name: str, wanted: dict[int, object]) -> None:
+        runner.catch_up()
+        view, end = runner.store.view(name), time.monotonic() + 60
+        while view.count() < len(wanted) and time.monotonic() < end:
+            time.sleep(0.2)
+            runner.catch_up()
+        column = {"rich": "tier", "paid": "paid"}[name]
+        assert {row["id"]: row[column] for row in view.scan().to_pylist()} == wanted
+
+    with Runner(paid_orders(tmp_path), spark=spark) as runner:
+        send("customers", ("ada", "gold", 0))
+        send("orders", (1, "ada", 5), (2, "ada", 10))
+        wait_for("rich", {1: "gold"})
+        wait_for("paid", {1: None})
+        send("payments", (2, "ada", 10.5))  # while orders are silent
+        send("orders", (3, "ada", 20))
+        wait_for("rich", {1: "gold", 2: "gold"})
+        wait_for("paid", {1: None, 2: start + timedelta(minutes=10.5)})
+    with Runner(paid_orders(tmp_path), spark=spark) as runner:
+        send("customers", ("ada", "silver", 25))  # while all are silent
+        send("orders", (4, "ada", 30), (5, "ada", 50))
+        wait_for("rich", {1: "gold", 2: "gold", 3: "gold", 4: "silver"})
+        wait_for("paid", {1: None, 2: start + timedelta(minutes=10.5), 3: None, 4: None})
+        assert all(verify(runner, name).ok for name in runner.nodes)
+        assert [running.member.counts.late for running in runner.nodes.values()] == [0, 0, 0]

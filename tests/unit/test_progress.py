@@ -69,6 +69,10 @@ def write(
         "offsets": {"0": offset},
         "clock": CLOCK,
         "claims": claims or {},
+        "heard": CLOCK,
+        "silent": False,
+        "lateness": 0,
+        "slack": 0,
     }
     about = {"batchWatermarkMs": 0}
     (place / "offsets" / str(batch)).write_text("\n".join(["v1", json.dumps(about), json.dumps(source)]))

@@ -34,9 +34,9 @@ class Feed:
         base = self.end(part)
         self.parts[part].append(Stretch(part, base, base + rows, producer, at, newest, first=first))
 
-    def mark(self, producer: str, time: int, *, at: int = 0, part: int = 0) -> None:
+    def mark(self, producer: str, time: int, *, at: int = 0, part: int = 0, resting: bool = False) -> None:
         base = self.end(part)
-        self.parts[part].append(Stretch(part, base, base, producer, at, time, True))
+        self.parts[part].append(Stretch(part, base, base, producer, at, time, True, resting))
 
     def end(self, part: int) -> int:
         return self.parts[part][-1].end if self.parts[part] else 0
@@ -108,6 +108,57 @@ def test_when_all_are_silent_the_clock_goes_to_the_newest_claim() -> None:
     first = feed.step(begin(), now=0)
     assert first.clock == 10 * SECOND
     assert feed.step(first, now=60 * SECOND).clock == 20 * SECOND
+
+
+def test_a_source_is_silent_when_everybody_is_and_all_is_read() -> None:
+    feed = Feed()
+    feed.append("a", 10 * SECOND, at=1 * SECOND)
+    feed.append("b", 20 * SECOND, at=2 * SECOND, rows=9)
+    first = feed.step(begin(), now=5 * SECOND)
+    assert not first.silent
+    second = feed.step(first, now=60 * SECOND)
+    assert second.silent
+    assert feed.step(second, now=90 * SECOND) is second
+    feed.append("a", 95 * SECOND, at=95 * SECOND)
+    assert not feed.step(second, now=96 * SECOND).silent
+    assert not feed.step(begin(), now=60 * SECOND, limit=3).silent, "there is more to read"
+
+
+def test_a_source_without_records_is_silent_when_nothing_comes_for_so_long() -> None:
+    feed = Feed()
+    start = replace(begin(), heard=100 * SECOND)
+    assert feed.step(start, now=109 * SECOND) is start
+    silent = feed.step(start, now=111 * SECOND)
+    assert silent.silent
+    assert silent.clock == NEVER
+
+
+def test_who_rests_is_not_waited_for() -> None:
+    feed = Feed(2)
+    feed.append("a", 10 * SECOND, at=1 * SECOND)
+    feed.append("b", 20 * SECOND, at=1 * SECOND, part=1)
+    feed.mark("a", 12 * SECOND, at=1 * SECOND, resting=True)
+    first = feed.step(begin(2), now=2 * SECOND)
+    assert first.clock == 20 * SECOND, "b is the only one to be waited for"
+    assert not first.silent
+    feed.mark("b", 21 * SECOND, at=2 * SECOND, part=1, resting=True)
+    second = feed.step(first, now=2 * SECOND)
+    assert second.silent
+    assert second.clock == 21 * SECOND
+
+
+def test_where_only_marks_tell_the_time_rows_end_a_rest() -> None:
+    feed = Feed()
+    feed.append("node", 5 * SECOND)
+    feed.mark("node", 10 * SECOND, resting=True)
+    first = feed.step(begin(), lateness=None)
+    assert first.silent
+    feed.append("node", 11 * SECOND, at=100 * SECOND)
+    second = feed.step(first, lateness=None, now=100 * SECOND)
+    assert not second.silent, "its mark is on the way"
+    feed.mark("node", 12 * SECOND, at=100 * SECOND)
+    third = feed.step(second, lateness=None, now=101 * SECOND)
+    assert (third.silent, third.clock) == (False, 12 * SECOND)
 
 
 def test_while_catching_up_silence_is_measured_by_the_times_of_receipt() -> None:
@@ -295,9 +346,9 @@ def test_who_is_ahead_is_written_down_until_its_clock_is_right_again() -> None:
     assert third.to_json()["claims"]["0"]["till"] == {"time": 103 * SECOND, "received": 103 * SECOND}
 
 
-def test_offsets_of_an_older_checkpoint_are_read() -> None:
-    told = {"offsets": {"0": 1}, "clock": 5, "claims": {"0": {"a": {"time": 5, "received": 7}}}}
-    assert Offsets.from_json(told) == Offsets({0: 1}, 5, {(0, "a"): Claim(5, 7)})
+def test_offsets_are_read_as_they_were_written() -> None:
+    offsets = Offsets({0: 1, 1: 9}, 5, {(0, "a"): Claim(5, 7), (1, "b"): Claim(6, 8, 3)}, 8, True)
+    assert Offsets.from_json(json.loads(json.dumps(offsets.to_json()))) == offsets
 
 
 def test_fast_slow_silent_joining_and_broken_producers_share_a_topic() -> None:

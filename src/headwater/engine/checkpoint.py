@@ -11,6 +11,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from headwater.engine.reading import NEVER, Offsets
 from headwater.log.position import Position
@@ -36,6 +37,11 @@ class Input:
     position: Position
     clock: int | None = None
     """None where the input tells no time."""
+    silent: bool = False
+    """Whether it is read to its end and nobody is heard of there any more."""
+    lateness: int = 0
+    slack: int = 0
+    """Microseconds that it may be behind the others when it is heard of again."""
     ahead: tuple[Ahead, ...] = ()
     """The producers whose time is not believed."""
 
@@ -62,9 +68,32 @@ class Reached:
 
     @property
     def clock(self) -> int | None:
-        """The clock after the micro-batch, None if no input tells the time."""
-        told = [each.clock for each in self.inputs.values() if each.clock is not None]
-        return min(told, default=None)
+        """The time that the inputs tell, None if none does: that of the one that is furthest behind.
+
+        For a silent input the others speak, less its slack, for its next event may be under way; and less
+        what it may be later than they. Where all are silent, nothing is under way. When an input is heard
+        of again, this may go back: ``headwater.engine.milestone`` keeps the clock of a node from that.
+        """
+        timed = [each for each in self.inputs.values() if each.clock is not None]
+        return min((_believed(each, timed) for each in timed), default=None)
+
+    @property
+    def silent(self) -> bool:
+        """Whether nobody is heard of any more in any input that tells the time."""
+        return all(each.silent for each in self.inputs.values() if each.clock is not None)
+
+
+def _believed(each: Input, timed: Collection[Input]) -> int:
+    """Return the time that an input tells, or that others tell for it."""
+    if not each.silent:
+        return _told(each)
+    awake = [other for other in timed if not other.silent]
+    times = [_told(other) - max(0, each.lateness - other.lateness) for other in awake or timed]
+    return max(_told(each), min(times) - each.slack if awake else max(times))
+
+
+def _told(each: Input) -> int:
+    return NEVER if each.clock is None else each.clock
 
 
 def reached(checkpoint: Path, batch: int) -> Reached:
@@ -75,14 +104,17 @@ def reached(checkpoint: Path, batch: int) -> Reached:
     return Reached({told["name"]: _input(told) for told in map(json.loads, sources)})
 
 
-def _input(told: Mapping[str, object]) -> Input:
-    offsets, topic = Offsets.from_json(told), str(told["topic"])
+def _input(told: Mapping[str, Any]) -> Input:
+    offsets, topic = Offsets.from_json(told), told["topic"]
     ahead = tuple(
         Ahead(topic, partition, producer, claim.ahead)
         for (partition, producer), claim in offsets.claims.items()
         if claim.ahead
     )
-    return Input(Position(topic, offsets.offsets), offsets.clock if told["timed"] else None, ahead)
+    position = Position(topic, offsets.offsets)
+    if not told["timed"]:
+        return Input(position)
+    return Input(position, offsets.clock, offsets.silent, told["lateness"], told["slack"], ahead)
 
 
 def last_batch(checkpoint: Path) -> int:

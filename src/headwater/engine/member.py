@@ -35,6 +35,7 @@ from headwater.engine.checkpoint import Reached
 from headwater.engine.dead import letters
 from headwater.engine.finishing import Finishing
 from headwater.engine.inputs import Inputs
+from headwater.engine.milestone import Milestone
 from headwater.engine.runtime import Results
 from headwater.engine.shape import Shape
 from headwater.engine.slice import Slice
@@ -90,7 +91,7 @@ class Member:
         """Why it failed, if it has since it began."""
         self._states = States(home / "state")
         self._finishing = Finishing(shape, inputs)
-        self._committed = home / "committed"
+        self._done = Milestone()
         self._late_sink: Sink | None = None
         self._dead_sink: Sink | None = None
         self._notes: list[dict[str, Any]] = []
@@ -112,9 +113,10 @@ class Member:
         self._sink, self._late, self._dead, self.error = sink, late, dead, None
         self._late_sink = self._dead_sink = None
         committed = sink.begin()
+        self._done = milestone.read(self.home)
         _check_ahead(self.node, committed, self.checkpoint)
-        _check_behind(self.node, committed, self._committed)
-        _check_missed(self.node, self._committed, self.checkpoint, self._names)
+        _check_behind(self.node, committed, self._done)
+        _check_missed(self.node, self._done, self.checkpoint, self._names)
         if self.stage is not None:
             self._states.begin()
 
@@ -128,8 +130,11 @@ class Member:
         if self._letters:
             self._dead_rows().commit(Batch(number, letters(self._letters)))
         crash.point("query: computed")
-        fresh = self._sink.commit(Batch(number, rows, after.positions, self._promise(after)))
-        milestone.write(self._committed, number, after)
+        done = self._done.after(number, after)
+        clock = self._promise(done.clock(number, after))
+        fresh = self._sink.commit(Batch(number, rows, after.positions, clock, self._resting(number, after)))
+        milestone.write(self.home, done)
+        self._done = done
         crash.point("query: committed")
         if fresh:  # what is repeated has been counted
             self._count(slice, rows.num_rows)
@@ -195,8 +200,8 @@ class Member:
             stage.operator,
             stage.schema,
             str(self._states.chunks.absolute()),
-            before=_or_never(slice.before.of(self.upstreams).clock),
-            now=_or_never(slice.after.of(self.upstreams).clock),
+            before=_or_never(self._done.clock(number - 1, slice.before.of(self.upstreams))),
+            now=_or_never(self._done.clock(number, slice.after.of(self.upstreams))),
             buckets=self._states.before(number),
         )
         results = self._stepped(stage, work, slice, given)
@@ -267,11 +272,17 @@ class Member:
             self._dead_sink.begin()
         return self._dead_sink
 
-    def _promise(self, reached: Reached) -> int | None:
+    def _promise(self, clock: int | None) -> int | None:
         """Return the time before which this node emits nothing any more."""
-        if reached.clock is None or self.stage is None:
-            return reached.clock
-        return self.stage.operator.promise(reached.clock)
+        return clock if clock is None or self.stage is None else self.stage.operator.promise(clock)
+
+    def _resting(self, number: int, reached: Reached) -> bool:
+        """Tell whether those downstream need not wait: nobody is heard of, and nothing is held back."""
+        if self.shape.own or not reached.silent:
+            return False
+        if self.stage is None or not self.stage.operator.waits:
+            return True
+        return all(meta.wake is None for meta in self._states.before(number + 1).values())
 
 
 def _or_never(clock: int | None) -> int:
@@ -289,9 +300,9 @@ def _check_ahead(node: Node, committed: int, path: Path) -> None:
         )
 
 
-def _check_missed(node: Node, path: Path, folder: Path, upstreams: list[str]) -> None:
+def _check_missed(node: Node, done: Milestone, folder: Path, upstreams: list[str]) -> None:
     """Refuse to go on where the nodes that share the query have gone on without this one."""
-    if milestone.has_missed(milestone.read(path), folder, upstreams):
+    if milestone.has_missed(done, folder, upstreams):
         raise PipelineError(
             f"{node.title} has missed some of its input",
             detail="the pipeline has run without it, and the query that it shares has gone on",
@@ -300,13 +311,12 @@ def _check_missed(node: Node, path: Path, folder: Path, upstreams: list[str]) ->
         )
 
 
-def _check_behind(node: Node, committed: int, path: Path) -> None:
+def _check_behind(node: Node, committed: int, done: Milestone) -> None:
     """Refuse to go on if a view has lost what was committed: those batches never come again."""
-    known = milestone.read(path)
-    if node.kind == "view" and known is not None and committed < known.batch:
+    if node.kind == "view" and committed < done.batch:
         raise PipelineError(
             f"{node.title} is older than its checkpoint",
-            detail=f"batch {known.batch} was committed, and the store has batches up to {committed} only: "
+            detail=f"batch {done.batch} was committed, and the store has batches up to {committed} only: "
             "it was moved, emptied, or restored from a backup",
             hint=node.computed_anew,
             place=node.place,

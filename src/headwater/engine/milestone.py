@@ -1,48 +1,74 @@
 """What a node has done so far, by its own account: beside its checkpoint, which others may share.
 
 A query goes on without a node that is not declared for a while. Invariant: a node goes on only from
-where it was.
+where it was, its clock never goes back, and it is the same in a micro-batch that is repeated.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from headwater.engine import checkpoint
 from headwater.engine.checkpoint import Reached
+
+_COMMITTED = "committed"
+KEPT = 20
+"""Micro-batches whose clocks are kept: as many as ``headwater.engine.session`` keeps the offsets of."""
 
 
 @dataclass(frozen=True)
 class Milestone:
     """The last micro-batch that a node has committed, and where it ended in each of its inputs."""
 
-    batch: int
-    positions: dict[str, str]
+    batch: int = -1
+    positions: Mapping[str, str] = field(default_factory=dict)
+    clocks: Mapping[int, int] = field(default_factory=dict)
+    """The clock after each of the last micro-batches that had something for the node."""
+
+    def clock(self, batch: int, reached: Reached) -> int | None:
+        """Return a node's clock after a micro-batch; None if no input tells the time.
+
+        It is what the inputs tell, unless it was later before: one that was silent may be behind the others.
+        """
+        told = reached.clock
+        before = [time for number, time in self.clocks.items() if number <= batch]
+        return None if told is None else max([told, *before[-1:]])
+
+    def after(self, batch: int, reached: Reached) -> Milestone:
+        """Return what it is after a micro-batch."""
+        clock = self.clock(batch, reached)
+        clocks = dict(self.clocks) if clock is None else {**self.clocks, batch: clock}
+        return Milestone(batch, _positions(reached), dict(list(clocks.items())[-KEPT:]))
 
 
-def write(path: Path, batch: int, reached: Reached) -> None:
-    """Note that a node has committed a micro-batch."""
-    told = {"batch": batch, "positions": _positions(reached)}
+def write(home: Path, made: Milestone) -> None:
+    """Note what a version of a node has committed, in its home."""
+    path = home / _COMMITTED
     draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(told))
+    draft.write_text(json.dumps(vars(made)))
     os.replace(draft, path)
 
 
-def read(path: Path) -> Milestone | None:
-    """Return what was noted last, if anything was."""
-    return Milestone(**json.loads(path.read_text())) if path.exists() else None
+def read(home: Path) -> Milestone:
+    """Return what was noted last; nothing done, if nothing was."""
+    path = home / _COMMITTED
+    if not path.exists():
+        return Milestone()
+    told = json.loads(path.read_text())
+    return Milestone(told["batch"], told["positions"], {int(n): time for n, time in told["clocks"].items()})
 
 
-def has_missed(last: Milestone | None, folder: Path, upstreams: Collection[str]) -> bool:
+def has_missed(last: Milestone, folder: Path, upstreams: Collection[str]) -> bool:
     """Tell whether the query of a checkpoint has gone on, since then, without the node."""
     done = checkpoint.last_done(folder)
-    if done < 0 or (last is not None and last.batch >= done):
+    if done < 0 or last.batch >= done:
         return False
-    before = last.positions if last else _positions(checkpoint.reached(folder, -1).of(upstreams))
+    begun = checkpoint.reached(folder, -1).of(upstreams)
+    before = last.positions if last.batch >= 0 else _positions(begun)
     return before != _positions(checkpoint.reached(folder, done).of(upstreams))
 
 

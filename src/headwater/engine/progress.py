@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from headwater.engine import checkpoint
+from headwater.engine import checkpoint, milestone
 from headwater.engine.checkpoint import Ahead, Reached
 from headwater.engine.places import STORE, views_of
 from headwater.engine.reading import NEVER
@@ -107,9 +107,10 @@ def behind_of(topics: Iterable[str], reached: Reached | None, behind: Behind) ->
     return sum(behind(topic, done.get(topic, {})) for topic in topics)
 
 
-def clock_of(reached: Reached | None) -> int | None:
+def clock_of(place: Path, reached: Reached | None) -> int | None:
     """Return the clock that a node has come to, None where it has none or knows no time yet."""
-    clock = reached.clock if reached is not None else None
+    done = milestone.read(place.parent)
+    clock = done.clock(done.batch, reached) if reached is not None else None
     return clock if clock is not None and clock > NEVER else None
 
 
@@ -124,7 +125,7 @@ def _progress(pipeline: Pipeline, node: Node, behind: Behind, views: Views | Non
         ended=_ended(place, done),
         positions=reached.positions if reached is not None else (),
         lag=behind_of(pipeline.inputs(node), reached, behind),
-        clock=clock_of(reached),
+        clock=clock_of(place, reached),
         rows=rows,
         ahead=reached.ahead if reached is not None else (),
         problem=problem,

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from headwater.engine import applying, checkpoint, tables
+from headwater.engine import applying, checkpoint, milestone, tables
 from headwater.engine.applying import Phase, Stage
 from headwater.engine.assembly import late_producer
 from headwater.engine.calling import call
@@ -137,7 +137,7 @@ def recomputed(runner: Runner, member: Member, batch: int) -> pa.Table:
         name: _frame(member, each, start[name], reached.inputs[name].position)
         for name, each in member.upstreams.items()
     }
-    clock = reached.of(member.upstreams).clock
+    clock = milestone.read(member.home).clock(batch, reached.of(member.upstreams))
     late = _late(runner, member, batch)
     noted = Noting(applying.whole(NEVER if clock is None else clock, late))
     with applying.during(noted):

@@ -110,7 +110,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query begins."""
         start = parse_start(self._options.get("start", "earliest"))
-        return self._told(Offsets(self._opened().resolve(self._topic, start).offsets))
+        offsets = self._opened().resolve(self._topic, start).offsets
+        return self._told(Offsets(offsets, heard=clock.now()))
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return how much a micro-batch may read."""
@@ -172,9 +173,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._log
 
     def _told(self, offsets: Offsets, starts: int = 0) -> dict[str, Any]:
-        timed = "lateness" in self._options
+        timing = self._timing()
         name = self._options.get("name", self._topic)
-        told = {"name": name, "topic": self._topic, "timed": timed, **offsets.to_json()}
+        told = {"name": name, "topic": self._topic, "timed": timing is not None, **offsets.to_json()}
+        if timing is not None:
+            told |= {"lateness": timing.lateness or 0, "slack": timing.slack}
         return {**told, "starts": starts} if starts else told
 
     def _starts(self, start: dict[str, Any], begun: Offsets) -> int:

@@ -90,7 +90,7 @@ class Meter:
             duplicates=counts.duplicates,
             seconds=counts.seconds,
             lag=lag,
-            clock=clock_of(reached),
+            clock=clock_of(running.member.checkpoint, reached),
             state_bytes=sum(list(counts.states.values())),
             error=running.error if failing else None,
             alert=_alert(running, self._late_share),

@@ -94,9 +94,10 @@ class Dedup(Operator[Memory]):
         state.drop(max(clock - 2 * self._width() + 1, NEVER))
         return Step(out, late, len(rows) - len(out), chunk if len(chunk) else None)
 
-    def promise(self, clock: int) -> int:
-        """Return how far back a row may lie that is still passed on."""
-        return clock if clock == NEVER else clock - self._width()
+    @property
+    def waits(self) -> bool:
+        """Not so: rows are passed on at once."""
+        return False
 
     def wake(self, state: Memory) -> int | None:
         """Return the clock from which on the oldest span of time is forgotten."""

@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, TopicPartition
 from headwater.log.kafka import incoming, scan
 from headwater.log.kafka.catalog import Known
 from headwater.log.kafka.cluster import Cluster
+from headwater.log.kafka.outgoing import PRODUCER, RESTING
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.stretch import Stretch
 
@@ -68,6 +69,6 @@ def _marks(found: list[Any], partition: int) -> Iterator[Stretch]:
     for message in found:
         time = incoming.mark(message) if message.value() is None else None
         if time is not None:
-            producer = dict(message.headers())["hw.producer"].decode()
-            at = message.offset() + 1
-            yield Stretch(partition, at, at, producer, message.timestamp()[1] * 1000, time, True)
+            headers, at = dict(message.headers()), message.offset() + 1
+            producer, received = headers[PRODUCER].decode(), message.timestamp()[1] * 1000
+            yield Stretch(partition, at, at, producer, received, time, True, RESTING in headers)

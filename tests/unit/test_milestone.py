@@ -1,0 +1,140 @@
+"""The clock of a node with several inputs: silent ones do not hold it, and it never goes back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.test_reading import Feed, begin
+
+from headwater.engine import milestone
+from headwater.engine.checkpoint import Input, Reached
+from headwater.engine.milestone import KEPT, Milestone
+from headwater.engine.reading import NEVER, Offsets
+from headwater.log import Position
+
+SECOND = 1_000_000
+IDLE = 10 * SECOND
+
+
+def heard(clock: int, lateness: int = 0) -> Input:
+    return Input(Position("t", {0: 1}), clock, lateness=lateness, slack=IDLE)
+
+
+def silent(clock: int, lateness: int = 0) -> Input:
+    return replace(heard(clock, lateness), silent=True)
+
+
+def told(*inputs: Input) -> int | None:
+    return Reached({str(number): each for number, each in enumerate(inputs)}).clock
+
+
+def test_the_input_that_is_furthest_behind_holds_the_clock() -> None:
+    assert told(heard(100), heard(50)) == 50
+
+
+def test_inputs_that_tell_no_time_do_not_count() -> None:
+    assert told(Input(Position("t", {0: 1})), heard(50)) == 50
+    assert told(Input(Position("t", {0: 1}))) is None
+
+
+def test_a_silent_input_is_taken_to_be_a_little_behind_the_others() -> None:
+    assert told(heard(100 * SECOND), heard(90 * SECOND), silent(5)) == 80 * SECOND
+
+
+def test_a_silent_input_that_is_further_than_the_others_does_not_hold_them() -> None:
+    assert told(heard(100 * SECOND), silent(99 * SECOND)) == 99 * SECOND
+    assert told(heard(100 * SECOND), silent(300 * SECOND)) == 100 * SECOND
+
+
+def test_a_silent_input_has_its_lateness_all_the_same() -> None:
+    assert told(heard(100 * SECOND, 5 * SECOND), silent(5, 60 * SECOND)) == 35 * SECOND
+    assert told(heard(100 * SECOND, 60 * SECOND), silent(5, 60 * SECOND)) == 90 * SECOND
+
+
+def test_where_all_are_silent_time_goes_to_the_newest() -> None:
+    assert told(silent(100), silent(50)) == 100
+    assert told(silent(100 * SECOND), silent(50, 30 * SECOND)) == 70 * SECOND
+
+
+def test_an_input_that_never_had_anything_does_not_hold_the_others() -> None:
+    assert told(heard(100 * SECOND), silent(NEVER)) == 90 * SECOND
+    assert told(heard(NEVER), silent(NEVER)) == NEVER
+
+
+def test_a_clock_does_not_go_back_and_a_repeated_batch_has_the_same(tmp_path: Path) -> None:
+    far = Reached({"a": silent(100), "b": silent(50)})
+    back = Reached({"a": silent(100), "b": heard(60)})
+    done = Milestone().after(0, far)
+    assert done.clock(1, back) == 100
+    after = done.after(1, back)
+    milestone.write(tmp_path, after)
+    again = milestone.read(tmp_path)
+    assert again == after
+    assert (again.clock(0, far), again.clock(1, back)) == (100, 100)
+    assert again.after(1, back) == after
+
+
+def test_clocks_are_kept_as_long_as_offsets_are() -> None:
+    done = Milestone()
+    for batch in range(3 * KEPT):
+        done = done.after(batch, Reached({"a": heard(batch)}))
+    assert list(done.clocks) == list(range(2 * KEPT, 3 * KEPT))
+
+
+LATENESS = [0, 3 * SECOND, 30 * SECOND]
+arrivals = st.lists(
+    st.tuples(st.sampled_from([0, 1, 4, 15, 70]), st.integers(0, 30), st.sampled_from("xy")), max_size=12
+)
+
+
+@given(
+    inputs=st.lists(st.tuples(arrivals, st.sampled_from(LATENESS)), min_size=2, max_size=3),
+    pauses=st.lists(st.sampled_from([1, 2, 12, 40]), min_size=1, max_size=40),
+)
+def test_nothing_is_late_that_keeps_to_its_lateness_whoever_is_silent(
+    inputs: list[tuple[list[tuple[int, int, str]], int]], pauses: list[int]
+) -> None:
+    now, at, done = 1000, [replace(begin(), heard=1000 * SECOND) for _ in inputs], Milestone()
+    newest = NEVER
+    for batch, pause in enumerate([*pauses, *[11] * 60]):
+        now += pause
+        feeds = [_until(now, told, lateness) for told, lateness in inputs]
+        reached = [
+            feed.step(before, now=now * SECOND, lateness=lateness)
+            for feed, before, (_, lateness) in zip(feeds, at, inputs, strict=True)
+        ]
+        before = done.clock(batch - 1, _reached(at, inputs)) if batch else NEVER
+        assert before is not None
+        for feed, first, last in zip(feeds, at, reached, strict=True):
+            times = [each.newest for each in feed.parts[0][first.offsets[0] : last.offsets[0]] if each.newest]
+            assert all(time >= before for time in times)
+            newest = max([newest, *times])
+        done = done.after(batch, _reached(reached, inputs))
+        clock = done.clock(batch, _reached(reached, inputs))
+        assert clock is not None
+        assert clock >= before
+        at = reached
+    longest = max(lateness for _, lateness in inputs)
+    assert newest == NEVER or clock >= newest - longest, "when all are silent, nothing is left to wait for"
+
+
+def _until(now: int, told: list[tuple[int, int, str]], lateness: int) -> Feed:
+    """Return what has arrived: at most as late as is allowed, after pauses."""
+    feed, second = Feed(), 1000
+    for pause, delay, producer in told:
+        second += pause
+        if second <= now:
+            feed.append(producer, second * SECOND - min(delay * SECOND, lateness), at=second * SECOND)
+    return feed
+
+
+def _reached(at: list[Offsets], inputs: list[tuple[list[tuple[int, int, str]], int]]) -> Reached:
+    return Reached(
+        {
+            str(number): Input(Position("t", each.offsets), each.clock, each.silent, lateness, IDLE)
+            for number, (each, (_, lateness)) in enumerate(zip(at, inputs, strict=True))
+        }
+    )
