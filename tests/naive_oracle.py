@@ -80,16 +80,10 @@ def clock(history: History, node: Node, step: int) -> datetime:
 def _topic_clock(history: History, name: str, step: int) -> datetime:
     for node in history.plan.nodes:
         if node.name == name:
-            return _promise(node.operation, clock(history, node, step))
+            return clock(history, node, step)
     source = next(each for each in history.plan.sources if each.name == name)
     # It never goes back: a producer that is heard for the first time may claim less.
     return max([NEVER] + [_smallest_claim(history, source, each) for each in range(step + 1)])
-
-
-def _promise(operation: Operation | None, time: datetime) -> datetime:
-    """Return the time from before which a node emits nothing any more."""
-    late = operation.within if operation is not None and operation.name == "dedup" else 0
-    return NEVER if time == NEVER else time - timedelta(seconds=late)
 
 
 def _smallest_claim(history: History, source: Topic, step: int) -> datetime:
@@ -174,7 +168,9 @@ def _is_late(operation: Operation | None, at: datetime | None, time: datetime) -
         return False
     if operation.name == "window":
         return _window_end(at, operation) <= time
-    return at < _promise(operation, time)
+    if operation.name == "dedup" and time != NEVER:
+        return at < time - timedelta(seconds=operation.within)
+    return at < time
 
 
 def expected(history: History, node: Node, late: Sequence[Row]) -> list[Row]:
