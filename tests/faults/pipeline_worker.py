@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
-from headwater import Pipeline, dedup, latest, scan
+from headwater import Pipeline, agg, dedup, joins, latest, scan, windows
 from headwater.sinks import crash, targets
 
 
@@ -20,10 +21,12 @@ def add(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
 
 
 def shop(root: Path, database: str) -> Pipeline:
-    """Return a pipeline with a derived topic, a view in SQLite, and a view and a sink in PostgreSQL."""
+    """Return a pipeline with a derived topic, views in SQLite, and a view and a sink in PostgreSQL."""
     pipeline = Pipeline("shop", log=f"file:{root / 'log'}")
     schema = "id BIGINT, who STRING, amount BIGINT, at TIMESTAMP"
     pipeline.source("orders", schema, event_time="at", lateness="1 hour", key="who")
+    pipeline.source("payments", "id BIGINT, paid TIMESTAMP", event_time="paid", lateness="1 hour")
+    pipeline.table("rates", "who STRING, rate BIGINT, since TIMESTAMP", key="who", event_time="since")
 
     @pipeline.stream(key="who")
     def unique(orders: DataFrame) -> DataFrame:
@@ -36,6 +39,20 @@ def shop(root: Path, database: str) -> Pipeline:
     @pipeline.view(key="who")
     def newest(orders: DataFrame) -> DataFrame:
         return orders.transform(latest(by="who"))
+
+    @pipeline.view(key=["who", "window_start"])
+    def by_hour(unique: DataFrame) -> DataFrame:
+        total = agg.sum("amount")
+        return unique.transform(windows.tumbling("1 hour", by="who", total=total, late="side"))
+
+    @pipeline.view(key="id")
+    def rated(unique: DataFrame, rates: DataFrame) -> DataFrame:
+        return unique.transform(joins.as_of(rates, on="who")).select("id", "rate")
+
+    @pipeline.view(key="id")
+    def paid(unique: DataFrame, payments: DataFrame) -> DataFrame:
+        found = unique.transform(joins.within(payments, on="id", after="10 minutes", how="left"))
+        return found.select("id", F.col("paid").isNotNull().alias("paid"))
 
     @pipeline.sink(targets.postgres(database, "archive", "id"))
     def archived(unique: DataFrame) -> DataFrame:

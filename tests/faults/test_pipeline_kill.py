@@ -1,7 +1,7 @@
 """A pipeline under ``kill -9`` of all its processes, at random and at each step of its commits.
 
-Its results are a derived topic, a view in SQLite, and a view and a sink in a PostgreSQL server, which
-outlives the kills.
+Its results are a derived topic, windows and joins in SQLite, and a view and a sink in a PostgreSQL
+server, which outlives the kills. The inputs of the joins are silent for a while now and then.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from typing import Any
 import pytest
 
 import headwater
-from headwater.sinks.views import open_views
+from headwater.sinks.views import Views, open_views
 
 KILLS = int(os.environ.get("FAULT_KILLS", "2"))
 SEED = int(os.environ.get("FAULT_SEED", "7"))
 WORKER = Path(__file__).with_name("pipeline_worker.py")
 START = 1_700_000_000_000_000
+HOUR = 3_600_000_000
 
 
 class Shop:
@@ -36,9 +37,11 @@ class Shop:
         self._chance = random.Random(SEED)
         self._next = 0
         self.sent: list[dict[str, Any]] = []
+        self.rates: list[dict[str, Any]] = []
+        self.payments: dict[int, int] = {}
 
     def send(self) -> None:
-        """Send some orders, out of order by less than the lateness, some of them again."""
+        """Send some orders, out of order by less than the lateness, some of them again, and what joins."""
         fresh = [self._order() for _ in range(self._chance.randint(1, 300))]
         again = self._chance.sample(self.sent, min(len(self.sent), 20))
         rows = fresh + again
@@ -46,10 +49,29 @@ class Shop:
         with self.log.producer("orders", id="till") as producer:
             producer.send_batch(rows)
         self.sent += fresh
+        if self._chance.random() < 0.05:
+            self._change_a_rate()
+        if self._next % 10_000 < 5_000:  # then nobody pays for a while
+            self._pay(fresh)
 
     def finish(self) -> None:
-        with self.log.producer("orders", id="till") as producer:
-            producer.mark(START + 10**12)
+        """Promise that nothing comes any more."""
+        for topic in ("orders", "payments", "rates"):
+            with self.log.producer(topic, id="till") as producer:
+                producer.mark(START + 10**12)
+
+    def _change_a_rate(self) -> None:
+        number = len(self.rates)
+        rate = {"who": f"c{number % 7}", "rate": number, "since": START + self._next * 1_000_000}
+        with self.log.producer("rates", id="till") as producer:
+            producer.send(rate)
+        self.rates.append(rate)
+
+    def _pay(self, orders: list[dict[str, Any]]) -> None:
+        paid = {order["id"]: order["at"] + self._chance.randint(0, 900) * 1_000_000 for order in orders}
+        with self.log.producer("payments", id="till") as producer:
+            producer.send_batch([{"id": number, "paid": at} for number, at in paid.items()])
+        self.payments |= paid
 
     def _order(self) -> dict[str, Any]:
         self._next += 1
@@ -96,6 +118,9 @@ def _prepare(root: Path) -> None:
             key="who",
             partitions=2,
         )
+        log.create_topic("payments", "id BIGINT, paid TIMESTAMP", event_time="paid")
+        rates = "who STRING, rate BIGINT, since TIMESTAMP"
+        log.create_topic("rates", rates, event_time="since", key="who", cleanup="compact")
 
 
 def _start(root: Path, task: str, database: str, errors: Path, few: int = 20_000) -> subprocess.Popen[bytes]:
@@ -122,9 +147,33 @@ def _check(root: Path, database: str, shop: Shop) -> None:
         expected[order["who"]] = (n + 1, total + order["amount"], max(newest, order["at"]))
     with open_views(root / "log" / "pipelines" / "shop" / "views.db") as views:
         newest = {row["who"]: int(row["at"].timestamp() * 1e6) for row in views["newest"].scan().to_pylist()}
+        _check_windows_and_joins(views, shop, list(orders.values()))
     with open_views(database) as views:
         totals = {row["who"]: (row["n"], row["total"]) for row in views["totals"].scan().to_pylist()}
         archive = {row["id"]: (row["who"], row["amount"]) for row in views["archive"].scan().to_pylist()}
     assert totals == {who: (n, total) for who, (n, total, _) in expected.items()}
     assert newest == {who: at for who, (_, _, at) in expected.items()}
     assert archive == {number: (order["who"], order["amount"]) for number, order in orders.items()}
+
+
+def _check_windows_and_joins(views: Views, shop: Shop, orders: list[dict[str, Any]]) -> None:
+    hours: Counter[tuple[str, int]] = Counter()
+    for order in orders:
+        hours[order["who"], order["at"] // HOUR * HOUR] += order["amount"]
+    by_hour = {
+        (row["who"], int(row["window_start"].timestamp() * 1e6)): row["total"]
+        for row in views["by_hour"].scan().to_pylist()
+    }
+    assert by_hour == dict(hours)
+    rated = {row["id"]: row["rate"] for row in views["rated"].scan().to_pylist()}
+    assert rated == {order["id"]: _rate(shop.rates, order) for order in orders}
+    paid = {row["id"]: row["paid"] for row in views["paid"].scan().to_pylist()}
+    longest = 600 * 1_000_000
+    assert paid == {
+        order["id"]: 0 <= shop.payments.get(order["id"], 0) - order["at"] <= longest for order in orders
+    }
+
+
+def _rate(rates: list[dict[str, Any]], order: dict[str, Any]) -> int | None:
+    valid = [rate["rate"] for rate in rates if rate["who"] == order["who"] and rate["since"] <= order["at"]]
+    return valid[-1] if valid else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater import Pipeline
-from headwater.engine.inputs import timing
+from headwater.engine.inputs import behind, timing
 
 SECOND = 1_000_000
 
@@ -45,3 +45,14 @@ def test_under_test_nobody_is_idle_and_events_are_of_any_time_unless_the_source_
 def test_a_stream_goes_by_its_marks_alone() -> None:
     assert told("seen")["lateness"] == "marks"
     assert "max_ahead" not in told("seen")
+
+
+def test_a_stream_is_as_far_behind_as_the_latest_of_its_sources() -> None:
+    made = shop()
+
+    @made.stream()
+    def both(seen: object, late: object) -> object:
+        return seen
+
+    names = ("late", "prices", "seen", "both")
+    assert [behind(made, made[name]).total_seconds() for name in names] == [0, 0, 60, 60]

@@ -42,11 +42,12 @@ class HeadwaterSource(DataSource):
     """A topic of a log.
 
     Options: ``url`` and ``topic``; ``columns`` (names, separated by commas), ``meta``; ``start`` and,
-    in a batch, ``end``; in a stream ``lateness``, ``idle`` and, if there is one, ``max_ahead``
-    (microseconds), ``limit`` (rows of a micro-batch), ``gate`` (a file: while it is not there, nothing
-    new is read) and ``retell`` (tell the time again when a query starts); ``skip`` (offsets to leave out,
-    by partition, as JSON); ``only`` (of a batch: the partitions that ``start`` names); ``log`` (the log's
-    own options, as JSON).
+    in a batch, ``end``; in a stream ``lateness`` (or ``marks``, where only they tell the time), ``idle``,
+    if there is one, ``max_ahead``, and ``behind``, how far its clock is behind its newest event (all in
+    microseconds), ``limit`` (rows of a micro-batch), ``gate`` (a file: while it is not there, nothing new
+    is read) and ``retell`` (tell the time again when a query starts); ``skip`` (offsets to leave out, by
+    partition, as JSON); ``only`` (of a batch: the partitions that ``start`` names); ``log`` (the log's own
+    options, as JSON).
     """
 
     @classmethod
@@ -177,7 +178,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         name = self._options.get("name", self._topic)
         told = {"name": name, "topic": self._topic, "timed": timing is not None, **offsets.to_json()}
         if timing is not None:
-            told |= {"lateness": timing.lateness or 0, "slack": timing.slack}
+            told |= {"lateness": int(self._options.get("behind", 0)), "slack": timing.slack}
         return {**told, "starts": starts} if starts else told
 
     def _starts(self, start: dict[str, Any], begun: Offsets) -> int:
