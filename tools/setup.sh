@@ -21,3 +21,4 @@ fi
 echo "installing packages into .venv"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 touch .venv/ready
+echo "done: .venv/bin/headwater is there; see it at work with make demo"

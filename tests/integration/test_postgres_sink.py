@@ -239,6 +239,10 @@ def test_a_value_that_the_server_cannot_hold_leaves_everything_as_it_was(server:
             sink.commit(stock(0, **{"tea": 1, "nul\0": 2}))
         with pytest.raises(RowError, match="is null"):
             sink.commit(Batch(0, pa.table({"item": [None], "count": [1]})))
+        unlike = "".join(chr(0x100 + n * 7919 % 20_000) for n in range(9_000))  # no compression helps
+        with pytest.raises(RowError, match="a row does not fit table") as caught:
+            sink.commit(stock(0, **{unlike: 1}))
+        assert "index row" in str(caught.value.detail)
         assert contents(server, table) == {}
         assert sink.commit(stock(0, tea=1))
 

@@ -30,6 +30,7 @@ from headwater.cli.status import status
 from headwater.cli.topic import topic
 from headwater.cli.verify import verify
 from headwater.cli.view import view
+from headwater.cli.wording import OWN_LOG
 from headwater.errors import UsageError
 
 
@@ -68,7 +69,7 @@ def main(ctx: click.Context, url: str) -> None:
     if asked and ctx.invoked_subcommand in _HAVE_A_LOG:
         raise UsageError(
             f"`headwater {ctx.invoked_subcommand}` takes no --log",
-            hint="a pipeline has the log that its file names: Pipeline(name, log=…)",
+            hint=OWN_LOG,
         )
 
 

@@ -50,7 +50,10 @@ SECOND = 1.0
     help="Warn when more than this share of a node's rows come too late.  [default: 0.01]",
 )
 @format_option(
-    "screen", "ndjson", default=None, help="How to show it.  [default: screen in a terminal, else ndjson]"
+    "screen",
+    "ndjson",
+    default=None,
+    help="How to show it.  [default: screen in a terminal or with --until-caught-up, else ndjson]",
 )
 @verbose_option
 def run(file: str, port: int | None, form: str | None, **how: Any) -> None:
@@ -69,7 +72,7 @@ def run(file: str, port: int | None, form: str | None, **how: Any) -> None:
     """
     pipeline, wish, started = load(file), Wish(**how), time.monotonic()
     pipeline.check()
-    form = form or ("screen" if sys.stdout.isatty() else "ndjson")
+    form = form or ("screen" if sys.stdout.isatty() or wish.until_caught_up else "ndjson")
     with _endpoint(pipeline.name, port) as endpoint:
         if endpoint is not None:
             click.echo(f"metrics at {endpoint.url}", err=True)

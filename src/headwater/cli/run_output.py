@@ -1,4 +1,4 @@
-"""What ``headwater run`` prints: a screen that is drawn in place, or lines of JSON, and how it ended.
+"""What ``headwater run`` prints: a screen drawn in place, lines of JSON, or nothing; and how it ended.
 
 Invariant: as lines of JSON, everything on stdout is a line of JSON.
 """
@@ -28,7 +28,9 @@ Show = Callable[[Sequence[Status], str | None, bool], None]
 
 def display(form: str, pipeline: str, *, ends: bool) -> AbstractContextManager[Show]:
     """Return what shows a pipeline while it runs; ``ends`` says that it will end by itself."""
-    return _live(pipeline, ends) if form == "screen" else _lines(pipeline)
+    if form == "screen" and (sys.stdout.isatty() or not ends):
+        return _live(pipeline, ends)
+    return _lines(pipeline if form == "ndjson" else None)
 
 
 def conclude(form: str, pipeline: str, statuses: Sequence[Status], seconds: float) -> None:
@@ -105,14 +107,15 @@ def _live(pipeline: str, ends: bool) -> Iterator[Show]:
 
 
 @contextmanager
-def _lines(pipeline: str) -> Iterator[Show]:
+def _lines(pipeline: str | None) -> Iterator[Show]:
+    """Tell what goes on before there are figures; and these, if they are for a pipeline that is named."""
     told: set[str] = set()
 
     def show(statuses: Sequence[Status], step: str | None, new: bool) -> None:
         if step is not None and step not in told:
             told.add(step)
             errors.print(f"{step} …")
-        if new:
+        if new and pipeline is not None:
             print_ndjson(facts(pipeline, each) for each in statuses)
 
     with kept(sys.stderr) as errors:

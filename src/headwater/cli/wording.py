@@ -11,6 +11,7 @@ import click
 
 _EXTRA = re.compile(r"got unexpected extra arguments? \((.*)\)")
 
+OWN_LOG = "a pipeline has the log that its file names: Pipeline(name, log=…)"
 _SHORT = {"-V": "--version", "-v": "--verbose"}
 
 
@@ -24,6 +25,8 @@ def told(error: click.UsageError) -> tuple[str, str]:
         message, close = _plain(error), None
     if isinstance(error, click.NoSuchOption) and error.option_name in _SHORT:
         close = [_SHORT[error.option_name]]
+    if isinstance(error, click.NoSuchOption) and error.option_name == "--log":
+        return message, OWN_LOG
     command = error.ctx.command_path if error.ctx else "headwater"
     return message, f'did you mean "{close[0]}"?' if close else f"see `{command} --help`"
 

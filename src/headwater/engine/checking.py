@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headwater.engine import applying, clocked, tables
 from headwater.engine.applying import Capturing, arrow_schema
 from headwater.engine.calling import call, carry
-from headwater.errors import PipelineError
+from headwater.errors import PipelineError, nearest
 from headwater.log import record
 from headwater.node import Declaration, Node, Source, Table
 from headwater.pipeline import Pipeline
@@ -45,7 +45,7 @@ def check_key(node: Node, schema: pa.Schema) -> None:
             raise PipelineError(
                 f'{node.title} has no column "{column}", which its {what} names',
                 detail="its result has " + ", ".join(schema.names),
-                hint=f"add the column to the result, or change the {what}",
+                hint=nearest(column, schema.names) or f"add the column to the result, or change the {what}",
                 place=node.place,
             )
     if node.order and pa.types.is_nested(schema.field(node.order).type):

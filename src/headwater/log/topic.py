@@ -23,6 +23,8 @@ Cleanup = Literal["delete", "compact"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 
+ASIDE = (".late", ".dead")
+"""How the topics end that a pipeline makes for rows that it sets aside."""
 TOMBSTONE_TIME = timedelta(days=1)
 """How long a compacted topic keeps the mark of a deleted key when it has no retention."""
 
@@ -161,6 +163,11 @@ def same(existing: Topic, declared: Topic) -> bool:
 
 def unknown(name: str, known: Sequence[str]) -> UnknownTopic:
     """Return the error for a topic that is not there."""
+    if name.endswith(ASIDE):  # made by a pipeline when it needs them
+        hint = nearest(name, [each for each in known if each.endswith(ASIDE)])
+        return UnknownTopic(
+            f'no topic "{name}"', hint=hint or "it is made with the first row that goes there"
+        )
     hint = nearest(name, known) or f'make it with `headwater topic create {name} --schema "…"`'
     return UnknownTopic(f'no topic "{name}"', hint=hint)
 

@@ -136,3 +136,11 @@ def test_every_help_has_an_example(run: Run, command: str) -> None:
     result = run(*command.split(), "--help")
     assert result.exit_code == 0
     assert f"headwater {command}" in result.stdout.split("Example", 1)[1]
+
+
+def test_a_topic_that_a_pipeline_makes_itself_is_not_to_be_created(run: Run) -> None:
+    run("topic", "create", "shop.by_hour", "--schema", "id BIGINT")
+    told = run("consume", "shop.by_hour.late").stderr
+    assert (
+        told == 'error: no topic "shop.by_hour.late"\nhint: it is made with the first row that goes there\n'
+    )

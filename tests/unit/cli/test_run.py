@@ -163,3 +163,6 @@ def test_a_pipeline_has_the_log_that_its_file_names(run: Run) -> None:
     done = run("--log", "file:./elsewhere", "run", "shop.py")
     assert done.exit_code == 2
     assert done.stderr.startswith("error: `headwater run` takes no --log\nhint: a pipeline has the log")
+    after = run("run", "shop.py", "--log", "file:./elsewhere")
+    assert after.exit_code == 2
+    assert after.stderr.startswith('error: no option "--log"\nhint: a pipeline has the log')

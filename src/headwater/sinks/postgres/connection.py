@@ -99,12 +99,13 @@ class Connection:
         while True:
             try:
                 return attempt()
+            # A key or order that is too long for an index comes as an operational error, and is none.
+            except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded) as error:
+                raise RowError(f"a row does not fit {self._what}", detail=_first_line(error)) from None
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                 self.close()
                 if _in_vain(error) or time.monotonic() + pause > deadline:
                     raise self._unavailable(error) from None
-            except (psycopg.DataError, psycopg.IntegrityError) as error:
-                raise RowError(f"a row does not fit {self._what}", detail=_first_line(error)) from None
             except psycopg.Error as error:
                 raise self._unavailable(error) from None
             time.sleep(pause)
