@@ -85,14 +85,22 @@ def sliding(
     *,
     late: str = "drop",
     keep: Length | None = None,
+    emit: str = "final",
+    every: int | None = None,
     **aggregates: Aggregate,
 ) -> Door:
     """Aggregate, at each event, the events of its key that are less than ``size`` before it, and itself.
 
     See ``docs/operators/sliding.md``.
     """
-    length = clock.interval(size)
-    return _door("sliding", by, (late, keep), (aggregates, length), lambda each: Sliding(each, length))
+    length, early = clock.interval(size), _early("sliding", emit, every)
+    if isinstance(early, timedelta):
+        raise UsageError(
+            f'sliding windows cannot be published early every "{every}"',
+            detail="each is finished as soon as the clock has passed its event",
+            hint="name a number of rows: every=1 publishes each event at once",
+        )
+    return _door("sliding", by, (late, keep), (aggregates, length), lambda each: Sliding(each, length, early))
 
 
 def session(
@@ -227,8 +235,6 @@ def _aggregates(
 def _meant(name: str) -> str:
     if name in OF_HOPS:
         return f"only tumbling and hopping windows take {name}="
-    if name in EARLY:
-        return f"only tumbling, hopping and session windows take {name}="
     return (
         nearest(name, ("late", "keep", *EARLY, *OF_HOPS)) or f"write {name}=agg.count(), or another aggregate"
     )

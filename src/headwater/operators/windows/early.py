@@ -16,9 +16,7 @@ from datetime import timedelta
 import numpy as np
 
 from headwater.clock import MICROSECOND
-from headwater.operators.aggregates.aggregate import Aggregate
 from headwater.operators.aggregates.last_time import LastTime
-from headwater.operators.aggregates.row_count import RowCount
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 from headwater.operators.operator import NEVER
@@ -45,10 +43,11 @@ class Early:
 
     def held(self, windowing: Windowing) -> Windowing:
         """Return what partial results are of: the aggregates, and then what early results need."""
+        if self.crowd:
+            return windowing.counting
         if self.every is None:
             return windowing
-        more: Aggregate = RowCount() if self.crowd else LastTime()
-        return replace(windowing, aggregates=(*windowing.aggregates, ("_early", more)))
+        return replace(windowing, aggregates=(*windowing.aggregates, ("_last", LastTime())))
 
     def passed(self, clock: int) -> int:
         """Return the last time to publish early that the clock has passed."""

@@ -9,7 +9,7 @@ Invariant: every window that the clock has passed, and that has an event, is pub
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from math import gcd
@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.clock import MICROSECOND
-from headwater.operators.aggregates.row_count import RowCount
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers, firsts, number, pairs
 from headwater.operators.operator import FOREVER, NEVER, Step
@@ -27,11 +26,10 @@ from headwater.operators.windows.grid import Grid
 from headwater.operators.windows.members import Members
 from headwater.operators.windows.partials import Entries, Partials, distinct
 from headwater.operators.windows.publications import Ledger
-from headwater.operators.windows.publishing import Ready, publish, ready, standing
+from headwater.operators.windows.publishing import Ready, counts, crowded, publish, ready, standing
 from headwater.operators.windows.told import heard, heard_clock, placed, tell
 from headwater.operators.windows.windowing import START, Windowed, Windowing, bounded, grouped, timed
 
-_ROWS = "_rows"
 Cells = tuple[Times, Numbers]
 """Panes, with the numbers of keys."""
 
@@ -169,9 +167,7 @@ class Hopping(Windowed[Panes]):
     @property
     def _held(self) -> Windowing:
         """What partial results are of: the aggregates, and the number of rows where that decides."""
-        if not isinstance(self.every, int):
-            return self.windowing
-        return replace(self.windowing, aggregates=(*self.windowing.aggregates, (_ROWS, RowCount())))
+        return self.windowing.counting if isinstance(self.every, int) else self.windowing
 
     def _open(self, clock: int) -> int:
         """Return the start of the first window that ends after the clock."""
@@ -238,8 +234,8 @@ class Hopping(Windowed[Panes]):
             return []
         cells, still = (fresh.lead, fresh.then), self._open(clock)
         windows = self._windows(cells, self._near(state, cells), still, FOREVER)
-        rows, new = _rows(windows), _rows(self._windows(cells, fresh, still, FOREVER))
-        passed = rows // self.every > (rows - new) // self.every
+        new = self._windows(cells, fresh, still, FOREVER)
+        passed = crowded(windows.rows, counts(new.rows), self.every)
         return [Ready(windows.take(np.flatnonzero(passed)), complete=False)]
 
     def _changed(self, cells: Cells, before: int) -> Cells:
@@ -275,8 +271,3 @@ class Hopping(Windowed[Panes]):
         """Return rows of a chunk by their place and the number of their key."""
         members = self.windowing.members(state.members, rows.remove_column(0))
         return Entries(rows.column(0).to_numpy(), members, rows.remove_column(0))
-
-
-def _rows(windows: Entries) -> Numbers:
-    found: Numbers = windows.rows.column(-1).to_numpy()
-    return found

@@ -15,7 +15,7 @@ from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 from headwater.operators.operator import NEVER
 from headwater.operators.windows.grid import Grid
-from headwater.operators.windows.partials import Entries, Merge, Partials, arranged, spans, spread
+from headwater.operators.windows.partials import Entries, Flags, Merge, Partials, arranged, spans, spread
 from headwater.operators.windows.publications import Ledger
 from headwater.operators.windows.ranges import over
 from headwater.operators.windows.windowing import Windowing
@@ -62,6 +62,18 @@ def _covered(starts: Times, keys: Numbers, grid: Grid) -> tuple[Numbers, Numbers
     reached = np.where(keys[1:] == keys[:-1], starts[:-1] + grid.size, NEVER)
     low = np.maximum(starts, np.append(NEVER, reached))
     return (low - grid.offset) // grid.width, (starts + grid.size - grid.offset) // grid.width, keys
+
+
+def counts(rows: pa.Table) -> Numbers:
+    """Return how many rows partial results are of, where that is counted after the aggregates."""
+    found: Numbers = rows.column(-1).to_numpy()
+    return found
+
+
+def crowded(windows: pa.Table, new: Numbers, every: int) -> Flags:
+    """Tell which windows have passed a multiple of a number of rows, with some that are new."""
+    now = counts(windows)
+    return now // every > (now - new) // every
 
 
 def publish(

@@ -4,7 +4,7 @@ An event waits until the clock has passed it: then no earlier one can come. Even
 are one partial result, and make one result.
 
 Invariant: every event that the clock has passed is published with the events of its key that are not
-more than a window's length before it, as they are known now.
+more than a window's length before it, as they are known now; one that waits, as ``every`` asks for it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import pyarrow as pa
 from headwater.clock import MICROSECOND
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers, firsts, number, pairs
-from headwater.operators.operator import NEVER, Step
+from headwater.operators.operator import FOREVER, NEVER, Step
 from headwater.operators.timeline import Timeline
 from headwater.operators.windows.members import Members
 from headwater.operators.windows.partials import Entries, Flags, Partials, arranged, spans
 from headwater.operators.windows.publications import Ledger
-from headwater.operators.windows.publishing import Ready, publish
+from headwater.operators.windows.publishing import Ready, counts, crowded, publish
 from headwater.operators.windows.ranges import over
 from headwater.operators.windows.told import heard, heard_clock, placed, tell
 from headwater.operators.windows.windowing import END, Windowed, Windowing, bounded, grouped, timed
@@ -82,12 +82,15 @@ class Sliding(Windowed[Events]):
     There is one result for each key and time at which it has events, once the clock is after it. An
     event from before the clock is late, or from longer before than late rows are to correct results;
     and one without a time. A late event that is used publishes all results again that it is in. Rows
-    come out in the order of time, then of their keys. The state is a partial result for each key and
+    come out in the order of time, then of their keys. With ``every``, an event that waits is published
+    too, whenever so many more rows have come to its window. The state is a partial result for each key and
     time, for as long as a window may reach back to it; a restart finds it as it was.
     """
 
     windowing: Windowing
     size: timedelta
+    every: int | None = None
+    """After how many more rows of its window an event that waits is published."""
     key: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -98,15 +101,21 @@ class Sliding(Windowed[Events]):
         """The column out that is the event time of results: that of the event."""
         return END
 
+    @property
+    def repeatable(self) -> bool:
+        """Whether arrival has no say: how many rows have come decides on early results, if it is asked."""
+        return self.every is None
+
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, and what is told of the result."""
         return self.windowing.output(schema)
 
     def begin(self, schema: pa.Schema) -> Events:
         """Return a state without events."""
-        partials = self.windowing.state_schema(schema)
-        ledger = Ledger(list(partials)[: len(self.windowing.by)], self.windowing.corrects)
-        return Events(Partials(partials.empty_table(), self.windowing.merge), ledger)
+        partials = self._held.state_schema(schema)
+        again = self.windowing.corrects or self.every is not None
+        ledger = Ledger(list(partials)[: len(self.windowing.by)], again)
+        return Events(Partials(partials.empty_table(), self._held.merge), ledger)
 
     def absorb(self, state: Events, chunk: pa.Table) -> None:
         """Take over events and publications."""
@@ -122,7 +131,7 @@ class Sliding(Windowed[Events]):
         rows, at, late = self._split(rows.combine_chunks(), clock)
         fresh = self._fresh(state, rows, at)
         state.add(fresh)
-        found = [Ready(self._passed(state, fresh, clock), complete=True)]
+        found = [Ready(self._passed(state, fresh, clock), complete=True), *self._early(state, fresh, clock)]
         out, counted = publish(self.windowing, state.ledger, found, self._size(), self.output(rows.schema))
         state.clock = max(state.clock, clock)
         state.drop(self._forgotten(clock), clock)
@@ -141,6 +150,11 @@ class Sliding(Windowed[Events]):
         """Return all events, and how often windows were published."""
         events = placed(state.held.all(), by_lead=False)
         return tell({"event": events, "window": placed(state.ledger.all())}, state.clock)
+
+    @property
+    def _held(self) -> Windowing:
+        """What partial results are of: the aggregates, and the number of rows where that decides."""
+        return self.windowing if self.every is None else self.windowing.counting
 
     def _size(self) -> int:
         return self.size // MICROSECOND
@@ -167,7 +181,7 @@ class Sliding(Windowed[Events]):
         groups = grouped(rows, self.windowing.by)
         cells = pairs(groups.of, number(pa.array(at)))
         first = firsts(cells)
-        made = self.windowing.partials(rows, at, cells, first)
+        made = self._held.partials(rows, at, cells, first)
         return Entries(state.members.numbers(groups.keys)[groups.of[first]], at[first], made)
 
     def _passed(self, state: Events, fresh: Entries, clock: int) -> Entries:
@@ -178,9 +192,33 @@ class Sliding(Windowed[Events]):
         reach, end = since - self._size() + 1, np.full(len(members), clock)
         events = state.held.within(members, reach, end)
         places = np.flatnonzero((events.then >= state.clock) | self._changed(events, again))
+        return self._windows(events, places)
+
+    def _early(self, state: Events, fresh: Entries, clock: int) -> list[Ready]:
+        """Return the windows of events that wait, whose number of rows has passed a multiple."""
+        if self.every is None or not len(fresh):
+            return []
+        members, since = _earliest(fresh.lead, fresh.then)
+        events = state.held.within(members, since - self._size() + 1, np.full(len(members), FOREVER))
+        places = np.flatnonzero((events.then >= clock) & self._changed(events, fresh))
+        windows = self._windows(events, places)
+        passed = crowded(windows.rows, self._new(windows, fresh), self.every)
+        return [Ready(windows.take(np.flatnonzero(passed)), complete=False)]
+
+    def _new(self, windows: Entries, fresh: Entries) -> Numbers:
+        """Return how many new rows windows have."""
+        places = arranged(fresh.lead, fresh.then)
+        known = Entries(fresh.lead[places], fresh.then[places], fresh.rows)
+        start, end = spans(known, windows.then, windows.lead + 1, windows.lead + self._size() + 1)
+        sums = np.append(0, np.cumsum(counts(fresh.rows)[places]))
+        new: Numbers = sums[end] - sums[start]
+        return new
+
+    def _windows(self, events: Entries, places: Numbers) -> Entries:
+        """Merge the windows of events at some places, of those that are sorted by key and time."""
         keys, at = events.lead[places], events.then[places]
         start, end = spans(events, keys, at - self._size() + 1, at + 1)
-        return Entries(at - self._size(), keys, over(events, start, end, self.windowing.merge))
+        return Entries(at - self._size(), keys, over(events, start, end, self._held.merge))
 
     def _changed(self, events: Entries, new: Entries) -> Flags:
         """Tell which events, sorted by key and time, have a new one in their window."""

@@ -9,7 +9,7 @@ Invariant: a row is used for every window that it belongs to, or it is late and 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 from headwater.clock import MICROSECOND
 from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import Aggregate
+from headwater.operators.aggregates.row_count import RowCount
 from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Groups, Numbers, group
@@ -51,6 +52,11 @@ class Windowing:
     def corrects(self) -> bool:
         """Whether late rows correct what was published."""
         return self.late == "correct"
+
+    @property
+    def counting(self) -> Windowing:
+        """The same, with the number of rows after the aggregates: where that decides on early results."""
+        return replace(self, aggregates=(*self.aggregates, ("_rows", RowCount())))
 
     @property
     def history(self) -> tuple[str, ...]:

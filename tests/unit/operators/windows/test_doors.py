@@ -48,6 +48,13 @@ def test_early_results_are_asked_for() -> None:
     assert built(door).every == timedelta(seconds=10)
     assert built(windows.session("1 minute", emit="early", every=100, n=Count())).every == 100
     assert built(windows.session("1 minute", n=Count())).every is None
+    assert built(windows.sliding("1 minute", emit="early", every=1, n=Count())).every == 1
+
+
+def test_early_sliding_windows_go_by_rows() -> None:
+    with pytest.raises(UsageError) as caught:
+        windows.sliding("1 minute", emit="early", every="1 second", n=Count())
+    assert caught.value.message == 'sliding windows cannot be published early every "1 second"'
 
 
 @pytest.mark.parametrize(
@@ -67,7 +74,7 @@ def test_early_sessions_that_cannot_be_meant_are_refused(settings: dict[str, Any
 
 def test_settings_of_other_windows_are_told_whose_they_are() -> None:
     for door, setting, hint in (
-        (windows.sliding, "emit", "only tumbling, hopping and session windows take emit="),
+        (windows.sliding, "compare", "only tumbling and hopping windows take compare="),
         (windows.session, "offset", "only tumbling and hopping windows take offset="),
     ):
         with pytest.raises(UsageError) as caught:

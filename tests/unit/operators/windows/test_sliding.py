@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -30,6 +31,10 @@ IDENTITY = (*BY, "window_start")
 
 def sliding(size: int, late: str = "drop", keep: int = 0) -> Sliding:
     return Sliding(windowing("sliding", late, keep), timedelta(microseconds=size))
+
+
+def early(size: int, every: int, late: str = "drop", keep: int = 0) -> Sliding:
+    return replace(sliding(size, late, keep), every=every)
 
 
 SHAPES = [sliding(1), sliding(4), sliding(30), sliding(4, "correct", 6), sliding(9, "correct", 3)]
@@ -126,6 +131,36 @@ def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Slidi
     assert len(state.held) == len(state.ledger) == 0
 
 
+@pytest.mark.parametrize("shape", [(1, "drop", 0), (4, "drop", 0), (9, "correct", 3)])
+@settings(max_examples=50, deadline=None)
+@given(steps=moves(), every=st.integers(1, 4))
+def test_events_that_wait_are_published_each_time_so_many_more_rows_have_come(
+    shape: tuple[int, str, int], steps: list[Move], every: int
+) -> None:
+    operator = early(shape[0], every, *shape[1:])
+    used: list[Row] = []
+    for move, step in zip(steps, play(operator, steps).steps, strict=True):
+        before = list(used)
+        used += [row for row in move.rows if not is_late(operator, row, move.clock)]
+        passed = {
+            (event["at"], key(event, BY)): count
+            for event in used
+            if event["at"] >= move.clock
+            and (count := seen(operator, used, event)) // every > seen(operator, before, event) // every
+        }
+        shown = [row for row in listed(step.out) if not row["complete"]]
+        assert {(row["window_end"], key(row, BY)): row["n"] for row in shown} == passed
+    out = [row for row in play(operator, steps).out if row["complete"]]
+    assert last(out, IDENTITY) == expected(operator, used, steps[-1].clock)
+
+
+def seen(operator: Sliding, rows: list[Row], event: Row) -> int:
+    """How many rows there are in the window of an event."""
+    size = operator.size // timedelta(microseconds=1)
+    mine = [row for row in rows if key(row, BY) == key(event, BY)]
+    return sum(event["at"] - size < row["at"] <= event["at"] for row in mine)
+
+
 def row(at: int | None, v: int = 1, k: str = "a") -> Row:
     return {"k": k, "x": None, "v": v, "tags": None, "at": at}
 
@@ -153,6 +188,19 @@ def test_an_event_waits_until_the_clock_is_after_it() -> None:
     assert len(operator.step(state, table([]), 3).out) == 0
     assert len(operator.step(state, table([]), 4).out) == 1
     assert operator.wake(state) == 8
+
+
+def test_an_event_is_shown_at_once_and_then_finished() -> None:
+    steps = [Move([row(3)], NEVER), Move([row(1)], 1, "snapshot"), Move([], 9)]
+    played = play(early(5, 1), steps)
+    assert [(*each, r["complete"]) for each, r in zip(told(played.out), played.out, strict=True)] == [
+        (3, 1, 1, 0, False),
+        (1, 1, 1, 0, False),
+        (3, 2, 2, 1, False),
+        (1, 1, 1, 1, True),
+        (3, 2, 2, 2, True),
+    ]
+    assert not early(5, 1).repeatable
 
 
 def test_a_late_event_tells_how_late_it_is_and_for_which_window() -> None:
