@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -12,16 +11,14 @@ from hypothesis import settings
 
 import postgres_server
 from kafka_broker import Broker, Missing, running_broker
+from soaking import examples
 
 if TYPE_CHECKING:
     from spark_cluster import Cluster
 
 S = TypeVar("S")
 
-# How long something takes never decides a test. `make soak` looks at more examples.
-settings.register_profile(
-    "headwater", deadline=None, max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "30"))
-)
+settings.register_profile("headwater", examples(30))
 settings.load_profile("headwater")
 
 

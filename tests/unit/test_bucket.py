@@ -8,13 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.engine import bucket as buckets
 from headwater.engine.bucket import Bucket, Meta
 from headwater.engine.cache import Cache
 from headwater.operators.operator import Operator, Step
+from soaking import examples
 
 SCHEMA = pa.schema([("k", pa.string()), ("n", pa.int64())])
 COUNTS = pa.schema([("k", pa.string()), ("n", pa.int64())])
@@ -82,7 +83,7 @@ ROWS = st.lists(st.fixed_dictionaries({"k": st.sampled_from("abcd"), "n": st.int
 @given(
     st.lists(st.tuples(ROWS, st.integers(0, 1), st.sampled_from(["commit", "retry", "twice"])), max_size=40)
 )
-@settings(max_examples=200)
+@examples(200)
 def test_retried_and_doubled_tasks_spoil_neither_state_nor_cache(
     batches: list[tuple[list[dict[str, Any]], int, str]],
 ) -> None:

@@ -10,12 +10,13 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import RowError
 from headwater.log import jsonl, jsonl_columns, topic
 from headwater.schema import is_variant
+from soaking import examples
 
 NAMES = ["a", "b", 'qu"ote', "ü"]
 TIMES = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31))
@@ -101,7 +102,7 @@ def same(left: Any, right: Any) -> bool:
     return bool(left == right)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(batches())
 def test_every_batch_survives_the_round_trip(drawn: tuple[topic.Topic, pa.RecordBatch]) -> None:
     declared, batch = drawn
@@ -113,7 +114,7 @@ def test_every_batch_survives_the_round_trip(drawn: tuple[topic.Topic, pa.Record
     assert same(back.to_pylist(), batch.to_pylist())
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(batches())
 def test_both_ways_of_decoding_agree(drawn: tuple[topic.Topic, pa.RecordBatch]) -> None:
     declared, batch = drawn
@@ -131,7 +132,7 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=1500, deadline=None)
+@examples(1500)
 @given(st.lists(st.lists(PIECES, max_size=8).map(b"".join) | st.just(b'{"id":1}'), max_size=4))
 def test_whatever_bytes_arrive_each_value_is_a_row_or_an_error(texts: list[bytes]) -> None:
     batch, bad = jsonl.decode(texts, ORDERS)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import headwater
@@ -16,6 +16,7 @@ from headwater.clock import MICROSECOND
 from headwater.engine.reading import Offsets, Timing, advance
 from headwater.errors import UsageError
 from headwater.lateness import profile
+from soaking import examples
 
 SECOND = 1_000_000
 NOON = 1_767_268_800 * SECOND
@@ -173,7 +174,7 @@ APPENDS = st.lists(
 
 
 @given(APPENDS, st.integers(1, 20), st.one_of(st.none(), st.integers(1, 30)))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_the_engine_would_have_found_the_same_rows_late(
     appends: list[tuple[str, list[int | None], int]], idle: int, ahead: int | None
 ) -> None:

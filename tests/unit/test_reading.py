@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.engine.reading import NEVER, Claim, Offsets, Timing, advance
 from headwater.log.stretch import Stretch
+from soaking import examples
 
 SECOND = 1_000_000
 
@@ -380,7 +381,7 @@ def test_fast_slow_silent_joining_and_broken_producers_share_a_topic() -> None:
     st.integers(0, 100),
     st.integers(0, 20),
 )
-@settings(max_examples=200)
+@examples(200)
 def test_records_never_move_the_clock_further_ahead_of_their_receipt_than_allowed(
     appends: list[tuple[str, int, int]], ahead: int, lateness: int
 ) -> None:
@@ -407,7 +408,7 @@ APPENDS = st.lists(
 
 
 @given(APPENDS, st.lists(st.tuples(st.integers(1, 20), st.integers(0, 3)), min_size=1, max_size=15))
-@settings(max_examples=200)
+@examples(200)
 def test_reading_in_any_steps_reads_everything_once_and_never_turns_time_back(
     appends: list[tuple[int, str, int, int, bool]], steps: list[tuple[int, int]]
 ) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -24,6 +23,7 @@ from headwater.log import keys
 from headwater.log.embedded import EmbeddedLog, partition
 from headwater.log.embedded.care import Care
 from headwater.log.producer import Producer
+from soaking import examples
 
 PARTITIONS = 2
 KEYS = [f"k{i}" for i in range(6)]
@@ -279,5 +279,5 @@ class LogMachine(RuleBasedStateMachine):
             assert found in ([], mine)
 
 
-LogMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+LogMachine.TestCase.settings = examples(60, stateful_step_count=25)
 TestLogMachine = LogMachine.TestCase

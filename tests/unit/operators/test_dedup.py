@@ -6,12 +6,13 @@ from datetime import timedelta
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
 from headwater.operators.dedup import Dedup
 from headwater.operators.operator import FOREVER, NEVER, run
+from soaking import examples
 from unit.operators.stepping import (
     ROWS,
     SCHEMA,
@@ -55,7 +56,7 @@ def expected(steps: list[Move]) -> tuple[list[Row], list[Row], int]:
     return passed, late, duplicates
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(moves() | moves(ROWS.map(lambda row: {**row, "k": None, "x": row["x"] and 0.0})))
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(steps: list[Move]) -> None:
     played = play(DEDUP, steps)
@@ -66,7 +67,7 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(steps: list[Mov
     assert len(passed) + len(late) + duplicates == sum(len(move.rows) for move in steps)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(ROWS, max_size=30), st.data())
 def test_a_batch_gives_what_the_steps_give(rows: list[Row], data: st.DataObject) -> None:
     steps = data.draw(splits(rows))
@@ -75,7 +76,7 @@ def test_a_batch_gives_what_the_steps_give(rows: list[Row], data: st.DataObject)
     assert texts(listed(pa.concat_tables([step.out for step in batch]))) == texts(play(DEDUP, steps).out)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 4), st.integers(1, 3))), st.data())
 def test_of_exact_copies_one_is_passed_on_whatever_the_order(
     clusters: list[tuple[str, int, int]], data: st.DataObject

@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.groups import group
 from headwater.schema import parse
+from soaking import examples
 from unit.operators.stepping import ROWS, Row, key, table
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(ROWS), st.sampled_from([("k",), ("x",), ("k", "x"), ("at", "v", "x")]))
 def test_groups_are_numbered_as_their_keys_first_appear(rows: list[Row], by: tuple[str, ...]) -> None:
     keys = [key(row, by) for row in rows]
@@ -25,7 +26,7 @@ def test_groups_are_numbered_as_their_keys_first_appear(rows: list[Row], by: tup
     assert len(set(groups.keys.tolist())) == len(distinct)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.lists(ROWS, min_size=1), st.sampled_from([("k",), ("x",), ("k", "x")]))
 def test_a_key_is_the_same_whichever_rows_it_comes_with(rows: list[Row], by: tuple[str, ...]) -> None:
     groups = group(table(rows), by)

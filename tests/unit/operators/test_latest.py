@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
 from headwater.operators.latest import Latest
 from headwater.operators.operator import FOREVER, NEVER, run
+from soaking import examples
 from unit.operators.stepping import (
     ROWS,
     SCHEMA,
@@ -54,7 +55,7 @@ def expected(steps: list[Move]) -> list[list[str]]:
     return emitted
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(steps: list[Move]) -> None:
     played = play(LATEST, steps)
@@ -65,7 +66,7 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(steps: list[Mov
     assert played.duplicates == 0
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(ROWS, max_size=30), st.data())
 def test_a_batch_gives_the_last_of_the_steps_whatever_the_order(rows: list[Row], data: st.DataObject) -> None:
     (batch,) = run(LATEST, table(rows), FOREVER)

@@ -4,16 +4,17 @@ import math
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.order import order, stable
+from soaking import examples
 from unit.operators.stepping import ROWS, Row, listed, rank, table, texts
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.tuples(st.integers(0, 2), ROWS)), st.randoms())
 def test_rows_are_ordered_by_the_leads_and_then_by_all_columns(some: list[tuple[int, Row]], random) -> None:  # type: ignore[no-untyped-def]
     expected = [row for _, row in sorted(some, key=lambda each: (each[0], rank(each[1])))]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import naive_oracle as oracle
@@ -28,12 +28,13 @@ from headwater.operators.windows.hopping import Hopping
 from headwater.operators.windows.windowing import Windowing
 from naive_oracle import START, History, Mark, Record
 from random_pipelines import COLUMNS, Node, Operation, Plan, Row, fold, plan
+from soaking import examples
 
 STATE = pa.schema([("total", pa.int64()), ("seen", pa.int64())])
 TYPES = {"who": pa.string(), "note": pa.string(), "at": pa.timestamp("us", "UTC")}
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(seed=st.integers(0, 2**40))
 def test_operators_do_as_the_oracle_says(seed: int) -> None:
     check(seed)

@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
 from headwater.operators.operator import FOREVER, NEVER, run
 from headwater.operators.scan import Scan
 from headwater.schema import parse
+from soaking import examples
 from unit.operators.stepping import (
     SCHEMA,
     TIMED_ROWS,
@@ -88,7 +89,7 @@ def expected(events: list[Row], clock: int) -> list[Row]:
 
 
 @both
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(scan: Scan, steps: list[Move]) -> None:
     played = play(scan, steps)
@@ -99,7 +100,7 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(scan: Scan, ste
 
 
 @both
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.lists(TIMED_ROWS, max_size=30), st.data())
 def test_a_batch_gives_what_the_steps_give_to_the_byte_whatever_the_order(
     scan: Scan, rows: list[Row], data: st.DataObject
@@ -109,7 +110,7 @@ def test_a_batch_gives_what_the_steps_give_to_the_byte_whatever_the_order(
     assert texts(listed(batch[-1].out)) == texts(listed(played.steps[-1].out))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(moves())
 def test_both_kinds_of_fold_give_the_same_to_the_byte(steps: list[Move]) -> None:
     assert texts(play(SCANS[0], steps).out) == texts(play(SCANS[1], steps).out)
@@ -183,7 +184,7 @@ def documented(name: str) -> Any:
     return names[name]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(steps=moves(TIMED_ROWS))
 @pytest.mark.parametrize(
     ("name", "column", "fold"),

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators import shelf
 from headwater.operators.pile import NOWHERE, Pile
 from headwater.operators.shelf import Shelf
+from soaking import examples
 
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64())])
 
@@ -24,7 +25,7 @@ def keys(some: Any) -> Any:
     return np.array(list(some), np.object_)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 9))))
 def test_each_key_has_the_row_that_was_put_last(puts: list[dict[str, int]]) -> None:
     little, shelf._LITTLE = shelf._LITTLE, 3  # so that out-of-date rows are thrown away early
@@ -41,7 +42,7 @@ def test_each_key_has_the_row_that_was_put_last(puts: list[dict[str, int]]) -> N
         shelf._LITTLE = little
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.integers(0, 6)), st.lists(st.integers(0, 10_000)))
 def test_a_row_keeps_its_number(sizes: list[int], wanted: list[int]) -> None:
     pile, total = Pile(pa.table({"n": pa.array([], pa.int64())})), 0

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.timeline import Timeline
+from soaking import examples
 
 SCHEMA = pa.schema([("at", pa.int64())])
 TIMES = st.integers(0, 50)
@@ -19,7 +20,7 @@ def listed(table: pa.Table) -> list[int]:
     return sorted(table["at"].to_pylist())
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.lists(TIMES) | TIMES))
 def test_rows_leave_in_the_order_of_their_times(moves: list[list[int] | int]) -> None:
     line, kept = Timeline(SCHEMA), list[int]()

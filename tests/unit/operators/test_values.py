@@ -5,11 +5,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.values import dicts, values
 from headwater.schema import parse
+from soaking import examples
 
 SMALL = st.integers(-128, 127)
 KINDS = {
@@ -30,7 +31,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.data())
 def test_the_values_are_those_that_arrow_gives(kind: str, data: st.DataObject) -> None:
     column = pa.array(data.draw(st.lists(st.none() | KINDS[kind])), parse(f"c {kind}").field("c").type)

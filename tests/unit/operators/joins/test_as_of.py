@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
@@ -18,6 +18,7 @@ from headwater.operators.joins.as_of import AsOf
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.pairing import pairing
 from headwater.schema import parse
+from soaking import examples
 from unit.operators.joins.pairs import LEFTS, ON, PREFIX, RIGHTS, Field, Twin, met, one_key, splits, twins
 from unit.operators.stepping import Row, listed, rank, texts
 
@@ -129,7 +130,7 @@ def last(rows: list[Row]) -> list[Row]:
 
 
 @ways
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(ANY)
 def test_after_every_step_all_has_come_out_that_the_oracle_gives(way: str, steps: list[Twin]) -> None:
     operator = WAYS[way]
@@ -145,7 +146,7 @@ def test_after_every_step_all_has_come_out_that_the_oracle_gives(way: str, steps
     assert sum(map(len, rows_of(good))) + sum(map(len, late)) == sum(map(len, rows_of(steps)))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(ANY)
 def test_each_correction_is_one_and_counts(steps: list[Twin]) -> None:
     played = FIELD.play(WAYS["correct"], numbered(steps))
@@ -159,7 +160,7 @@ def test_each_correction_is_one_and_counts(steps: list[Twin]) -> None:
 
 
 @ways
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.lists(EVENTS, max_size=12), st.lists(VERSIONS, max_size=12), st.data())
 def test_a_batch_gives_what_the_steps_give_to_the_byte_whatever_the_order(
     way: str, lefts: list[Row], rights: list[Row], data: st.DataObject
@@ -170,7 +171,7 @@ def test_a_batch_gives_what_the_steps_give_to_the_byte_whatever_the_order(
 
 
 @ways
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(ANY)
 def test_a_batch_without_the_late_rows_gives_what_the_stream_shows(way: str, steps: list[Twin]) -> None:
     operator = WAYS[way]
@@ -181,7 +182,7 @@ def test_a_batch_without_the_late_rows_gives_what_the_stream_shows(way: str, ste
 
 
 @ways
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(ANY)
 def test_restarts_change_no_byte_of_what_comes_out(way: str, steps: list[Twin]) -> None:
     smooth = [Twin(step.left, step.right, step.clock) for step in steps]
@@ -190,7 +191,7 @@ def test_restarts_change_no_byte_of_what_comes_out(way: str, steps: list[Twin]) 
 
 
 @ways
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(ANY)
 def test_no_row_comes_out_from_before_what_was_promised(way: str, steps: list[Twin]) -> None:
     played = FIELD.play(WAYS[way], steps)
@@ -321,7 +322,7 @@ def test_an_operator_can_be_sent_to_a_worker() -> None:
     assert pickle.loads(pickle.dumps(ASKED)) == ASKED
 
 
-@settings(max_examples=6, deadline=None)
+@examples(6)
 @given(st.integers(0, 2**32), st.sampled_from(["plain", "correct"]))
 def test_many_rows_in_many_steps_give_what_the_oracle_gives(seed: int, way: str) -> None:
     """Runs are merged, and memory is tidied, only where there are many rows."""

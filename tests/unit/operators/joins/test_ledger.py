@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.joins.ledger import Ledger, Slots, tidied
 from headwater.operators.joins.runs import Runs
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.pile import NOWHERE
+from soaking import examples
 
 SCHEMA = pa.schema([("id", pa.int64())])
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(-4, 9)), max_size=12)
@@ -23,7 +24,7 @@ def columns(rows: list[Any], width: int) -> list[Any]:
     return [np.array([row[place] for row in rows], np.int64) for place in range(width)]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(ROWS, max_size=6), SPANS)
 def test_runs_find_what_lies_in_a_span_in_the_order_of_arrival(steps: list[Any], spans: list[Any]) -> None:
     runs, known = Runs(), [row for rows in steps for row in rows]
@@ -47,7 +48,7 @@ def test_runs_find_what_lies_in_a_span_in_the_order_of_arrival(steps: list[Any],
     assert runs.next(asked, least).tolist() == [min(times, default=FOREVER) for times in later]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.tuples(ROWS, st.integers(-5, 10), st.booleans()), max_size=6), SPANS)
 def test_a_tidy_ledger_has_what_was_not_dropped(steps: list[Any], spans: list[Any]) -> None:
     slots, ledger = Slots(), Ledger(SCHEMA)

@@ -7,13 +7,14 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
 from headwater.operators.joins.lookup import Lookup
 from headwater.operators.operator import NEVER
 from headwater.schema import parse
+from soaking import examples
 from unit.operators.joins.pairs import LEFTS, ON, PREFIX, RIGHTS, Field, Twin, met, one_key, twins
 from unit.operators.stepping import Row, listed, texts
 
@@ -61,7 +62,7 @@ def expected(steps: list[Twin], how: str) -> tuple[list[list[Row]], dict[object,
 
 
 @ways
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(ANY)
 def test_any_split_and_restart_gives_what_the_oracle_gives(how: str, steps: list[Twin]) -> None:
     played = FIELD.play(replace(LOOKUP, how=how), steps)
@@ -72,7 +73,7 @@ def test_any_split_and_restart_gives_what_the_oracle_gives(how: str, steps: list
     assert FIELD.late(played.steps) == ([], [])
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(ANY)
 def test_a_batch_gives_what_one_step_gives(steps: list[Twin]) -> None:
     lefts, rights = ([row for step in steps for row in side(step)] for side in (_left, _right))
@@ -137,7 +138,7 @@ def test_the_output_shows_no_sign_of_deletion_and_needs_names_of_its_own() -> No
     assert pickle.loads(pickle.dumps(LOOKUP)) == LOOKUP
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(st.integers(0, 2**32))
 def test_many_changes_of_many_keys_give_what_the_oracle_gives(seed: int) -> None:
     draw = Random(seed).randrange

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
@@ -18,6 +18,7 @@ from headwater.operators.joins.within import HOW, Within
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.pairing import pairing
 from headwater.schema import parse
+from soaking import examples
 from unit.operators.joins.pairs import (
     ANY,
     FIELD,
@@ -97,7 +98,7 @@ def rows_of(steps: list[Twin]) -> tuple[list[Row], list[Row]]:
 
 
 @ways
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(ANY, st.sampled_from(SPANS))
 def test_after_every_step_all_has_come_out_that_the_oracle_gives(
     how: str, steps: list[Twin], span: tuple[int, int]
@@ -114,7 +115,7 @@ def test_after_every_step_all_has_come_out_that_the_oracle_gives(
 
 
 @ways
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.lists(LEFTS, max_size=12), st.lists(RIGHTS, max_size=12), st.data())
 def test_a_batch_gives_what_the_steps_give_whatever_the_order(
     how: str, lefts: list[Row], rights: list[Row], data: st.DataObject
@@ -125,7 +126,7 @@ def test_a_batch_gives_what_the_steps_give_whatever_the_order(
 
 
 @ways
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(ANY)
 def test_restarts_change_no_byte_of_what_comes_out(how: str, steps: list[Twin]) -> None:
     smooth = [Twin(step.left, step.right, step.clock) for step in steps]
@@ -134,7 +135,7 @@ def test_restarts_change_no_byte_of_what_comes_out(how: str, steps: list[Twin]) 
 
 
 @ways
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(ANY, st.sampled_from(SPANS))
 def test_no_row_comes_out_from_before_what_was_promised(
     how: str, steps: list[Twin], span: tuple[int, int]
@@ -145,7 +146,7 @@ def test_no_row_comes_out_from_before_what_was_promised(
         assert all(row["at"] >= operator.promise(before.clock) for row in listed(step.out))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(ANY)
 def test_the_state_is_the_rows_that_can_still_match(steps: list[Twin]) -> None:
     operator = within("left")
@@ -275,7 +276,7 @@ def test_a_step_that_learns_nothing_has_no_chunk() -> None:
     assert operator.step(state, FIELD.sent([], []), 10).chunk is None
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(twins(one_key(LEFTS), one_key(RIGHTS)), st.integers(1, 4))
 def test_the_batches_of_a_chunk_may_be_absorbed_one_after_the_other(steps: list[Twin], size: int) -> None:
     operator = within("full")
@@ -301,7 +302,7 @@ def test_an_operator_can_be_sent_to_a_worker() -> None:
     assert pickle.loads(pickle.dumps(within("full"))) == within("full")
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(st.integers(0, 2**32), st.sampled_from(HOW))
 def test_many_rows_in_many_small_steps_give_what_the_oracle_gives(seed: int, how: str) -> None:
     """Runs are merged, and memory is tidied, only where there are many rows."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.pile import NOWHERE
 from headwater.operators.tables.bags import Bags
 from headwater.operators.tables.slots import Slots
+from soaking import examples
 
 
 def contents(bags: Bags, some: list[int]) -> list[tuple[int, int]]:
@@ -16,7 +17,7 @@ def contents(bags: Bags, some: list[int]) -> list[tuple[int, int]]:
     return sorted(zip(np.array(some)[found.of].tolist(), found.numbers.tolist(), strict=True))
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.lists(st.dictionaries(st.integers(0, 60), st.integers(-1, 5), max_size=40), max_size=30))
 def test_numbers_that_move_between_bags_are_found_where_they_are(steps: list[dict[int, int]]) -> None:
     bags, held = Bags(), dict[int, int]()
@@ -48,7 +49,7 @@ def test_a_bag_of_many_is_looked_up_beside_bags_of_one() -> None:
     assert contents(bags, [0, 50]) == [*((0, n) for n in range(1000)), (50, 1049)]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.tuples(st.booleans(), st.sets(st.integers(0, 20))), max_size=30))
 def test_keys_have_numbers_of_their_own_and_give_them_back(steps: list[tuple[bool, set[int]]]) -> None:
     slots, held, most = Slots(), dict[int, int](), 0

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
@@ -23,6 +23,7 @@ from headwater.operators.tables import doors as tables
 from headwater.operators.tables import retracting as agg
 from headwater.operators.tables.ranked import Ranked, comparable, restored
 from headwater.schema import parse
+from soaking import examples
 from unit.operators.stepping import Row, listed, rank, table
 from unit.operators.tables.tabling import (
     Key,
@@ -148,7 +149,7 @@ def sent(changes: list[Made]) -> pa.Table:
 
 
 @pytest.mark.parametrize("by", ["k", "x", "k, s", "part", "k, part", "id, part"])
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(plan=turns(changes_of(0, PRIMARY, VALUES)))
 def test_any_split_and_restart_gives_what_the_oracle_gives_after_each_step(by: str, plan: Any) -> None:
     operator = grouping(by)
@@ -158,7 +159,7 @@ def test_any_split_and_restart_gives_what_the_oracle_gives_after_each_step(by: s
 
 
 @pytest.mark.parametrize("by", ["part", "k, part", "id, part"])
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(changes=st.lists(changes_of(0, PRIMARY, VALUES), max_size=25))
 def test_buckets_give_together_what_one_gives(by: str, changes: list[Made]) -> None:
     operator = grouping(by)
@@ -284,7 +285,7 @@ def test_an_operator_can_be_sent_to_a_worker() -> None:
     assert pickle.loads(pickle.dumps(operator)) == operator
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.lists(st.tuples(st.lists(st.integers(0, 50), max_size=30), st.integers(0, 30)), max_size=20))
 def test_ranked_values_are_a_sorted_list(steps: list[tuple[list[int], int]]) -> None:
     ranked, plain = Ranked(), list[int]()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
@@ -19,6 +19,7 @@ from headwater.operators.operator import NEVER
 from headwater.operators.pairing import Pairing
 from headwater.operators.tables.join import TableJoin
 from headwater.schema import parse
+from soaking import examples
 from unit.operators.stepping import Row, listed, table
 from unit.operators.tables.tabling import (
     Key,
@@ -116,7 +117,7 @@ def made(join: TableJoin) -> st.SearchStrategy[Made]:
 
 
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS.keys())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(data=st.data())
 def test_any_split_and_restart_gives_what_the_oracle_gives_after_each_step(
     spec: Spec, data: st.DataObject
@@ -133,7 +134,7 @@ SPREAD = {name: spec for name, spec in SPECS.items() if join_of(spec).key}
 
 
 @pytest.mark.parametrize("spec", SPREAD.values(), ids=SPREAD.keys())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(data=st.data())
 def test_buckets_give_together_what_one_gives(spec: Spec, data: st.DataObject) -> None:
     join = join_of(spec)

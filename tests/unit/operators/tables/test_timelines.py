@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.door import Side
@@ -19,6 +19,7 @@ from headwater.operators.operator import NEVER
 from headwater.operators.tables import doors as tables
 from headwater.operators.tables import retracting as agg
 from headwater.schema import parse
+from soaking import examples
 from unit.operators.stepping import Row, listed, restarted
 from unit.operators.tables.tabling import (
     Key,
@@ -73,7 +74,7 @@ def readers(rows: dict[Key, Row]) -> dict[Key, Row]:
     return found
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(turns(MADE))
 def test_a_timeline_has_the_posts_of_those_followed_after_each_step(plan: list[Turn]) -> None:
     play(TIMELINE, plan, SENT, timelines)
@@ -81,7 +82,7 @@ def test_a_timeline_has_the_posts_of_those_followed_after_each_step(plan: list[T
     assert told(batch(TIMELINE, SENT(together))) == told(timelines(together))
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(turns(MADE))
 def test_what_comes_out_of_one_operator_goes_into_the_next_as_a_table(plan: list[Turn]) -> None:
     state, counted = TIMELINE.begin(SENT([]).schema), READERS.begin(CHANGES)
@@ -116,7 +117,7 @@ def changed(rng: np.random.Generator, users: int) -> list[Made]:
     return made
 
 
-@settings(max_examples=3, deadline=None)
+@examples(3)
 @given(st.integers(0, 10**6))
 def test_many_followers_of_one_author_stay_right_through_many_changes(seed: int) -> None:
     rng, seen = np.random.default_rng(seed), list[Made]()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater import agg, windows
@@ -23,6 +23,7 @@ from headwater.operators.windows.hopping import Hopping
 from headwater.operators.windows.partials import Partials
 from headwater.operators.windows.windowing import Windowing
 from headwater.schema import parse
+from soaking import examples
 from unit.operators.stepping import (
     ROWS,
     SCHEMA,
@@ -143,7 +144,7 @@ def expected(operator: Hopping, used: list[Row], clock: int) -> list[str]:
 
 
 @every_shape
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(steps=moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     operator: Hopping, steps: list[Move]
@@ -159,7 +160,7 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
 
 
 @every_shape
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(steps=moves())
 def test_a_step_publishes_what_has_ended_what_has_changed_and_what_is_compared_with_that(
     operator: Hopping, steps: list[Move]
@@ -181,7 +182,7 @@ def test_a_step_publishes_what_has_ended_what_has_changed_and_what_is_compared_w
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=30), data=st.data())
 def test_neither_order_nor_split_nor_restart_changes_a_byte(
     operator: Hopping, rows: list[Row], data: st.DataObject
@@ -193,7 +194,7 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(steps=moves(ROWS))
 def test_what_comes_out_later_is_not_before_the_promise(operator: Hopping, steps: list[Move]) -> None:
     promise = NEVER
@@ -203,7 +204,7 @@ def test_what_comes_out_later_is_not_before_the_promise(operator: Hopping, steps
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Hopping, rows: list[Row]) -> None:
     state, out = operator.begin(SCHEMA), []
@@ -215,7 +216,7 @@ def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Hoppi
 
 
 @pytest.mark.parametrize("count", [0, 1 << 60])
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(steps=moves(TIMED_ROWS))
 def test_it_makes_no_difference_how_earlier_windows_are_looked_up(count: int, steps: list[Move]) -> None:
     operator = comparing(7, 3, 9, 1, 40)

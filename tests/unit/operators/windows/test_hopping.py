@@ -6,11 +6,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.windows.hopping import Hopping
+from soaking import examples
 from unit.operators.stepping import (
     ROWS,
     SCHEMA,
@@ -101,7 +102,7 @@ def expected(operator: Hopping, used: list[Row], clock: int) -> list[str]:
 
 
 @every_shape
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(steps=moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     operator: Hopping, steps: list[Move]
@@ -116,7 +117,7 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
 
 
 @pytest.mark.parametrize("shape", [(5, 5, 0, "drop", 0), (6, 2, 1, "drop", 0), (7, 3, 0, "correct", 5)])
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(steps=moves(), every=st.integers(1, 4))
 def test_open_windows_are_published_each_time_so_many_more_rows_have_come(
     shape: tuple[int, int, int, str, int], steps: list[Move], every: int
@@ -139,7 +140,7 @@ def test_open_windows_are_published_each_time_so_many_more_rows_have_come(
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(steps=moves())
 def test_after_each_step_all_that_the_clock_has_passed_is_published(
     operator: Hopping, steps: list[Move]
@@ -152,7 +153,7 @@ def test_after_each_step_all_that_the_clock_has_passed_is_published(
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(steps=moves())
 def test_revisions_count_the_publications_of_a_window(operator: Hopping, steps: list[Move]) -> None:
     counts: dict[object, int] = {}
@@ -164,7 +165,7 @@ def test_revisions_count_the_publications_of_a_window(operator: Hopping, steps: 
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=30), data=st.data())
 def test_neither_order_nor_split_nor_restart_changes_a_byte(
     operator: Hopping, rows: list[Row], data: st.DataObject
@@ -175,7 +176,7 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(steps=moves(ROWS))
 def test_what_comes_out_later_is_not_before_the_promise(operator: Hopping, steps: list[Move]) -> None:
     promise = NEVER
@@ -186,7 +187,7 @@ def test_what_comes_out_later_is_not_before_the_promise(operator: Hopping, steps
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Hopping, rows: list[Row]) -> None:
     state, out = operator.begin(SCHEMA), []

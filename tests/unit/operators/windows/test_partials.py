@@ -6,12 +6,13 @@ from collections import Counter
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.groups import Numbers
 from headwater.operators.windows.partials import Entries, Partials, arranged, merged, spans, spread
 from headwater.operators.windows.ranges import over
+from soaking import examples
 
 NUMBERS = st.integers(-4, 6)
 PARTS = st.lists(st.tuples(NUMBERS, NUMBERS, st.integers(1, 9)), max_size=12)
@@ -39,7 +40,7 @@ def summed(parts: list[Part]) -> list[Part]:
     return sorted((*pair, n) for pair, n in counts.items())
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(PARTS, max_size=8), NUMBERS, NUMBERS, st.sets(NUMBERS), st.data())
 def test_parts_of_equal_numbers_are_one_and_found_by_ranges(
     steps: list[list[Part]], first: int, last: int, leads: set[int], data: st.DataObject
@@ -62,7 +63,7 @@ def test_parts_of_equal_numbers_are_one_and_found_by_ranges(
     assert counted(held.all()) == summed([p for p in parts if p[1] > first])
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(PARTS.filter(bool), st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), max_size=9))
 def test_over_many_ranges_is_over_each(parts: list[Part], asked: list[Part]) -> None:
     known = merged([entries(parts)], added)

@@ -6,11 +6,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.windows.session import Session
+from soaking import examples
 from unit.operators.stepping import (
     SCHEMA,
     TIMED_ROWS,
@@ -162,7 +163,7 @@ def of(operator: Session, steps: list[Move]) -> Oracle:
 
 
 @every_shape
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(steps=moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     operator: Session, steps: list[Move]
@@ -185,7 +186,7 @@ def test_open_sessions_are_published_each_time_so_many_more_rows_have_come(
 
 
 @any_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(steps=moves(ONE_KEY))
 def test_after_each_step_all_that_the_clock_has_passed_is_published(
     operator: Session, steps: list[Move]
@@ -196,7 +197,7 @@ def test_after_each_step_all_that_the_clock_has_passed_is_published(
 
 
 @any_shape
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(steps=moves(ONE_KEY))
 def test_revisions_grow(operator: Session, steps: list[Move]) -> None:
     newest: dict[object, int] = {}
@@ -206,7 +207,7 @@ def test_revisions_grow(operator: Session, steps: list[Move]) -> None:
 
 
 @any_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(steps=moves(ONE_KEY))
 def test_a_session_is_published_again_only_if_it_has_more_rows_or_has_ended(
     operator: Session, steps: list[Move]
@@ -222,7 +223,7 @@ def test_a_session_is_published_again_only_if_it_has_more_rows_or_has_ended(
 
 
 @pytest.mark.parametrize("operator", [session(3), *EARLY, CROWDED[1]], ids=named_shape)
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(steps=moves(ONE_KEY))
 def test_steps_at_which_it_does_not_ask_to_be_woken_change_nothing(
     operator: Session, steps: list[Move]
@@ -238,7 +239,7 @@ def test_steps_at_which_it_does_not_ask_to_be_woken_change_nothing(
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=30), data=st.data())
 def test_neither_order_nor_split_nor_restart_changes_a_byte(
     operator: Session, rows: list[Row], data: st.DataObject
@@ -249,7 +250,7 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
 
 
 @any_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(steps=moves())
 def test_what_comes_out_later_is_not_before_the_promise(operator: Session, steps: list[Move]) -> None:
     promise = NEVER
@@ -260,7 +261,7 @@ def test_what_comes_out_later_is_not_before_the_promise(operator: Session, steps
 
 
 @any_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Session, rows: list[Row]) -> None:
     state = operator.begin(SCHEMA)

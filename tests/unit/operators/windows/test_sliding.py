@@ -6,11 +6,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.windows.sliding import Sliding
+from soaking import examples
 from unit.operators.stepping import (
     SCHEMA,
     TIMED_ROWS,
@@ -60,7 +61,7 @@ def expected(operator: Sliding, used: list[Row], clock: int) -> list[str]:
 
 
 @every_shape
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(steps=moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     operator: Sliding, steps: list[Move]
@@ -75,7 +76,7 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(steps=moves(TIMED_ROWS.map(lambda row: {**row, "k": "a", "x": row["x"] and 0.0})))
 def test_after_each_step_all_that_the_clock_has_passed_is_published(
     operator: Sliding, steps: list[Move]
@@ -88,7 +89,7 @@ def test_after_each_step_all_that_the_clock_has_passed_is_published(
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(steps=moves())
 def test_revisions_count_the_publications_of_a_window(operator: Sliding, steps: list[Move]) -> None:
     counts: dict[object, int] = {}
@@ -100,7 +101,7 @@ def test_revisions_count_the_publications_of_a_window(operator: Sliding, steps: 
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=30), data=st.data())
 def test_neither_order_nor_split_nor_restart_changes_a_byte(
     operator: Sliding, rows: list[Row], data: st.DataObject
@@ -111,7 +112,7 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(steps=moves())
 def test_what_comes_out_later_is_not_before_the_promise(operator: Sliding, steps: list[Move]) -> None:
     promise = NEVER
@@ -121,7 +122,7 @@ def test_what_comes_out_later_is_not_before_the_promise(operator: Sliding, steps
 
 
 @every_shape
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Sliding, rows: list[Row]) -> None:
     state = operator.begin(SCHEMA)
@@ -132,7 +133,7 @@ def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Slidi
 
 
 @pytest.mark.parametrize("shape", [(1, "drop", 0), (4, "drop", 0), (9, "correct", 3)])
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(steps=moves(), every=st.integers(1, 4))
 def test_events_that_wait_are_published_each_time_so_many_more_rows_have_come(
     shape: tuple[int, str, int], steps: list[Move], every: int

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -16,6 +15,7 @@ from headwater import Position
 from headwater.errors import Fenced, OffsetLost
 from headwater.sinks import Batch
 from headwater.sinks.views import ViewSink, ViewStore, open_views
+from soaking import examples
 
 KEYS = st.tuples(st.sampled_from("abc"), st.integers(0, 2))
 ROWS = st.lists(st.tuples(KEYS, st.none() | st.integers(0, 3), st.booleans()), max_size=8)
@@ -156,4 +156,4 @@ def _n(row: dict[str, Any] | None) -> Any:
 
 
 TestViewStore = ViewMachine.TestCase
-TestViewStore.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestViewStore.settings = examples(40, stateful_step_count=25)

@@ -10,12 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater import schema as schemas
 from headwater.errors import UsageError
 from headwater.sinks.sqlite import values
+from soaking import examples
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 MICROS = st.integers(-(10**15), 10**17)
@@ -56,7 +57,7 @@ def through_sqlite(column: pa.Array, field: pa.Field, order: str = "rowid") -> l
 
 
 @pytest.mark.parametrize("name", VALUES)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(data=st.data())
 def test_a_value_comes_back_as_it_was(name: str, data: st.DataObject) -> None:
     field = schemas.parse(f"x {name}").field(0)
@@ -68,7 +69,7 @@ def test_a_value_comes_back_as_it_was(name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", SORTED)
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(data=st.data())
 def test_sqlite_sorts_values_as_spark_does(name: str, data: st.DataObject) -> None:
     field = schemas.parse(f"x {name}").field(0)
