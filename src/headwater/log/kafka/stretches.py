@@ -66,9 +66,12 @@ def _stretch(known: Known, found: list[Any], place: tuple[int, int, int], began:
 
 
 def _marks(found: list[Any], partition: int) -> Iterator[Stretch]:
+    """Yield marks; they come after the records of their stretch, so who has sent since rests no more."""
+    last = max((message.offset() for message in incoming.records(found)), default=-1)
     for message in found:
         time = incoming.mark(message) if message.value() is None else None
         if time is not None:
             headers, at = dict(message.headers()), message.offset() + 1
             producer, received = headers[PRODUCER].decode(), message.timestamp()[1] * 1000
-            yield Stretch(partition, at, at, producer, received, time, True, RESTING in headers)
+            resting = RESTING in headers and message.offset() > last
+            yield Stretch(partition, at, at, producer, received, time, True, resting)
