@@ -83,11 +83,6 @@ class Hopping(Windowed[Panes]):
         return START
 
     @property
-    def repeatable(self) -> bool:
-        """Whether arrival has no say: how many rows have come decides on early results, if it is asked."""
-        return not isinstance(self.every, int)
-
-    @property
     def history(self) -> tuple[str, ...]:
         """How often it was published before, and what is only estimated."""
         rough = () if self.compare is None else comparison.rough(self.windowing)

@@ -66,11 +66,6 @@ class Session(Windowed[Sessions]):
         """The column out that is the event time of results: how old a session's start is has no bound."""
         return END
 
-    @property
-    def repeatable(self) -> bool:
-        """Whether arrival has no say: how many rows have come decides on early results, if it is asked."""
-        return not isinstance(self.every, int)
-
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, and what is told of the result."""
         return self.windowing.output(schema, retracts=self._retracts)

@@ -101,11 +101,6 @@ class Sliding(Windowed[Events]):
         """The column out that is the event time of results: that of the event."""
         return END
 
-    @property
-    def repeatable(self) -> bool:
-        """Whether arrival has no say: how many rows have come decides on early results, if it is asked."""
-        return self.every is None
-
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, and what is told of the result."""
         return self.windowing.output(schema)

@@ -171,6 +171,8 @@ class Windowed(Operator[S]):
     """An operator whose results are windows: what all of them say of these."""
 
     windowing: Windowing
+    every: timedelta | int | None
+    """When windows that are not finished are published too; a number is one of rows."""
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -181,6 +183,11 @@ class Windowed(Operator[S]):
     def history(self) -> tuple[str, ...]:
         """How often it was published before, and what is only estimated."""
         return self.windowing.history
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether arrival has no say: how many rows have come decides on early results, if it is asked."""
+        return not isinstance(self.every, int)
 
     def late(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the rows, and what is told of late ones."""
