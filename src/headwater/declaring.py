@@ -56,10 +56,7 @@ def source(
     """Return a source, checked; ``timing`` has its lateness, idle and max_ahead, None where not given."""
     with told_at(place):
         common = _topic("source", name, schema, given)
-        setting = next((key for key, value in timing.items() if value is not None), None)
-        if common["event_time"] is None and setting is not None:
-            hint = 'name its TIMESTAMP column, as in event_time="at"'
-            raise PipelineError(f'source "{name}" has {setting} but no event_time', hint=hint)
+        _check_timed(f'source "{name}"', common, timing)
         return Source(name=name, file=place.file, line=place.line, **_timing(**timing), **common)
 
 
@@ -67,16 +64,26 @@ def _timing(lateness: Any, idle: Any, max_ahead: Any) -> dict[str, Any]:
     """Read how a source tells time."""
     return {
         "lateness": timedelta() if lateness is None else length_or_zero(lateness),
-        "idle": IDLE if idle is None else interval(idle),
+        "idle": None if idle is None else interval(idle),
         "max_ahead": None if max_ahead is None else interval(max_ahead),
     }
 
 
-def table(name: str, schema: str | pa.Schema, place: Place, **given: Any) -> Table:
+def table(name: str, schema: str | pa.Schema, place: Place, *, idle: Any, **given: Any) -> Table:
     """Return a table, checked."""
     with told_at(place):
         common = _topic("table", name, schema, given)
-        return Table(name=name, file=place.file, line=place.line, **common)
+        _check_timed(f'table "{name}"', common, {"idle": idle})
+        length = None if idle is None else interval(idle)
+        return Table(name=name, file=place.file, line=place.line, idle=length, **common)
+
+
+def _check_timed(title: str, common: Mapping[str, Any], timing: Mapping[str, Any]) -> None:
+    """Refuse settings of time where there is none."""
+    setting = next((key for key, value in timing.items() if value is not None), None)
+    if common["event_time"] is None and setting is not None:
+        hint = 'name its TIMESTAMP column, as in event_time="at"'
+        raise PipelineError(f"{title} has {setting} but no event_time", hint=hint)
 
 
 def node(kind: Any, function: Callable[..., Any], place: Place, *, key: Key, **settings: Any) -> Node:

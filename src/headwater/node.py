@@ -66,8 +66,8 @@ class Source(Declaration):
     topic: str
     lateness: timedelta
     """How long after its time an event is waited for."""
-    idle: timedelta
-    """How long a silent producer holds the clock back."""
+    idle: timedelta | None = None
+    """How long a silent producer is waited for, and all of them; None for a while, and for ever."""
     max_ahead: timedelta | None = None
     """How far ahead of its receipt an event may be and move the clock; None where nothing is said."""
 
@@ -79,6 +79,8 @@ class Table(Declaration):
     kind: Kind = field(default="table", init=False)
     schema: pa.Schema
     topic: str
+    idle: timedelta | None = None
+    """How long it is waited for though it does not change; None for ever."""
 
 
 @dataclass(frozen=True, kw_only=True)

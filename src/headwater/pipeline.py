@@ -90,7 +90,8 @@ class Pipeline:
 
         ``event_time`` is the TIMESTAMP column that says when an event happened. ``lateness`` is how long
         an event is waited for after its time (not at all, if not given), ``idle`` how long a silent
-        producer holds the clock back (10 seconds), ``max_ahead`` how far ahead of its receipt an event
+        producer is waited for beside others of the source (10 seconds), and, if it is given, how long the
+        source is beside others that a node reads. ``max_ahead`` is how far ahead of its receipt an event
         may be and still move the clock (10 minutes). ``topic`` is the topic's name where it is not the
         source's.
 
@@ -108,15 +109,20 @@ class Pipeline:
         *,
         key: Key = None,
         event_time: str | None = None,
+        idle: str | None = None,
         topic: str | None = None,
     ) -> Table:
         """Declare a compacted topic: rows that are changed and deleted by their key.
+
+        ``event_time`` is the TIMESTAMP column that says from when on a row is valid. ``idle`` is how long
+        those who read the table as of a time wait for it though it does not change; for ever, if it is
+        not given.
 
         >>> Pipeline("shop").table("customers", "id BIGINT, name STRING", key="id").key
         ('id',)
         """
         given = {"event_time": event_time, "topic": topic, "key": key}
-        return self._add(declaring.table(name, schema, caller(), **given))
+        return self._add(declaring.table(name, schema, caller(), idle=idle, **given))
 
     def stream(
         self,

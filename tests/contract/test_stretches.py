@@ -89,23 +89,3 @@ def test_a_topic_without_event_time_takes_no_marks(log: Log, name: str) -> None:
     log.create_topic(name, "n BIGINT")
     with log.producer(name) as producer, pytest.raises(UsageError, match="takes no marks"):
         producer.mark(NOON)
-
-
-def test_a_producer_may_say_that_it_rests(log: Log, topic: str) -> None:
-    with log.producer(topic) as producer:
-        producer.send({"n": 1, "at": MICROS})
-        producer.mark(NOON, resting=True)
-        producer.mark(NOON)
-    marks = [each.resting for each in log.stretches(topic, 0, 0) if each.mark]
-    assert marks == [True, False]
-    assert log.verify(topic).ok
-
-
-def test_who_sends_again_rests_no_more(log: Log, topic: str) -> None:
-    with log.producer(topic) as producer:
-        producer.send({"n": 1, "at": MICROS})
-        producer.mark(NOON, resting=True)
-        producer.send_batch([{"n": n, "at": MICROS + n} for n in range(20)])
-    for partition in (0, 1):
-        *_, last = [(each.mark, each.resting) for each in log.stretches(topic, partition, 0)]
-        assert last in [(False, False), (True, False)]

@@ -25,8 +25,12 @@ def shop(root: Path, database: str) -> Pipeline:
     pipeline = Pipeline("shop", log=f"file:{root / 'log'}")
     schema = "id BIGINT, who STRING, amount BIGINT, at TIMESTAMP"
     pipeline.source("orders", schema, event_time="at", lateness="1 hour", key="who")
-    pipeline.source("payments", "id BIGINT, paid TIMESTAMP", event_time="paid", lateness="1 hour")
-    pipeline.table("rates", "who STRING, rate BIGINT, since TIMESTAMP", key="who", event_time="since")
+    pipeline.source(
+        "payments", "id BIGINT, paid TIMESTAMP", event_time="paid", lateness="1 hour", idle="3 seconds"
+    )
+    pipeline.table(
+        "rates", "who STRING, rate BIGINT, since TIMESTAMP", key="who", event_time="since", idle="3 seconds"
+    )
 
     @pipeline.stream(key="who")
     def unique(orders: DataFrame) -> DataFrame:

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, agg, dedup, joins, windows
-from headwater.engine import inputs
 from headwater.engine.recompute import verify
 from headwater.engine.runner import Runner
 from headwater.sinks import targets
@@ -126,7 +124,8 @@ def paid_orders(place: Path) -> Pipeline:
     pipeline = Pipeline("shop", log=f"file:{place}")
     for name in ("orders", "payments"):
         pipeline.source(name, "id BIGINT, customer STRING, at TIMESTAMP", event_time="at", idle="1 second")
-    pipeline.table("customers", "customer STRING, tier STRING, at TIMESTAMP", key="customer", event_time="at")
+    customers = {"key": "customer", "event_time": "at", "idle": "1 second"}
+    pipeline.table("customers", "customer STRING, tier STRING, at TIMESTAMP", **customers)
 
     @pipeline.stream()
     def unique(orders: DataFrame) -> DataFrame:
@@ -144,10 +143,7 @@ def paid_orders(place: Path) -> Pipeline:
     return pipeline
 
 
-def test_inputs_that_fall_silent_do_not_hold_the_others_for_ever(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(inputs, "IDLE", timedelta(seconds=1))
+def test_inputs_that_fall_silent_do_not_hold_the_others_for_ever(spark: SparkSession, tmp_path: Path) -> None:
     start = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(hours=1)
 
     def send(topic: str, *rows: tuple[Any, ...]) -> None:
@@ -167,15 +163,16 @@ def test_inputs_that_fall_silent_do_not_hold_the_others_for_ever(
 
     with Runner(paid_orders(tmp_path), spark=spark) as runner:
         send("customers", ("ada", "gold", 0))
+        send("payments", (0, "eve", 0))
         send("orders", (1, "ada", 5), (2, "ada", 10))
         wait_for("rich", {1: "gold"})
         wait_for("paid", {1: None})
-        send("payments", (2, "ada", 10.5))  # while orders are silent
+        send("payments", (2, "ada", 10.5))
         send("orders", (3, "ada", 20))
         wait_for("rich", {1: "gold", 2: "gold"})
         wait_for("paid", {1: None, 2: start + timedelta(minutes=10.5)})
     with Runner(paid_orders(tmp_path), spark=spark) as runner:
-        send("customers", ("ada", "silver", 25))  # while all are silent
+        send("customers", ("ada", "silver", 25))
         send("orders", (4, "ada", 30), (5, "ada", 50))
         wait_for("rich", {1: "gold", 2: "gold", 3: "gold", 4: "silver"})
         wait_for("paid", {1: None, 2: start + timedelta(minutes=10.5), 3: None, 4: None})

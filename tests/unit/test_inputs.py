@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater import Pipeline
-from headwater.engine.inputs import behind, timing
+from headwater.engine.inputs import timing
 
 SECOND = 1_000_000
 
@@ -13,6 +13,7 @@ def shop() -> Pipeline:
     made.source("orders", "at TIMESTAMP", event_time="at", lateness="1 minute", idle="5 seconds")
     made.source("late", "at TIMESTAMP", event_time="at", max_ahead="1 hour")
     made.table("prices", "id BIGINT, at TIMESTAMP", key="id", event_time="at")
+    made.table("rates", "id BIGINT, at TIMESTAMP", key="id", event_time="at", idle="1 hour")
 
     @made.stream()
     def seen(orders: object) -> object:
@@ -27,12 +28,13 @@ def told(name: str, *, patient: bool = False) -> dict[str, int | str]:
 
 
 def test_a_source_waits_as_declared_and_believes_ten_minutes_ahead() -> None:
-    assert told("orders") == {"lateness": 60, "idle": 5, "max_ahead": 600}
+    assert told("orders") == {"lateness": 60, "idle": 5, "silence": 5, "max_ahead": 600}
     assert told("late") == {"lateness": 0, "idle": 10, "max_ahead": 3600}
 
 
 def test_a_table_tells_time_as_a_source_with_nothing_said() -> None:
     assert told("prices") == {"lateness": 0, "idle": 10, "max_ahead": 600}
+    assert told("rates") == {"lateness": 0, "idle": 3600, "silence": 3600, "max_ahead": 600}
 
 
 def test_under_test_nobody_is_idle_and_events_are_of_any_time_unless_the_source_says_so() -> None:
@@ -45,14 +47,3 @@ def test_under_test_nobody_is_idle_and_events_are_of_any_time_unless_the_source_
 def test_a_stream_goes_by_its_marks_alone() -> None:
     assert told("seen")["lateness"] == "marks"
     assert "max_ahead" not in told("seen")
-
-
-def test_a_stream_is_as_far_behind_as_the_latest_of_its_sources() -> None:
-    made = shop()
-
-    @made.stream()
-    def both(seen: object, late: object) -> object:
-        return seen
-
-    names = ("late", "prices", "seen", "both")
-    assert [behind(made, made[name]).total_seconds() for name in names] == [0, 0, 60, 60]

@@ -16,15 +16,16 @@ from headwater.engine.reading import NEVER, Offsets
 from headwater.log import Position
 
 SECOND = 1_000_000
-IDLE = 10 * SECOND
+NOW = 1_000_000 * SECOND
+REST = 10 * SECOND
 
 
-def heard(clock: int, lateness: int = 0) -> Input:
-    return Input(Position("t", {0: 1}), clock, lateness=lateness, slack=IDLE)
+def heard(clock: int, lateness: int = 0, at: int = NOW) -> Input:
+    return Input(Position("t", {0: 1}), clock, False, at, lateness, REST)
 
 
-def silent(clock: int, lateness: int = 0) -> Input:
-    return replace(heard(clock, lateness), silent=True)
+def silent(clock: int, lateness: int = 0, at: int = NOW) -> Input:
+    return replace(heard(clock, lateness, at), silent=True)
 
 
 def told(*inputs: Input) -> int | None:
@@ -40,28 +41,30 @@ def test_inputs_that_tell_no_time_do_not_count() -> None:
     assert told(Input(Position("t", {0: 1}))) is None
 
 
-def test_a_silent_input_is_taken_to_be_a_little_behind_the_others() -> None:
-    assert told(heard(100 * SECOND), heard(90 * SECOND), silent(5)) == 80 * SECOND
+def test_a_silent_input_does_not_hold_the_others() -> None:
+    assert told(heard(100), heard(90), silent(5)) == 90
+    assert told(heard(100), silent(300)) == 100
 
 
-def test_a_silent_input_that_is_further_than_the_others_does_not_hold_them() -> None:
-    assert told(heard(100 * SECOND), silent(99 * SECOND)) == 99 * SECOND
-    assert told(heard(100 * SECOND), silent(300 * SECOND)) == 100 * SECOND
+def test_time_does_not_go_on_to_what_a_silent_input_may_have_under_way() -> None:
+    assert told(heard(NOW), silent(5)) == NOW - REST
+    assert told(heard(NOW, 5 * SECOND), silent(5, 60 * SECOND)) == NOW - REST - 60 * SECOND
+    assert told(heard(NOW), silent(NOW - SECOND)) == NOW - SECOND, "it has said so itself"
 
 
-def test_a_silent_input_has_its_lateness_all_the_same() -> None:
-    assert told(heard(100 * SECOND, 5 * SECOND), silent(5, 60 * SECOND)) == 35 * SECOND
-    assert told(heard(100 * SECOND, 60 * SECOND), silent(5, 60 * SECOND)) == 90 * SECOND
+def test_one_whose_clock_is_ahead_does_not_speak_for_a_silent_input() -> None:
+    year = 365 * 86_400 * SECOND
+    assert told(heard(NOW + 60 * SECOND), silent(5)) == NOW - REST
+    assert told(silent(NOW + year, at=NOW - 50 * SECOND), silent(5, at=NOW)) == NOW
 
 
 def test_where_all_are_silent_time_goes_to_the_newest() -> None:
     assert told(silent(100), silent(50)) == 100
-    assert told(silent(100 * SECOND), silent(50, 30 * SECOND)) == 70 * SECOND
+    assert told(silent(NOW, at=NOW), silent(50, 30 * SECOND)) == NOW - 30 * SECOND
 
 
-def test_an_input_that_never_had_anything_does_not_hold_the_others() -> None:
-    assert told(heard(100 * SECOND), silent(NEVER)) == 90 * SECOND
-    assert told(heard(NEVER), silent(NEVER)) == NEVER
+def test_sparks_own_operators_wait_for_all() -> None:
+    assert Reached({"a": heard(100), "b": silent(5)}).waiting_for_all().clock == 5
 
 
 def test_a_clock_does_not_go_back_and_a_repeated_batch_has_the_same(tmp_path: Path) -> None:
@@ -97,13 +100,13 @@ arrivals = st.lists(
 def test_nothing_is_late_that_keeps_to_its_lateness_whoever_is_silent(
     inputs: list[tuple[list[tuple[int, int, str]], int]], pauses: list[int]
 ) -> None:
-    now, at, done = 1000, [replace(begin(), heard=1000 * SECOND) for _ in inputs], Milestone()
+    now, at, done = 1000, [begin() for _ in inputs], Milestone()
     newest = NEVER
     for batch, pause in enumerate([*pauses, *[11] * 60]):
         now += pause
         feeds = [_until(now, told, lateness) for told, lateness in inputs]
         reached = [
-            feed.step(before, now=now * SECOND, lateness=lateness)
+            feed.step(before, now=now * SECOND, lateness=lateness, silence=REST)
             for feed, before, (_, lateness) in zip(feeds, at, inputs, strict=True)
         ]
         before = done.clock(batch - 1, _reached(at, inputs)) if batch else NEVER
@@ -118,7 +121,8 @@ def test_nothing_is_late_that_keeps_to_its_lateness_whoever_is_silent(
         assert clock >= before
         at = reached
     longest = max(lateness for _, lateness in inputs)
-    assert newest == NEVER or clock >= newest - longest, "when all are silent, nothing is left to wait for"
+    everybody = all(arrived for arrived, _ in inputs)
+    assert not everybody or clock >= newest - longest, "when all are silent, nothing is left to wait for"
 
 
 def _until(now: int, told: list[tuple[int, int, str]], lateness: int) -> Feed:
@@ -134,7 +138,9 @@ def _until(now: int, told: list[tuple[int, int, str]], lateness: int) -> Feed:
 def _reached(at: list[Offsets], inputs: list[tuple[list[tuple[int, int, str]], int]]) -> Reached:
     return Reached(
         {
-            str(number): Input(Position("t", each.offsets), each.clock, each.silent, lateness, IDLE)
+            str(number): Input(
+                Position("t", each.offsets), each.clock, each.silent, each.heard, lateness, REST
+            )
             for number, (each, (_, lateness)) in enumerate(zip(at, inputs, strict=True))
         }
     )

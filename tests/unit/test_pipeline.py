@@ -57,9 +57,13 @@ def test_a_source_keeps_what_was_declared() -> None:
     assert made.schema.equals(schema.parse("url STRING, at TIMESTAMP"))
 
 
-def test_a_source_waits_for_nobody_and_ten_seconds_for_a_silent_producer_by_default() -> None:
+def test_how_long_the_silent_are_waited_for_is_said_or_not() -> None:
     made = Pipeline("shop").source("clicks", "at TIMESTAMP", event_time="at")
-    assert (made.lateness, made.idle) == (timedelta(), timedelta(seconds=10))
+    assert (made.lateness, made.idle) == (timedelta(), None)
+    table = Pipeline("shop").table("rates", "k STRING, at TIMESTAMP", key="k", event_time="at", idle="1 hour")
+    assert table.idle == timedelta(hours=1)
+    with pytest.raises(PipelineError, match='table "rates" has idle but no event_time'):
+        Pipeline("shop").table("rates", "k STRING", key="k", idle="1 hour")
 
 
 @pytest.mark.parametrize(

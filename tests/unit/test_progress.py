@@ -72,7 +72,7 @@ def write(
         "heard": CLOCK,
         "silent": False,
         "lateness": 0,
-        "slack": 0,
+        "silence": 0,
     }
     about = {"batchWatermarkMs": 0}
     (place / "offsets" / str(batch)).write_text("\n".join(["v1", json.dumps(about), json.dumps(source)]))

@@ -35,9 +35,9 @@ class Feed:
         base = self.end(part)
         self.parts[part].append(Stretch(part, base, base + rows, producer, at, newest, first=first))
 
-    def mark(self, producer: str, time: int, *, at: int = 0, part: int = 0, resting: bool = False) -> None:
+    def mark(self, producer: str, time: int, *, at: int = 0, part: int = 0) -> None:
         base = self.end(part)
-        self.parts[part].append(Stretch(part, base, base, producer, at, time, True, resting))
+        self.parts[part].append(Stretch(part, base, base, producer, at, time, True))
 
     def end(self, part: int) -> int:
         return self.parts[part][-1].end if self.parts[part] else 0
@@ -60,8 +60,9 @@ class Feed:
         now: int = 0,
         lateness: int | None = 0,
         ahead: int | None = None,
+        silence: int | None = None,
     ) -> Offsets:
-        timing = Timing(lateness, 10 * SECOND, ahead)
+        timing = Timing(lateness, 10 * SECOND, ahead, silence)
         return advance(start, self.stretches, self.ends(), limit, now, timing)
 
 
@@ -111,55 +112,26 @@ def test_when_all_are_silent_the_clock_goes_to_the_newest_claim() -> None:
     assert feed.step(first, now=60 * SECOND).clock == 20 * SECOND
 
 
-def test_a_source_is_silent_when_everybody_is_and_all_is_read() -> None:
-    feed = Feed()
+def test_a_source_is_silent_when_nothing_was_received_for_so_long_and_all_is_read() -> None:
+    feed, rest = Feed(), 30 * SECOND
     feed.append("a", 10 * SECOND, at=1 * SECOND)
     feed.append("b", 20 * SECOND, at=2 * SECOND, rows=9)
-    first = feed.step(begin(), now=5 * SECOND)
-    assert not first.silent
-    second = feed.step(first, now=60 * SECOND)
+    first = feed.step(begin(), now=32 * SECOND, silence=rest)
+    assert (first.silent, first.heard) == (False, 2 * SECOND)
+    second = feed.step(first, now=33 * SECOND, silence=rest)
     assert second.silent
-    assert feed.step(second, now=90 * SECOND) is second
+    assert feed.step(second, now=90 * SECOND, silence=rest) is second
     feed.append("a", 95 * SECOND, at=95 * SECOND)
-    assert not feed.step(second, now=96 * SECOND).silent
-    assert not feed.step(begin(), now=60 * SECOND, limit=3).silent, "there is more to read"
+    assert not feed.step(second, now=96 * SECOND, silence=rest).silent
+    assert not feed.step(begin(), now=90 * SECOND, limit=3, silence=rest).silent, "there is more to read"
+    assert not feed.step(begin(), now=990 * SECOND).silent, "nobody has said how long it may be silent"
 
 
-def test_a_source_without_records_is_silent_when_nothing_comes_for_so_long() -> None:
-    feed = Feed()
-    start = replace(begin(), heard=100 * SECOND)
-    assert feed.step(start, now=109 * SECOND) is start
-    silent = feed.step(start, now=111 * SECOND)
-    assert silent.silent
-    assert silent.clock == NEVER
-
-
-def test_who_rests_is_not_waited_for() -> None:
-    feed = Feed(2)
-    feed.append("a", 10 * SECOND, at=1 * SECOND)
-    feed.append("b", 20 * SECOND, at=1 * SECOND, part=1)
-    feed.mark("a", 12 * SECOND, at=1 * SECOND, resting=True)
-    first = feed.step(begin(2), now=2 * SECOND)
-    assert first.clock == 20 * SECOND, "b is the only one to be waited for"
-    assert not first.silent
-    feed.mark("b", 21 * SECOND, at=2 * SECOND, part=1, resting=True)
-    second = feed.step(first, now=2 * SECOND)
-    assert second.silent
-    assert second.clock == 21 * SECOND
-
-
-def test_where_only_marks_tell_the_time_rows_end_a_rest() -> None:
-    feed = Feed()
-    feed.append("node", 5 * SECOND)
-    feed.mark("node", 10 * SECOND, resting=True)
-    first = feed.step(begin(), lateness=None)
-    assert first.silent
-    feed.append("node", 11 * SECOND, at=100 * SECOND)
-    second = feed.step(first, lateness=None, now=100 * SECOND)
-    assert not second.silent, "its mark is on the way"
-    feed.mark("node", 12 * SECOND, at=100 * SECOND)
-    third = feed.step(second, lateness=None, now=101 * SECOND)
-    assert (third.silent, third.clock) == (False, 12 * SECOND)
+def test_a_source_that_has_never_told_a_time_is_waited_for() -> None:
+    feed, start = Feed(), begin()
+    assert feed.step(start, now=111 * SECOND, silence=SECOND) is start
+    feed.append("a", None)
+    assert not feed.step(start, now=111 * SECOND, silence=SECOND).silent
 
 
 def test_while_catching_up_silence_is_measured_by_the_times_of_receipt() -> None:

@@ -93,7 +93,8 @@ def _sources(pipeline: Pipeline | None, topic: str) -> list[Source]:
 def _read(log: Log, topic: str, since: Start, judged: set[timedelta], sources: list[Source]) -> Profile:
     timing = DEFAULT
     for each in sources[:1]:
-        timing = replace(timing, idle=each.idle // MICROSECOND)
+        if each.idle is not None:
+            timing = replace(timing, idle=each.idle // MICROSECOND)
         if each.max_ahead is not None:
             timing = replace(timing, max_ahead=each.max_ahead // MICROSECOND)
     first, last = log.resolve(topic, since).offsets, log.resolve(topic, "latest").offsets

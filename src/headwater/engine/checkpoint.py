@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,12 @@ class Input:
     clock: int | None = None
     """None where the input tells no time."""
     silent: bool = False
-    """Whether it is read to its end and nobody is heard of there any more."""
+    """Whether it is read to its end, and nothing was received for as long as it says."""
+    heard: int = NEVER
+    """When the log last received anything of it."""
     lateness: int = 0
-    slack: int = 0
-    """Microseconds that it may be behind the others when it is heard of again."""
+    silence: int = 0
+    """Microseconds that it may be silent and is waited for."""
     ahead: tuple[Ahead, ...] = ()
     """The producers whose time is not believed."""
 
@@ -70,26 +72,35 @@ class Reached:
     def clock(self) -> int | None:
         """The time that the inputs tell, None if none does: that of the one that is furthest behind.
 
-        For a silent input the others speak, less its slack, for its next event may be under way; and less
-        what it may be later than they. Where all are silent, nothing is under way. When an input is heard
-        of again, this may go back: ``headwater.engine.milestone`` keeps the clock of a node from that.
+        One that is silent does not hold the others, but for what may be under way: time does not go on to
+        when the log last received something of them, less its lateness and the silence that it may keep.
+        Where all are silent nothing is under way, and it is that of the one that is furthest. When one is
+        heard of again, this may go back: ``headwater.engine.milestone`` keeps the clock of a node from that.
         """
         timed = [each for each in self.inputs.values() if each.clock is not None]
-        return min((_believed(each, timed) for each in timed), default=None)
+        awake = [each for each in timed if not each.silent]
+        if not timed:
+            return None
+        told, heard = _furthest(timed) if not awake else _slowest(awake)
+        bounds = [_bound(each, heard - each.silence if awake else heard) for each in timed if each.silent]
+        return min([told, *bounds])
 
-    @property
-    def silent(self) -> bool:
-        """Whether nobody is heard of any more in any input that tells the time."""
-        return all(each.silent for each in self.inputs.values() if each.clock is not None)
+    def waiting_for_all(self) -> Reached:
+        """Return the same, where nobody may be silent: Spark's own operators wait for each input."""
+        return Reached({name: replace(each, silent=False) for name, each in self.inputs.items()})
 
 
-def _believed(each: Input, timed: Collection[Input]) -> int:
-    """Return the time that an input tells, or that others tell for it."""
-    if not each.silent:
-        return _told(each)
-    awake = [other for other in timed if not other.silent]
-    times = [_told(other) - max(0, each.lateness - other.lateness) for other in awake or timed]
-    return max(_told(each), min(times) - each.slack if awake else max(times))
+def _slowest(some: Collection[Input]) -> tuple[int, int]:
+    return min(map(_told, some)), min(each.heard for each in some)
+
+
+def _furthest(some: Collection[Input]) -> tuple[int, int]:
+    return max(map(_told, some)), max(each.heard for each in some)
+
+
+def _bound(each: Input, heard: int) -> int:
+    """Return up to where a silent input lets time go: what the log receives of it now is not from before."""
+    return max(_told(each), heard - each.lateness)
 
 
 def _told(each: Input) -> int:
@@ -114,7 +125,8 @@ def _input(told: Mapping[str, Any]) -> Input:
     position = Position(topic, offsets.offsets)
     if not told["timed"]:
         return Input(position)
-    return Input(position, offsets.clock, offsets.silent, told["lateness"], told["slack"], ahead)
+    silent, heard = offsets.silent, offsets.heard
+    return Input(position, offsets.clock, silent, heard, told["lateness"], told["silence"], ahead)
 
 
 def last_batch(checkpoint: Path) -> int:

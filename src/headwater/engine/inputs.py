@@ -31,7 +31,7 @@ from headwater.errors import TopicError
 from headwater.log import Log, Position, Topic, record
 from headwater.log.position import parse_start
 from headwater.log.topic import Cleanup
-from headwater.node import Declaration, Node, Source, Table
+from headwater.node import Declaration, Source, Table
 from headwater.pipeline import Pipeline
 
 LIMIT = 500_000
@@ -99,7 +99,7 @@ class Inputs:
         if self._gate is not None:
             options["gate"] = str(self._gate)
         if topic.event_time is not None:
-            options |= timing(each, self._patient) | {"behind": _text(behind(self._pipeline, each))}
+            options |= timing(each, self._patient)
         rows = self._spark.readStream.format("headwater").options(**options).load()
         return clocked(rows, topic.event_time, topic.key)
 
@@ -183,22 +183,14 @@ def timing(each: Declaration, patient: bool) -> dict[str, str]:
     """
     if not isinstance(each, Source | Table):
         return {"lateness": "marks", "idle": _text(clock.LONGEST)}
-    told: dict[str, timedelta | None] = {"lateness": timedelta(), "idle": IDLE, "max_ahead": None}
+    told = {"lateness": timedelta(), "idle": each.idle or IDLE, "silence": each.idle, "max_ahead": None}
     if isinstance(each, Source):
-        told = {"lateness": each.lateness, "idle": each.idle, "max_ahead": each.max_ahead}
+        told |= {"lateness": each.lateness, "max_ahead": each.max_ahead}
     if patient:
-        told["idle"] = clock.LONGEST
+        told |= {"idle": clock.LONGEST, "silence": None}
     elif told["max_ahead"] is None:
         told["max_ahead"] = MAX_AHEAD
     return {key: _text(length) for key, length in told.items() if length is not None}
-
-
-def behind(pipeline: Pipeline, each: Declaration) -> timedelta:
-    """Return how far the clock of an upstream is behind its newest event; of a stream, as of its sources."""
-    if isinstance(each, Source):
-        return each.lateness
-    upstreams = [pipeline[name] for name in each.upstreams] if isinstance(each, Node) else []
-    return max((behind(pipeline, upstream) for upstream in upstreams), default=timedelta())
 
 
 def _text(length: timedelta) -> str:

@@ -122,7 +122,7 @@ class Member:
 
     def process(self, number: int, slice: Slice, given: DataFrame | None) -> None:
         """Do a node's part of a micro-batch; ``given`` is what Spark has made of it, if it has."""
-        before, after = slice.before.of(self.upstreams), slice.after.of(self.upstreams)
+        before, after = self.own(slice.before), self.own(slice.after)
         if before == after and given is None:
             return
         started = time.perf_counter()
@@ -132,7 +132,7 @@ class Member:
         crash.point("query: computed")
         done = self._done.after(number, after)
         clock = self._promise(done.clock(number, after))
-        fresh = self._sink.commit(Batch(number, rows, after.positions, clock, self._resting(number, after)))
+        fresh = self._sink.commit(Batch(number, rows, after.positions, clock))
         milestone.write(self.home, done)
         self._done = done
         crash.point("query: committed")
@@ -140,6 +140,11 @@ class Member:
             self._count(slice, rows.num_rows)
         self.counts.reached = after
         self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
+
+    def own(self, reached: Reached) -> Reached:
+        """Return how far a query has come in the inputs of the node."""
+        mine = reached.of(self.upstreams)
+        return mine.waiting_for_all() if self.shape.own else mine
 
     def _keyed(self, rows: pa.Table) -> pa.Table:
         """Set rows aside that cannot be kept by key, if any are set aside; what keeps them refuses them."""
@@ -200,8 +205,8 @@ class Member:
             stage.operator,
             stage.schema,
             str(self._states.chunks.absolute()),
-            before=_or_never(self._done.clock(number - 1, slice.before.of(self.upstreams))),
-            now=_or_never(self._done.clock(number, slice.after.of(self.upstreams))),
+            before=_or_never(self._done.clock(number - 1, self.own(slice.before))),
+            now=_or_never(self._done.clock(number, self.own(slice.after))),
             buckets=self._states.before(number),
         )
         results = self._stepped(stage, work, slice, given)
@@ -275,14 +280,6 @@ class Member:
     def _promise(self, clock: int | None) -> int | None:
         """Return the time before which this node emits nothing any more."""
         return clock if clock is None or self.stage is None else self.stage.operator.promise(clock)
-
-    def _resting(self, number: int, reached: Reached) -> bool:
-        """Tell whether those downstream need not wait: nobody is heard of, and nothing is held back."""
-        if self.shape.own or not reached.silent:
-            return False
-        if self.stage is None or not self.stage.operator.waits:
-            return True
-        return all(meta.wake is None for meta in self._states.before(number + 1).values())
 
 
 def _or_never(clock: int | None) -> int:

@@ -26,8 +26,13 @@ class Milestone:
 
     batch: int = -1
     positions: Mapping[str, str] = field(default_factory=dict)
-    clocks: Mapping[int, int] = field(default_factory=dict)
+    clocks: dict[int, int] = field(default_factory=dict)
     """The clock after each of the last micro-batches that had something for the node."""
+
+    @property
+    def last(self) -> int | None:
+        """The clock after the last of them, if any is known."""
+        return next(reversed(self.clocks.values()), None)
 
     def clock(self, batch: int, reached: Reached) -> int | None:
         """Return a node's clock after a micro-batch; None if no input tells the time.
@@ -41,7 +46,7 @@ class Milestone:
     def after(self, batch: int, reached: Reached) -> Milestone:
         """Return what it is after a micro-batch."""
         clock = self.clock(batch, reached)
-        clocks = dict(self.clocks) if clock is None else {**self.clocks, batch: clock}
+        clocks = self.clocks if clock is None else {**self.clocks, batch: clock}
         return Milestone(batch, _positions(reached), dict(list(clocks.items())[-KEPT:]))
 
 

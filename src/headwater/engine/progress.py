@@ -109,8 +109,10 @@ def behind_of(topics: Iterable[str], reached: Reached | None, behind: Behind) ->
 
 def clock_of(place: Path, reached: Reached | None) -> int | None:
     """Return the clock that a node has come to, None where it has none or knows no time yet."""
-    done = milestone.read(place.parent)
-    clock = done.clock(done.batch, reached) if reached is not None else None
+    if reached is None:
+        return None
+    told = milestone.read(place.parent).last
+    clock = reached.clock if told is None else told
     return clock if clock is not None and clock > NEVER else None
 
 

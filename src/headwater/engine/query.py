@@ -97,9 +97,7 @@ class Query:
             return self._upstream(name)
         except HeadwaterError:
             none = timedelta()
-            return Source(
-                name=name, file="", line=0, schema=pa.schema([]), topic=at.topic, lateness=none, idle=none
-            )
+            return Source(name=name, file="", line=0, schema=pa.schema([]), topic=at.topic, lateness=none)
 
     @property
     def own(self) -> Member | None:

@@ -3,9 +3,10 @@
 Each producer makes a claim in each partition: its newest event time less the lateness that the
 source allows, or a mark. The clock is the smallest claim of those that are not idle, so no fast
 producer makes the others late. A producer whose own clock is wrong does not either: a time too far
-ahead of its receipt counts as the time of receipt. Where all are idle and everything is read, the source
-is silent, and those who read others too need not wait for it. Everything the clock depends on is in the
-offsets, which Spark stores before it reads: a repeated micro-batch has the same rows and the same clock.
+ahead of its receipt counts as the time of receipt. Where everything is read and nobody was heard of for as
+long as the source says, it is silent, and those who read others too need not wait for it. Everything
+the clock depends on is in the offsets, which Spark stores before it reads: a repeated micro-batch has the
+same rows and the same clock.
 
 Invariant: the clock never goes back, a claim counts only when all records behind it are read, and no
 record moves the clock further ahead of its receipt than ``Timing.max_ahead``.
@@ -23,8 +24,6 @@ from headwater.log.stretch import Stretch
 NEVER = -(1 << 63)
 SIBLINGS = 1_000_000
 """Microseconds within which a producer appends to several partitions what it has sent at once."""
-RESUMED = 10_000_000
-"""Microseconds that a node may need for what it tells of time after a pause."""
 LONGEST = 100_000
 """Records of an append that a limit does not cut in two, though it should."""
 Keyed = tuple[int, int, int, Stretch]
@@ -39,13 +38,11 @@ class Claim:
     received: int
     ahead: int = 0
     """Microseconds that its events were ahead of their receipt when last heard of; 0 where not too far."""
-    resting: bool = False
-    """Whether it has said that nobody need wait for it. Only those who have not are remembered."""
 
     def with_more(self, told: Claim) -> Claim:
         """Return what it is after another one of the same producer."""
         ahead = max(self.ahead, told.ahead)
-        return Claim(max(self.time, told.time), max(self.received, told.received), ahead, told.resting)
+        return Claim(max(self.time, told.time), max(self.received, told.received), ahead)
 
     def to_json(self) -> dict[str, int]:
         """Return the form that Spark stores; what nearly no claim has is left out."""
@@ -65,9 +62,9 @@ class Offsets:
     clock: int = NEVER
     claims: Claims = field(default_factory=dict)
     heard: int = NEVER
-    """When the log last heard of anybody who is not resting; at first, when reading began."""
+    """When the log last received anything that was read."""
     silent: bool = False
-    """Whether everything is read and nobody has been heard of for so long that nobody need wait."""
+    """Whether everything is read and nothing was received for so long that nobody need wait."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that Spark stores."""
@@ -100,11 +97,8 @@ class Timing:
     """Microseconds of silence after which a producer no longer holds the clock."""
     max_ahead: int | None = None
     """Microseconds that an event may be ahead of its receipt and move the clock; None for any number."""
-
-    @property
-    def slack(self) -> int:
-        """Microseconds that a silent source may turn out to be behind others, when it is heard of again."""
-        return RESUMED if self.lateness is None else self.idle
+    silence: int | None = None
+    """Microseconds of silence of all after which the source holds no others; None where it always does."""
 
     def ahead(self, newest: int, received: int) -> int:
         """Return how far a time is ahead of its receipt, if that is too far to be believed, else 0."""
@@ -225,24 +219,15 @@ def _keyed(stretches: Iterable[Stretch]) -> Iterator[Keyed]:
 
 def _timed(offsets: Offsets, plan: Plan, now: int, timing: Timing) -> Offsets:
     claims = {**offsets.claims, **_claimed(offsets.claims, plan.taken, timing)}
-    awake = {
-        key: claim
-        for key, claim in claims.items()
-        if claim.received >= now - timing.idle and not claim.resting
-    }
+    awake = {key: claim for key, claim in claims.items() if claim.received >= now - timing.idle}
     times = [claim.time for claim in awake.values()]
     # When all have gone silent, nothing holds the clock any more: it goes to the newest claim.
     reached = min(times) if times else max((claim.time for claim in claims.values()), default=NEVER)
-    heard = _heard(offsets.heard, plan.taken)
-    silent = plan.waiting is None and not awake and heard < now - timing.idle
-    return replace(offsets, clock=max(offsets.clock, reached), claims=awake, heard=heard, silent=silent)
-
-
-def _heard(before: int, taken: Iterable[Stretch]) -> int:
-    """Return when the log last heard of anybody; of one who rests now it is as if it never had."""
-    for each in taken:
-        before = NEVER if each.resting else max(before, each.received)
-    return before
+    clock, heard = max(offsets.clock, reached), max([offsets.heard, *(each.received for each in plan.taken)])
+    # One that has never told a time is waited for: its beginning may be older than everything else.
+    quiet = plan.waiting is None and clock > NEVER
+    silent = quiet and timing.silence is not None and heard < now - timing.silence
+    return replace(offsets, clock=clock, claims=awake, heard=heard, silent=silent)
 
 
 def _claimed(known: Claims, taken: Iterable[Stretch], timing: Timing) -> Claims:
@@ -261,7 +246,7 @@ def _claim(each: Stretch, timing: Timing) -> Claim | None:
     if each.newest is None:
         return None
     if each.mark:  # a promise, which counts as it is, however far ahead
-        return Claim(each.newest, each.received, resting=each.resting)
+        return Claim(each.newest, each.received)
     if timing.lateness is None:
         return None
     ahead = timing.ahead(each.newest, each.received)

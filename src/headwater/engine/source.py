@@ -43,11 +43,10 @@ class HeadwaterSource(DataSource):
 
     Options: ``url`` and ``topic``; ``columns`` (names, separated by commas), ``meta``; ``start`` and,
     in a batch, ``end``; in a stream ``lateness`` (or ``marks``, where only they tell the time), ``idle``,
-    if there is one, ``max_ahead``, and ``behind``, how far its clock is behind its newest event (all in
-    microseconds), ``limit`` (rows of a micro-batch), ``gate`` (a file: while it is not there, nothing new
-    is read) and ``retell`` (tell the time again when a query starts); ``skip`` (offsets to leave out, by
-    partition, as JSON); ``only`` (of a batch: the partitions that ``start`` names); ``log`` (the log's own
-    options, as JSON).
+    and, if there are such, ``silence`` and ``max_ahead`` (all in microseconds), ``limit`` (rows of a
+    micro-batch), ``gate`` (a file: while it is not there, nothing new is read) and ``retell`` (tell the time
+    again when a query starts); ``skip`` (offsets to leave out, by partition, as JSON); ``only`` (of a batch:
+    the partitions that ``start`` names); ``log`` (the log's own options, as JSON).
     """
 
     @classmethod
@@ -111,8 +110,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query begins."""
         start = parse_start(self._options.get("start", "earliest"))
-        offsets = self._opened().resolve(self._topic, start).offsets
-        return self._told(Offsets(offsets, heard=clock.now()))
+        return self._told(Offsets(self._opened().resolve(self._topic, start).offsets))
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return how much a micro-batch may read."""
@@ -178,7 +176,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         name = self._options.get("name", self._topic)
         told = {"name": name, "topic": self._topic, "timed": timing is not None, **offsets.to_json()}
         if timing is not None:
-            told |= {"lateness": int(self._options.get("behind", 0)), "slack": timing.slack}
+            told |= {"lateness": timing.lateness or 0, "silence": timing.silence or 0}
         return {**told, "starts": starts} if starts else told
 
     def _starts(self, start: dict[str, Any], begun: Offsets) -> int:
@@ -190,12 +188,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _timing(self) -> Timing | None:
         if "lateness" not in self._options:
             return None
-        lateness, ahead = self._options["lateness"], self._options.get("max_ahead")
-        return Timing(
-            lateness=None if lateness == "marks" else int(lateness),
-            idle=int(self._options["idle"]),
-            max_ahead=None if ahead is None else int(ahead),
-        )
+        lateness, names = self._options["lateness"], ("silence", "max_ahead")
+        given = {name: int(self._options[name]) for name in names if name in self._options}
+        idle = int(self._options["idle"])
+        return Timing(lateness=None if lateness == "marks" else int(lateness), idle=idle, **given)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_log": None}

@@ -83,11 +83,8 @@ class Appender(Protocol):
         partition has already from this producer are left out.
         """
 
-    def mark(self, before: int, resting: bool) -> None:
-        """Make it durable, in every partition, that this producer sends nothing older any more.
-
-        One that is ``resting`` need not be waited for until it sends again.
-        """
+    def mark(self, before: int) -> None:
+        """Make it durable, in every partition, that this producer sends nothing older any more."""
 
     def close(self) -> None:
         """Release what the appender holds."""

@@ -170,12 +170,11 @@ class Producer(Closing):
                     self._put(self._builder.from_batch(batch, sequence))
                     sequence = None if sequence is None else sequence + len(batch)
 
-    def mark(self, before: datetime | int, *, resting: bool = False) -> None:
+    def mark(self, before: datetime | int) -> None:
         """Promise that this producer sends no event from before a time any more.
 
         What was sent so far is flushed first. Those who keep time by this topic may go on to that
-        time though nothing else comes. With ``resting`` nobody waits for this producer until it sends
-        again, as if it had been silent for long. The promise is durable when the call returns; an event that
+        time though nothing else comes. The promise is durable when the call returns; an event that
         breaks it is treated as late. An integer is microseconds since 1970.
 
         >>> import headwater
@@ -192,7 +191,7 @@ class Producer(Closing):
         time = before if isinstance(before, int) else micros(before)
         self.flush()
         with self._appending:
-            self._appender.mark(time, resting)
+            self._appender.mark(time)
 
     def flush(self) -> Position:
         """Make everything sent so far durable and return the position after it."""

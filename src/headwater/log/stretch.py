@@ -23,8 +23,6 @@ class Stretch:
     newest: int | None
     """The newest event time in it; for a mark, the time before which the producer sends no more."""
     mark: bool = False
-    resting: bool = False
-    """Of a mark: that nobody need wait for the producer until it sends again."""
     first: int | None = None
     """When the log received its first record, where that was earlier."""
 

@@ -94,11 +94,6 @@ class Dedup(Operator[Memory]):
         state.drop(max(clock - 2 * self._width() + 1, NEVER))
         return Step(out, late, len(rows) - len(out), chunk if len(chunk) else None)
 
-    @property
-    def waits(self) -> bool:
-        """Not so: rows are passed on at once."""
-        return False
-
     def wake(self, state: Memory) -> int | None:
         """Return the clock from which on the oldest span of time is forgotten."""
         end = state.spans.end()

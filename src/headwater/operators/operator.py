@@ -72,11 +72,6 @@ class Operator(ABC, Generic[S]):
         """Whether the rows alone decide what comes out, so that a batch gives what the steps gave."""
         return True
 
-    @property
-    def waits(self) -> bool:
-        """Whether ``wake`` tells of rows that are held back until then, and not of what is forgotten only."""
-        return True
-
     @abstractmethod
     def output(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the rows out for rows of a schema in, or refuse it with an error."""

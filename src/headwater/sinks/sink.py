@@ -29,8 +29,6 @@ class Batch:
     """How far each input has been read when this batch is done."""
     clock: int | None = None
     """The node's clock when this batch is done, in microseconds; None where it has none."""
-    resting: bool = False
-    """Whether nobody is heard of in the node's inputs, so that those downstream need not wait for it."""
 
 
 class Sink(Closing):

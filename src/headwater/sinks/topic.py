@@ -57,7 +57,7 @@ class TopicSink(Sink):
         self._producer: Producer | None = None
         self._there = -1
         self._committed = -1
-        self._marked: tuple[int, bool] | None = None
+        self._marked: int | None = None
 
     def begin(self) -> int:
         """Take over as the producer; return the last batch that is known to be whole, or -1."""
@@ -76,7 +76,7 @@ class TopicSink(Sink):
             return False
         first = batch.number << _ROW_BITS
         self._append(self._producer, batch.rows, first)
-        self._mark(self._producer, batch.clock, batch.resting)
+        self._mark(self._producer, batch.clock)
         self._committed = batch.number
         return not first <= first + batch.rows.num_rows - 1 <= self._there
 
@@ -100,14 +100,12 @@ class TopicSink(Sink):
         producer.flush()
         crash.point("topic: flushed")
 
-    def _mark(self, producer: Producer, clock: int | None, resting: bool) -> None:
-        """Append how far the node's clock has got, if that is news."""
-        if clock is None or self._marked == (clock, resting):
+    def _mark(self, producer: Producer, clock: int | None) -> None:
+        """Append how far the node's clock has got, if it has moved."""
+        if clock is None or clock == self._marked or self._log.topic(self._topic).event_time is None:
             return
-        if self._log.topic(self._topic).event_time is None:
-            return
-        producer.mark(clock, resting=resting)
-        self._marked = (clock, resting)
+        producer.mark(clock)
+        self._marked = clock
         crash.point("topic: marked")
 
 

@@ -107,7 +107,7 @@ class EmbeddedAppender:
                 written = self._write(parts)
             return dict(zip(parts, self._commit(involved, written), strict=True))
 
-    def mark(self, before: int, resting: bool) -> None:
+    def mark(self, before: int) -> None:
         """Write into every partition that this producer sends nothing older any more."""
         every = range(self.topic().partitions)
         with _storage_errors():
@@ -117,7 +117,7 @@ class EmbeddedAppender:
                     locks.enter_context(partition.locked())
                     partition.refresh()
                     self._fence(partition)
-                written = {each: each.mark(self.id, self._epoch, before, resting) for each in involved}
+                written = {each: each.mark(self.id, self._epoch, before) for each in involved}
             self._commit(involved, written)
 
     def close(self) -> None:

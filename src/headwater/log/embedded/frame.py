@@ -46,7 +46,7 @@ class Kind(IntEnum):
 
 
 class Flag(IntFlag):
-    """Which metadata columns the payload has, and what else there is to say of a frame."""
+    """Which metadata columns the payload has, and whether the batch goes on in the next frame."""
 
     NONE = 0
     DELETED = 1
@@ -56,7 +56,6 @@ class Flag(IntFlag):
     SEQUENCE = 16  # sequence numbers have gaps: each row's distance from the first one
     STEPS = 32  # the same, where the steps are small: each row's distance from the one before
     MORE = 64  # the next frame belongs to the same batch
-    RESTING = 128  # of a mark: nobody need wait for its producer until it sends again
 
 
 COLUMNS = {

@@ -109,10 +109,10 @@ class Partition:
         """Write the mark after which older epochs of a producer are refused."""
         self._note(Kind.EPOCH, producer, epoch, frame.NO_TIME)
 
-    def mark(self, producer: str, epoch: int, before: int, resting: bool) -> int:
+    def mark(self, producer: str, epoch: int, before: int) -> int:
         """Write that a producer sends nothing older any more; return where the file ended before."""
         start = self.tail.at
-        self._note(Kind.MARK, producer, epoch, before, Flag.RESTING if resting else Flag.NONE)
+        self._note(Kind.MARK, producer, epoch, before)
         return start
 
     def epoch(self, producer: str) -> int:
@@ -203,11 +203,11 @@ class Partition:
             sync_directory(self.directory)
         return descriptor
 
-    def _note(self, kind: Kind, producer: str, epoch: int, time: int, flags: int = 0) -> None:
+    def _note(self, kind: Kind, producer: str, epoch: int, time: int) -> None:
         """Write a frame without records."""
         empty = Draft(0, 0, 0, 0, 0, clock.now(), time, b"", 0)
         place = (producer, epoch, self.check(producer, epoch), max(clock.now(), self.tail.received))
-        header = _placed(empty, kind, flags, self.tail.end, place)
+        header = _placed(empty, kind, 0, self.tail.end, place)
         self._write([frame.pack(header)])
         self._take([header])
 

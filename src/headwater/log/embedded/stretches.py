@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from headwater.log.embedded import frame, segment
 from headwater.log.embedded.archive import Archived
-from headwater.log.embedded.frame import Flag, Header, Kind
+from headwater.log.embedded.frame import Header, Kind
 from headwater.log.embedded.head import Head
 from headwater.log.embedded.segment import Segment
 from headwater.log.stretch import Stretch
@@ -32,9 +32,7 @@ def stretches(
             at = each.end
     for found in _headers(directory, published, at):
         if found.kind == Kind.MARK and found.base >= start:
-            resting = bool(found.flags & Flag.RESTING)
-            place = (number, found.base, found.base, found.producer)
-            yield Stretch(*place, found.received, found.newest, True, resting)
+            yield Stretch(number, found.base, found.base, found.producer, found.received, found.newest, True)
         elif found.rows and found.last >= at:
             newest = None if found.newest == frame.NO_TIME else found.newest
             yield Stretch(number, at, found.last + 1, found.producer, found.received, newest)

@@ -67,11 +67,11 @@ class KafkaAppender:
             self._reached |= reached
         return reached
 
-    def mark(self, before: int, resting: bool) -> None:
+    def mark(self, before: int) -> None:
         """Append to every partition that this producer sends nothing older any more."""
         if self._client is None:
             self._reopen()
-        made = outgoing.marks(self.id, before, resting, self.topic().partitions)
+        made = outgoing.marks(self.id, before, self.topic().partitions)
         self._guarded(lambda: self._send(made, {}))
 
     def close(self) -> None:

@@ -24,7 +24,6 @@ from headwater.schema import evolve
 
 PRODUCER, SEQUENCE, SENT, OCCURRED = "hw.producer", "hw.sequence", "hw.sent", "hw.occurred"
 MARK = "hw.mark"
-RESTING = "hw.resting"
 """On a message without a value that is no record, but a producer's promise to send nothing older."""
 OURS = frozenset((PRODUCER, SEQUENCE, SENT, OCCURRED, MARK))
 USER = "hw.user."
@@ -77,11 +76,9 @@ def messages(records: Outgoing, topic: Topic, producer: str) -> list[Message]:
     return made
 
 
-def marks(producer: str, before: int, resting: bool, partitions: int) -> list[Message]:
+def marks(producer: str, before: int, partitions: int) -> list[Message]:
     """Return a producer's mark for each partition; its key lets compaction keep the newest."""
     headers: Headers = [(PRODUCER, producer.encode()), (MARK, b"%d" % before)]
-    if resting:
-        headers.append((RESTING, b"1"))
     key = b"hw.mark." + producer.encode()
     return [Message(number, key, None, headers) for number in range(partitions)]
 

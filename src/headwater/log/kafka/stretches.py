@@ -16,7 +16,6 @@ from confluent_kafka import Consumer, TopicPartition
 from headwater.log.kafka import incoming, scan
 from headwater.log.kafka.catalog import Known
 from headwater.log.kafka.cluster import Cluster
-from headwater.log.kafka.outgoing import PRODUCER, RESTING
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.stretch import Stretch
 
@@ -66,12 +65,9 @@ def _stretch(known: Known, found: list[Any], place: tuple[int, int, int], began:
 
 
 def _marks(found: list[Any], partition: int) -> Iterator[Stretch]:
-    """Yield marks; they come after the records of their stretch, so who has sent since rests no more."""
-    last = max((message.offset() for message in incoming.records(found)), default=-1)
     for message in found:
         time = incoming.mark(message) if message.value() is None else None
         if time is not None:
-            headers, at = dict(message.headers()), message.offset() + 1
-            producer, received = headers[PRODUCER].decode(), message.timestamp()[1] * 1000
-            resting = RESTING in headers and message.offset() > last
-            yield Stretch(partition, at, at, producer, received, time, True, resting)
+            producer = dict(message.headers())["hw.producer"].decode()
+            at = message.offset() + 1
+            yield Stretch(partition, at, at, producer, message.timestamp()[1] * 1000, time, True)
