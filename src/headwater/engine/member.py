@@ -122,7 +122,7 @@ class Member:
 
     def process(self, number: int, slice: Slice, given: DataFrame | None) -> None:
         """Do a node's part of a micro-batch; ``given`` is what Spark has made of it, if it has."""
-        before, after = self.own(slice.before), self.own(slice.after)
+        before, after = self.mine(slice.before), self.mine(slice.after)
         if before == after and given is None:
             return
         started = time.perf_counter()
@@ -141,7 +141,7 @@ class Member:
         self.counts.reached = after
         self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
 
-    def own(self, reached: Reached) -> Reached:
+    def mine(self, reached: Reached) -> Reached:
         """Return how far a query has come in the inputs of the node."""
         mine = reached.of(self.upstreams)
         return mine.waiting_for_all() if self.shape.own else mine
@@ -205,8 +205,8 @@ class Member:
             stage.operator,
             stage.schema,
             str(self._states.chunks.absolute()),
-            before=_or_never(self._done.clock(number - 1, self.own(slice.before))),
-            now=_or_never(self._done.clock(number, self.own(slice.after))),
+            before=_or_never(self._done.clock(number - 1, self.mine(slice.before))),
+            now=_or_never(self._done.clock(number, self.mine(slice.after))),
             buckets=self._states.before(number),
         )
         results = self._stepped(stage, work, slice, given)

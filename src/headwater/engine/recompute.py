@@ -137,7 +137,7 @@ def recomputed(runner: Runner, member: Member, batch: int) -> pa.Table:
         name: _frame(member, each, start[name], reached.inputs[name].position)
         for name, each in member.upstreams.items()
     }
-    clock = milestone.read(member.home).clock(batch, member.own(reached))
+    clock = milestone.read(member.home).clock(batch, member.mine(reached))
     late = _late(runner, member, batch)
     noted = Noting(applying.whole(NEVER if clock is None else clock, late))
     with applying.during(noted):
