@@ -84,6 +84,13 @@ def test_a_micro_batch_may_be_repeated_any_number_of_times(tmp_path: Path) -> No
         again.commit(5, {0: chunk(again, f"attempt-{attempt}")})
 
 
+def test_the_first_micro_batch_may_be_repeated_too(tmp_path: Path) -> None:
+    for number in range(4):
+        states = begun(tmp_path)
+        assert states.before(0) == {}
+        states.commit(0, {0: chunk(states, f"of-{number}")})
+
+
 def test_a_state_that_is_no_longer_kept_is_never_taken_for_none(tmp_path: Path) -> None:
     states = begun(tmp_path)
     assert states.before(0) == {}

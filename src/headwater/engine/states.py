@@ -64,7 +64,8 @@ class States:
         _write(self._path(place), buckets)
         self._known[place] = buckets
         gone = self._outdated()
-        if gone:
+        kept = {each.batch for each in self._known.keys() - gone}
+        if any(each.batch not in kept for each in gone):  # not where only its list of an earlier term goes
             (self._lists / _TRIMMED).touch()
         named = _tokens(*(self._known.pop(each) for each in gone))
         for each in gone:
