@@ -126,8 +126,15 @@ def _by_key(what: str, pairs: Pairing, table: Side) -> None:
         raise UsageError(
             f"{what} goes by the key of a table, and {', '.join(by)} is not it",
             detail=f"the key is {', '.join(table.table)}; a deletion has no other columns",
-            hint="make a stream with the key that you need, @stream(key=…), and join with that",
+            hint=_meant(by, table)
+            or "make a stream with the key that you need, @stream(key=…), and join that",
         )
+
+
+def _meant(by: Sequence[str], table: Side) -> str | None:
+    """Return a hint for the first column that the table has not."""
+    unknown = [name for name in by if name not in table.schema.names]
+    return nearest(unknown[0], table.schema.names) if unknown else None
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:

@@ -78,3 +78,9 @@ def test_a_side_without_an_event_time_is_refused(door: Any) -> None:
 def test_a_table_is_joined_by_its_key(door: Any) -> None:
     with pytest.raises(UsageError, match="goes by the key of a table, and since is not it"):
         door.build(ORDERS, CUSTOMERS)
+
+
+def test_a_misspelt_column_of_the_table_is_told() -> None:
+    with pytest.raises(UsageError) as caught:
+        joins.as_of("t", {"customer": "idd"}).build(ORDERS, CUSTOMERS)
+    assert caught.value.hint == 'did you mean "id"?'
