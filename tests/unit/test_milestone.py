@@ -63,6 +63,14 @@ def test_where_all_are_silent_time_goes_to_the_newest() -> None:
     assert told(silent(NOW, at=NOW), silent(50, 30 * SECOND)) == NOW - 30 * SECOND
 
 
+def test_the_input_that_others_wait_for_is_known() -> None:
+    assert Reached({"a": heard(100), "b": heard(5), "c": silent(1)}).slowest == "b"
+    assert Reached({"a": heard(100), "b": Input(Position("t", {0: 1}))}).slowest is None
+    assert Reached({"a": heard(5), "b": heard(5)}).slowest is None
+    assert Reached({"a": heard(NEVER), "b": silent(5)}).slowest == "a"
+    assert Reached({"a": silent(5)}).slowest is None
+
+
 def test_sparks_own_operators_wait_for_all() -> None:
     assert Reached({"a": heard(100), "b": silent(5)}).waiting_for_all().clock == 5
 

@@ -19,6 +19,9 @@ from headwater.loading import load
 from headwater.log import Position
 from headwater.log.open import open as open_log
 
+PATIENCE = 10.0
+"""Seconds for which nobody asks what a node waits for."""
+
 
 @click.command()
 @click.argument("file")
@@ -48,6 +51,8 @@ def status(file: str, form: str) -> None:
     for text in ahead_texts(ahead for each in found for ahead in each.ahead):
         say("note", text)
     for each in found:
+        say("note", waiting(each))
+    for each in found:
         if each.problem is not None:
             say("note", f'rows of view "{each.node}" are not known: {each.problem.message}')
             say("detail", each.problem.detail or "")
@@ -57,6 +62,17 @@ def _row(each: Progress) -> tuple[object, ...]:
     places = "; ".join(map(_place, each.positions)) or None
     clock = units.short_moment(readable(each.clock)) or None
     return each.node, each.batch, _ago(each.ended), each.lag, clock, each.rows, places
+
+
+def waiting(each: Progress) -> str | None:
+    """Return for whom a node waits, if that has not been heard of for a while."""
+    if each.waits_for is None:
+        return None
+    name, heard = each.waits_for[0], each.waits_for[1] / 1_000_000
+    if heard > time.time() - PATIENCE:
+        return None
+    last = f"last heard of {_ago(heard)} ago" if heard > 0 else "of which nothing has come yet"
+    return f'{each.kind} "{each.node}" waits for "{name}", {last}'
 
 
 def _ago(at: float | None) -> str | None:
@@ -82,5 +98,6 @@ def _facts(each: Progress) -> dict[str, Any]:
         "clock": written(each.clock),
         "rows": each.rows,
         "positions": [str(position) for position in each.positions],
+        "waits_for": each.waits_for[0] if each.waits_for is not None else None,
         "ahead": [{**asdict(ahead), "by": ahead.by / 1_000_000} for ahead in each.ahead],
     }

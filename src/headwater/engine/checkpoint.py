@@ -85,6 +85,16 @@ class Reached:
         bounds = [_bound(each, heard - each.silence if awake else heard) for each in timed if each.silent]
         return min([told, *bounds])
 
+    @property
+    def slowest(self) -> str | None:
+        """The input that holds the clock, though others have come further; None if there is none."""
+        awake = {
+            name: each for name, each in self.inputs.items() if each.clock is not None and not each.silent
+        }
+        name = min(awake, key=lambda name: _told(awake[name]), default=None)
+        further = any(_told(each) > _told(awake[name]) for each in self.inputs.values()) if name else False
+        return name if further else None
+
     def waiting_for_all(self) -> Reached:
         """Return the same, where nobody may be silent: Spark's own operators wait for each input."""
         return Reached({name: replace(each, silent=False) for name, each in self.inputs.items()})

@@ -44,6 +44,8 @@ class Progress:
     """Rows of a view."""
     ahead: tuple[Ahead, ...] = ()
     """Producers of its inputs whose events are too far ahead of time to move its clock."""
+    waits_for: tuple[str, int] | None = None
+    """The input that holds its clock though others have come further, and when that was last heard of."""
     problem: HeadwaterError | None = None
     """Why the rows of a view are not known."""
 
@@ -130,8 +132,14 @@ def _progress(pipeline: Pipeline, node: Node, behind: Behind, views: Views | Non
         clock=clock_of(place, reached),
         rows=rows,
         ahead=reached.ahead if reached is not None else (),
+        waits_for=_waits_for(reached) if reached is not None else None,
         problem=problem,
     )
+
+
+def _waits_for(reached: Reached) -> tuple[str, int] | None:
+    name = reached.slowest
+    return None if name is None else (name, reached.inputs[name].heard)
 
 
 def _ended(place: Path, batch: int) -> float | None:

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ from tests.unit.cli.conftest import Run
 from tests.unit.test_progress import write
 
 from headwater import Log, loading
+from headwater.cli.status import waiting
+from headwater.engine.progress import Progress
+from headwater.engine.reading import NEVER
 
 SHOP = """
 from headwater.pipeline import Pipeline
@@ -66,9 +70,25 @@ def test_the_same_is_there_for_scripts(run: Run, shop: None) -> None:
         "clock": "2026-01-02T03:04:05Z",
         "rows": None,
         "positions": ["orders:0=6"],
+        "waits_for": None,
         "ahead": [],
     }
     assert (unseen["batch"], unseen["ended"], unseen["positions"]) == (None, None, [])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (3, None),
+        (150, 'view "rich" waits for "rates", last heard of 2 min ago'),
+        (None, 'view "rich" waits for "rates", of which nothing has come yet'),
+    ],
+)
+def test_an_input_that_holds_others_back_is_named(seconds: int | None, text: str | None) -> None:
+    rich = Progress("rich", "view", 1, None, (), 0, 5, None)
+    heard = NEVER if seconds is None else int((time.time() - seconds) * 1_000_000)
+    assert waiting(replace(rich, waits_for=("rates", heard))) == text
+    assert waiting(rich) is None
 
 
 def test_a_producer_whose_clock_is_not_believed_is_named(run: Run, shop: None) -> None:
