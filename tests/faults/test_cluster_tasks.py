@@ -11,8 +11,8 @@ from spark_cluster import Cluster
 
 ORDERS, APART = 2500, 400
 FOLDED = ORDERS - 450
-"""Orders that are folded before the end is told: a clock is as much behind as the lateness, twice."""
-COMMANDS = ["run shop.py --until-caught-up --limit 300", "verify shop.py --format ndjson"]
+"""Orders that are surely folded before the end is told: a clock is behind by the lateness."""
+COMMANDS = ["run shop.py --until-caught-up --limit 300 --format ndjson", "verify shop.py --format ndjson"]
 
 
 @pytest.mark.long

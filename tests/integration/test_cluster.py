@@ -21,7 +21,7 @@ def ran(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> tuple[Clu
     shop = ClusterShop(tmp_path_factory.mktemp("cluster"), fates)
     shop.send(1000)
     shop.finish()
-    commands = ["run shop.py --until-caught-up --limit 300", "verify shop.py --format ndjson"]
+    commands = ["run shop.py --until-caught-up --limit 300 --format ndjson", "verify shop.py --format ndjson"]
     return shop, shop.run(cluster.url, commands, SETTINGS)
 
 
