@@ -91,7 +91,7 @@ OPERATORS: dict[str, Operator[Any]] = {
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-@examples(6)
+@examples(4)
 @given(plan=moves())
 def test_an_operator_over_one_input(name: str, plan: list[Any]) -> None:
     check(OPERATORS[name], [(table(move.rows), move.clock) for move in plan])
@@ -102,7 +102,7 @@ def twins(field: pairs.Field, plan: list[pairs.Twin]) -> Steps:
 
 
 @pytest.mark.parametrize("how", HOW)
-@examples(6)
+@examples(4)
 @given(plan=pairs.ANY)
 def test_a_join_within_a_time(how: str, plan: list[pairs.Twin]) -> None:
     operator = Within(pairs.ON, ("at", "at"), length(2), length(5), how, pairs.PREFIX)
@@ -110,13 +110,13 @@ def test_a_join_within_a_time(how: str, plan: list[pairs.Twin]) -> None:
 
 
 @pytest.mark.parametrize("way", test_as_of.WAYS)
-@examples(6)
+@examples(4)
 @given(plan=test_as_of.ANY)
 def test_a_join_as_of_a_time(way: str, plan: list[pairs.Twin]) -> None:
     check(test_as_of.WAYS[way], twins(test_as_of.FIELD, plan))
 
 
-@examples(6)
+@examples(4)
 @given(plan=test_lookup.ANY)
 def test_a_lookup(plan: list[pairs.Twin]) -> None:
     check(test_lookup.LOOKUP, twins(test_lookup.FIELD, plan))
