@@ -117,6 +117,7 @@ def _quoted(column: pa.Array) -> pa.Array:
 
 def _float_text(column: pa.Array) -> pa.Array:
     texts = column.cast(pa.string())
+    texts = pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)  # as an integer it would lose its sign
     if pc.all(pc.is_finite(column)).as_py() is not False:
         return texts
     named = pc.case_when(

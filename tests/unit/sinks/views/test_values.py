@@ -56,6 +56,14 @@ def through_sqlite(column: pa.Array, field: pa.Field, order: str = "rowid") -> l
     return found
 
 
+@pytest.mark.parametrize("name", ["FLOAT", "DOUBLE", "ARRAY<DOUBLE>"])
+def test_a_zero_keeps_its_sign(name: str) -> None:
+    field = schemas.parse(f"x {name}").field(0)
+    column = pa.array([[-0.0, None, 0.0]] if "<" in name else [-0.0, None, 0.0], field.type)
+    back = values.decode(through_sqlite(column, field), field)
+    assert repr(back.to_pylist()) == repr(column.to_pylist())
+
+
 @pytest.mark.parametrize("name", VALUES)
 @examples(30)
 @given(data=st.data())
