@@ -195,16 +195,17 @@ class Sliding(Windowed[Events]):
             return []
         members, since = _earliest(fresh.lead, fresh.then)
         events = state.held.within(members, since - self._size() + 1, np.full(len(members), FOREVER))
-        places = np.flatnonzero((events.then >= clock) & self._changed(events, fresh))
+        new = np.where(events.then >= clock, self._new(events, fresh), 0)
+        places = np.flatnonzero(new)
         windows = self._windows(events, places)
-        passed = crowded(windows.rows, self._new(windows, fresh), self.every)
+        passed = crowded(windows.rows, new[places], self.every)
         return [Ready(windows.take(np.flatnonzero(passed)), complete=False)]
 
-    def _new(self, windows: Entries, fresh: Entries) -> Numbers:
-        """Return how many new rows windows have."""
+    def _new(self, events: Entries, fresh: Entries) -> Numbers:
+        """Return how many new rows there are in the windows of events."""
         places = arranged(fresh.lead, fresh.then)
         known = Entries(fresh.lead[places], fresh.then[places], fresh.rows)
-        start, end = spans(known, windows.then, windows.lead + 1, windows.lead + self._size() + 1)
+        start, end = spans(known, events.lead, events.then - self._size() + 1, events.then + 1)
         sums = np.append(0, np.cumsum(counts(fresh.rows)[places]))
         new: Numbers = sums[end] - sums[start]
         return new
