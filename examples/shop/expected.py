@@ -1,7 +1,7 @@
 """What the views must hold, in plain Python, from the events alone: neither the log nor Spark is asked.
 
-One thing only the run can tell is which orders came too late to be counted. They are kept in a topic
-of the log, and are left out here.
+One thing only the run can tell is which orders came too late to be counted. They are kept in topics
+of the log, one for each node that set some aside, and are left out here.
 """
 
 from collections import defaultdict
@@ -9,37 +9,53 @@ from datetime import timedelta
 from decimal import ROUND_HALF_UP, Decimal
 
 TAX = Decimal("1.19")
+PATHS = {
+    "spending": ("unique_orders", "spending"),
+    "big_orders": ("unique_orders",),
+    "invoices": ("unique_orders", "placed_orders", "invoices"),
+}
+"""The nodes that an order passes on its way to a view; each may set it aside."""
 
 
-def expected(events, late=frozenset()):
-    """Return the rows of each view after some events; ``late`` are the numbers of orders set aside."""
+def expected(events, late=None):
+    """Return the rows of each view after some events; ``late`` are the orders that each node set aside."""
     events = list(events)
     rows = defaultdict(list)
     for event in events:
         rows[event.topic].append(event.row)
-    orders = {row["order_id"]: row for row in rows["orders"] if row["order_id"] not in late}.values()
+    orders = {view: counted(rows["orders"], path, late or {}) for view, path in PATHS.items()}
     return {
-        "spending": spending(orders),
+        "spending": spending(orders["spending"]),
         "deliveries": deliveries(rows["parcels"]),
-        "big_orders": [without(row, "quantity") for row in orders if row["amount"] >= 500],
+        "big_orders": [without(row, "quantity") for row in orders["big_orders"] if row["amount"] >= 500],
         "price_list": price_list(rows["products"]),
         "click_through": click_through(rows["searches"], rows["clicks"]),
         "visits": visits(rows["searches"]),
-        "invoices": invoices(orders, rows["customers"], rows["taxes"]),
+        "invoices": invoices(orders["invoices"], rows["customers"], rows["taxes"]),
         "timelines": timelines(event for event in events if event.topic in ("reviews", "follows")),
     }
 
 
+def counted(orders, path, late):
+    """Return the orders that no node on a path has set aside, each once."""
+    gone = set().union(*(late.get(node, ()) for node in path))
+    return {row["order_id"]: row for row in orders if row["order_id"] not in gone}.values()
+
+
 def set_aside(log):
-    """Return the numbers of the orders that came too late: told of, and not among the unique ones."""
-    topics = {topic.name for topic in log.topics()}
-    if "shop.unique_orders.late" not in topics:
-        return set()
-    return numbers(log, "shop.unique_orders.late") - numbers(log, "shop.unique_orders")
+    """Return the numbers of the orders that came too late, by the node that set them aside."""
+    known = {topic.name for topic in log.topics()}
+    topics = {node: f"shop.{node}.late" for path in PATHS.values() for node in path}
+    late = {node: numbers(log, topic) for node, topic in topics.items() if topic in known}
+    if "unique_orders" in late:
+        late["unique_orders"] -= numbers(log, "shop.unique_orders")  # where only a copy of it was late
+    return late
 
 
 def numbers(log, topic):
-    return {number for batch in log.read(topic) for number in batch["order_id"].to_pylist()}
+    """Return the numbers of the orders in a topic; what is late for a join is kept with its side."""
+    rows = [row for batch in log.read(topic) for row in batch.to_pylist()]
+    return {row["order_id"] for row in (row.get("_left") or row for row in rows) if "order_id" in row}
 
 
 def spending(orders):

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import headwater
@@ -117,4 +118,21 @@ def test_the_views_are_foretold_of_unique_orders_without_late_ones(feed: Any) ->
     assert sum(row["total"] for row in views["spending"]) == sum(row["amount"] for row in orders.values())
     assert all(row["amount"] >= 500 for row in views["big_orders"])
     late = set(islice(orders, 10))
-    assert sum(row["orders"] for row in expected(events, late)["spending"]) == len(orders) - 10
+    without = expected(events, {"unique_orders": late})
+    assert sum(row["orders"] for row in without["spending"]) == len(without["invoices"]) == len(orders) - 10
+
+
+def test_an_order_that_one_view_set_aside_counts_in_the_others(feed: Any, log: Log) -> None:
+    oracle = importlib.import_module("expected")
+    events = list(islice(feed.events(), 300))
+    orders = {event.row["order_id"]: event.row for event in events if event.topic == "orders"}
+    first, second = islice(orders.values(), 2)
+    log.create_topic("shop.spending.late", log.topic("orders").schema)
+    joined = pa.schema([("_side", pa.int8()), ("_left", pa.struct(log.topic("orders").schema))])
+    log.create_topic("shop.placed_orders.late", joined)
+    for topic, row in (("spending", first), ("placed_orders", {"_side": 0, "_left": second})):
+        with log.producer(f"shop.{topic}.late") as producer:
+            producer.send(row)
+    views = oracle.expected(events, oracle.set_aside(log))
+    assert sum(row["orders"] for row in views["spending"]) == len(views["invoices"]) == len(orders) - 1
+    assert second["order_id"] not in {row["order_id"] for row in views["invoices"]}
