@@ -35,7 +35,7 @@ faults: setup  ## minutes of kill -9 (FAULT_SECONDS=180 of the log, FAULT_KILLS=
 soak: setup  ## properties over many more examples (SOAK=10 times as many, PROPERTY_EXAMPLES=40 random pipelines)
 	SOAK=$${SOAK:-10} $(BIN)/python -m pytest tests/unit -n auto --timeout 3600
 	PROPERTY_EXAMPLES=$${PROPERTY_EXAMPLES:-40} $(BIN)/python -m pytest tests/spark/test_random_pipelines.py --timeout 3600
-	$(BIN)/python -m pytest tests/unit/test_flights.py tests/spark/test_flights.py -m long
+	$(BIN)/python -m pytest tests/unit/test_flights.py tests/spark/test_flights.py tests/spark/test_class_archive.py -m long
 
 clean:  ## remove .venv and caches
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

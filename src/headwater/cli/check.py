@@ -57,7 +57,7 @@ def check_parts(pipeline: Pipeline) -> None:
 
 
 def _schemas(pipeline: Pipeline) -> dict[str, pa.Schema]:
-    session = spark.start(Path(os.devnull), "local[1]")
+    session = spark.start(Path(os.devnull), "local[1]", brief=True)
     from headwater.engine.checking import check
 
     return check(pipeline, session)

@@ -17,13 +17,19 @@ from headwater.pipeline import Pipeline
 _ERROR = re.compile(r"(?:Exception|Error): (.+)")
 
 
-def start(output: Path, master: str | None = None, settings: Mapping[str, str] | None = None) -> Any:
+def start(
+    output: Path,
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    *,
+    brief: bool = False,
+) -> Any:
     """Return a Spark session that prints to a file."""
     from headwater.engine.session import session
 
     before = _size(output)
     try:
-        return session(master=master, settings=settings, output=output)
+        return session(master=master, settings=settings, output=output, brief=brief)
     except HeadwaterError:
         raise
     except Exception as error:

@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.engine import wrapper
@@ -26,23 +27,38 @@ exec {java} "$@"
 """
 
 
-def provide() -> None:
-    """Make sure that Spark's launcher finds a Java, by setting JAVA_HOME where it must."""
+@dataclass(frozen=True)
+class Java:
+    """A program, and what it says of its version."""
+
+    program: Path
+    told: str
+
+    @property
+    def version(self) -> int:
+        """Its version's first number; 0 if it tells none."""
+        number = re.search(r'version "(?:1\.)?(\d+)', self.told)
+        return int(number[1]) if number else 0
+
+
+def provide() -> Java:
+    """Make sure that Spark's launcher finds a Java, by setting JAVA_HOME where it must; return which."""
     home = os.environ.get("JAVA_HOME")
     own = Path(home) / "bin" / "java" if home else None
     found = str(own) if own is not None and own.exists() else shutil.which("java")
-    if found is not None and _version(found) >= OLDEST:
-        return
-    os.environ["JAVA_HOME"] = str(_packaged())
+    if found is not None and (java := _asked(Path(found))).version >= OLDEST:
+        return java
+    packaged = _packaged()
+    os.environ["JAVA_HOME"] = str(packaged)
+    return _asked(packaged / "bin" / "java")
 
 
-def _version(java: str) -> int:
+def _asked(program: Path) -> Java:
     try:
-        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60).stderr
+        told = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60).stderr
     except OSError:
-        return 0
-    number = re.search(r'version "(?:1\.)?(\d+)', told)
-    return int(number[1]) if number else 0
+        told = ""
+    return Java(program, told)
 
 
 def _packaged() -> Path:

@@ -12,6 +12,7 @@ import re
 import sys
 import sysconfig
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from socketserver import TCPServer
 from typing import Any
@@ -19,8 +20,9 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from headwater.engine import java
+from headwater.engine import class_archive, java
 from headwater.engine.applying import BUCKETS
+from headwater.engine.class_archive import with_options
 from headwater.engine.printed import printing_to
 from headwater.engine.python import quick
 from headwater.engine.source import HeadwaterSource
@@ -48,26 +50,33 @@ _SPARK_HAS_TOO = {"spark.app.name": "headwater", "spark.ui.showConsoleProgress":
 """Spark's launcher sets these itself, so a user's can be told from its own only if they are handed over."""
 _NEAR = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Nobody on another machine has to reach the driver."""
+_BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LOOPBACK = re.compile(r"local\b|spark://(127\.[\d.]+|localhost|\[::1\]):\d+$")
 
 
 def session(
-    *, master: str | None = None, settings: Mapping[str, str] | None = None, output: Path | None = None
+    *,
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    output: Path | None = None,
+    brief: bool = False,
 ) -> SparkSession:
     """Return the Spark session, started if there is none yet; one that runs keeps its settings.
 
     ``master`` is ``local[*]`` unless given, or set in the environment's ``SPARK_MASTER``: that of
     ``spark-defaults.conf`` is not looked at. ``settings`` are Spark's own, and win over all others.
-    What Spark and its workers print goes to the file ``output``, if one is given.
+    What Spark and its workers print goes to the file ``output``, if one is given. A ``brief`` session has
+    little to do, so that Java had better not take pains to compile for it.
     """
     running = SparkSession.getActiveSession()
     if running is None:
         settings = settings or {}
         master = master or settings.get("spark.master") or os.environ.get("SPARK_MASTER") or "local[*]"
-        java.provide()
+        found = java.provide()
         _prepare_environment(master, settings.get("spark.pyspark.python"))
         logging.getLogger("py4j").setLevel(logging.WARNING)
-        with printing_to(output):
+        options = with_options(_BRIEF) if brief else nullcontext()
+        with printing_to(output), options, class_archive.shared(found, make=not brief):
             running = _start({**_SPARK_HAS_TOO, **settings, "spark.master": master})
     running.dataSource.register(HeadwaterSource)
     return running

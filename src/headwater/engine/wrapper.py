@@ -1,6 +1,7 @@
 """Small scripts in front of a program: what Spark starts is started another way.
 
-Invariant: a script is whole whenever it is there, and only this user can have written it.
+Invariant: a script is whole whenever it is there, and only this user can have written it, or anything else
+in a directory that is this user's own.
 """
 
 from __future__ import annotations
@@ -20,28 +21,34 @@ def write(name: str, program: str, script: str) -> Path:
     That is among what the user's programs keep, where nobody clears up behind a process that runs for weeks;
     or a temporary place, if the user has no other.
     """
-    place = f"headwater-{name}-{os.getuid()}-{zlib.crc32(program.encode()):08x}"
+    place = f"{name}-{zlib.crc32(program.encode()):08x}"
     try:
-        return _written(_kept() / place / "bin" / name, script)
+        return _written(own_directory(place), name, script)
     except OSError:
-        return _written(Path(tempfile.gettempdir()) / place / "bin" / name, script)
+        return _written(_made_own(Path(tempfile.gettempdir()), place), name, script)
 
 
-def _kept() -> Path:
-    found = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    found.mkdir(parents=True, exist_ok=True)
-    return found
+def own_directory(name: str) -> Path:
+    """Return a directory for what is kept between runs, which nobody else can write to."""
+    kept = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    kept.mkdir(parents=True, exist_ok=True)
+    return _made_own(kept, name)
 
 
-def _written(path: Path, script: str) -> Path:
-    for each in (path.parent.parent, path.parent):
-        _make_own(each)
-    name = path.name
+def _written(directory: Path, name: str, script: str) -> Path:
+    _make_own(directory / "bin")
+    path = directory / "bin" / name
     draft = path.with_name(f".{name}-{os.getpid()}")  # another process may be starting the script
     draft.write_text(script)
     draft.chmod(stat.S_IRWXU)
     os.replace(draft, path)
     return path
+
+
+def _made_own(parent: Path, name: str) -> Path:
+    directory = parent / f"headwater-{name}-{os.getuid()}"
+    _make_own(directory)
+    return directory
 
 
 def _make_own(directory: Path) -> None:
