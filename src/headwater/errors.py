@@ -7,13 +7,14 @@
     ├── DamagedLog            stored bytes do not match their checksum
     ├── TopicError            a topic's declaration is wrong
     │   ├── UnknownTopic
+    │   │   └── TopicReplaced a topic of that name is there, and is not the one that was meant
     │   ├── TopicExists
     │   └── SchemaError       a DDL string or a schema change that is refused
     ├── RowError              a row does not fit its topic
     │   └── RecordTooLarge
     ├── BufferFull            a producer with ``on_full="error"`` has no room
     ├── Fenced                a newer producer or group member has taken over
-    ├── OffsetLost            the records asked for are no longer retained
+    ├── OffsetLost            the records asked for are not there: no longer retained, or past the end
     ├── Behind                a view has not got as far as was asked, within the time
     ├── SinkUnavailable       a sink's target cannot be reached or used: path, permission, server
     │   └── SinkRefused       it is there, and does not let us in: waiting does not mend that
@@ -74,6 +75,10 @@ class UnknownTopic(TopicError):
     """No topic of that name."""
 
 
+class TopicReplaced(UnknownTopic):
+    """A topic of that name is there, but it was made after the one that was meant was deleted."""
+
+
 class TopicExists(TopicError):
     """A topic of that name is there already."""
 
@@ -107,7 +112,7 @@ class Fenced(HeadwaterError):
 
 
 class OffsetLost(HeadwaterError):
-    """The records asked for are no longer retained: ``missed`` of them, up to ``earliest``."""
+    """The records asked for are not there: ``missed`` of them; the first that is has offset ``earliest``."""
 
     def __init__(self, message: str, *, detail: str, hint: str, missed: int, earliest: int):
         super().__init__(message, detail=detail, hint=hint)

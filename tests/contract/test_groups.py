@@ -7,7 +7,7 @@ import pytest
 from contract_kit import Backend, drain
 
 from headwater import Log, Position
-from headwater.errors import Fenced, HeadwaterError, UsageError
+from headwater.errors import Fenced, HeadwaterError, OffsetLost, UsageError
 
 
 @pytest.fixture
@@ -186,7 +186,7 @@ def test_a_position_moves_only_its_own_partitions(log: Log, topic: str, group: s
 
 
 def test_a_group_cannot_be_moved_past_the_end(log: Log, topic: str, group: str) -> None:
-    with pytest.raises(UsageError, match="past the end"):
+    with pytest.raises(OffsetLost, match="past the end"):
         log.seek(group, topic, 26)
     assert log.seek(group, topic, 25).offsets == dict.fromkeys(range(4), 25)
 

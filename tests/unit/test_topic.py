@@ -97,7 +97,7 @@ def test_a_url_that_is_no_text_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("start", ["bogus", None, 1.5, True, [0]])
 def test_what_is_no_place_in_a_topic_is_refused(start: Any) -> None:
     with pytest.raises(HeadwaterError, match="cannot start at"):
-        check_start(start, "t", 1)
+        check_start(start, topic.create("t", "n INT"))
 
 
 def test_a_topic_of_free_json_cannot_get_columns() -> None:

@@ -59,7 +59,7 @@ def _added(log: Log, began: Position, producer: str) -> int | None:
 
 
 def _sum_up(rows: int, added: int | None, seconds: float, reached: Position) -> None:
-    place = f", up to {reached}" if reached.offsets else ""
+    place = f", up to {reached.brief}" if reached.offsets else ""
     if added == rows:
         rate = f" ({rows / max(seconds, 1e-3):,.0f} rows/s)" if rows else ""
         click.echo(f"{units.plural(rows, 'row')} in {seconds:.1f} s{rate}{place}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 import pyarrow as pa
@@ -77,25 +77,12 @@ def consume(log: Log, topic: str, partition: int | None, group: str | None, form
 def _read(log: Log, wish: _Wish, partition: int | None, write: Write) -> None:
     if wish.limit == 0:
         return
-    _note_past_end(log, wish, partition)
     left = wish.limit
     for batch in log.read(wish.topic, partition, wish.start, wish.end, meta=wish.meta, follow=wish.follow):
         write(batch.slice(0, left))
         left = None if left is None else left - len(batch)
         if left is not None and left <= 0:
             return
-
-
-def _note_past_end(log: Log, wish: _Wish, partition: int | None) -> None:
-    """Say so where nothing can be printed because the start lies past the end."""
-    if not isinstance(wish.start, int | Position):
-        return
-    ends = log.resolve(wish.topic, "latest").offsets
-    at = wish.start.offsets if isinstance(wish.start, Position) else dict.fromkeys(ends, wish.start)
-    read = [p for p in ends if partition in (None, p)]
-    if read and all(at.get(p, 0) > ends[p] for p in read):
-        end = Position(wish.topic, {p: ends[p] for p in read})
-        say("note", f'{wish.start} is past the end of topic "{wish.topic}", which is {end}')
 
 
 def _consume(log: Log, wish: _Wish, group: str, write: Write) -> None:
@@ -168,4 +155,4 @@ def _place(member: Consumer, record: pa.RecordBatch) -> Position:
     """Return where the member is when it stands before this record, which it has been given."""
     here = {record["_partition"][0].as_py(): record["_offset"][0].as_py()}
     reached = member.position()
-    return Position(reached.topic, {**reached.offsets, **here})
+    return replace(reached, offsets={**reached.offsets, **here})

@@ -36,4 +36,4 @@ def seek(log: Log, group: str, topic: str, to: Start) -> None:
     position = log.seek(group, topic, to)
     if group not in known:
         say("note", "; ".join(filter(None, (f'group "{group}" is new', nearest(group, known)))))
-    click.echo(position)
+    click.echo(position.brief)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -20,7 +20,15 @@ from headwater.closing import Closing
 from headwater.errors import TopicExists, UsageError, nearest
 from headwater.log import topic as topics
 from headwater.log.outgoing import Appender
-from headwater.log.position import Position, Start, check_partition, moved
+from headwater.log.position import (
+    Extent,
+    Position,
+    Start,
+    check_partition,
+    check_start,
+    moved,
+    offsets_within,
+)
 from headwater.log.producer import OnFull, Producer
 from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.log.stretch import Stretch
@@ -128,7 +136,7 @@ class Log(Closing):
         >>> _ = log.create_topic("orders", "id BIGINT")
         >>> with log.producer("orders") as producer:
         ...     producer.send({"id": 1})
-        ...     print(producer.flush())
+        ...     print(producer.flush().brief)
         orders:0=1
         """
         if id is not None:
@@ -148,10 +156,12 @@ class Log(Closing):
     ) -> Iterator[pa.RecordBatch]:
         """Read records as Arrow batches, partition after partition, each in its order.
 
-        ``end`` is exclusive and taken when the call is made; with ``follow`` the iterator goes on
-        with records as they arrive and never ends. Compacted topics have a ``_deleted`` column;
-        ``meta=True`` adds the columns of ``headwater.log.record.META``. A start that is no longer
-        retained raises ``OffsetLost``, which says how many records are gone.
+        ``end`` is exclusive and taken when the call is made; a bare offset may lie past the end. With
+        ``follow`` the iterator goes on with records as they arrive and never ends. Compacted topics
+        have a ``_deleted`` column; ``meta=True`` adds the columns of ``headwater.log.record.META``.
+        A start that is no longer retained, or lies past the end, raises ``OffsetLost``, which says
+        how many records are gone; a position of a topic that was deleted and made again raises
+        ``TopicReplaced``.
 
         >>> import headwater
         >>> log = headwater.open("memory:")
@@ -161,22 +171,32 @@ class Log(Closing):
         >>> [batch.to_pydict() for batch in log.read("orders", start=1)]
         [{'id': [2, 3]}]
         """
-        count = self.topic(topic).partitions
+        declared = self.topic(topic)
         if partition is not None:
-            check_partition(topic, partition, count)
-        numbers = range(count) if partition is None else [partition]
-        starts = self.resolve(topic, start).offsets
-        first = {number: starts[number] for number in numbers}
+            check_partition(topic, partition, declared.partitions)
+        numbers = range(declared.partitions) if partition is None else [partition]
+        first = self._resolved(declared, start, numbers)
         if follow:
-            return self._follow(topic, first, meta, every=partition is None)
-        return self._between(topic, first, self.resolve(topic, end).offsets, meta)
+            return self._follow(declared, first, meta, every=partition is None)
+        return self._between(declared, first, self._until(declared, end, numbers), meta)
 
-    @abstractmethod
     def resolve(self, topic: str, to: Start) -> Position:
-        """Return the offsets that a start stands for now, in every partition.
+        """Return the offsets that a start stands for now, in every partition, with the topic's identity.
 
-        A position stands for itself, and for the earliest offset where it names no partition.
+        A position stands for itself, and for the earliest offset where it names no partition. An
+        offset stands for itself in every partition, or for the end of one that is shorter. What the
+        topic does not hold is refused: ``OffsetLost`` where retention has passed it or it lies past
+        the end, ``TopicReplaced`` for a position of an earlier topic of the same name.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> log.resolve("orders", "latest").offsets
+        {0: 0}
         """
+        declared = self.topic(topic)
+        offsets = self._resolved(declared, to, range(declared.partitions))
+        return Position(topic, offsets, declared.id)
 
     @abstractmethod
     def stretches(self, topic: str, partition: int, start: int) -> Iterator[Stretch]:
@@ -227,7 +247,7 @@ class Log(Closing):
         there again at their next poll; Kafka refuses to move a group that has members.
         """
         topics.check_name("group", group)
-        place = moved(to, self.resolve(topic, to), self.resolve(topic, "latest"))
+        place = moved(to, self.resolve(topic, to))
         self._move(group, place)
         return place
 
@@ -264,15 +284,39 @@ class Log(Closing):
     def _appender(self, topic: str, id: str | None) -> Appender:
         """Return what appends for a producer."""
 
+    def _resolved(self, topic: Topic, to: Start, numbers: Sequence[int]) -> dict[int, int]:
+        """Return the offsets that a start stands for in partitions of a topic."""
+        check_start(to, topic)
+        if isinstance(to, int | Position):
+            return offsets_within(to, topic.name, self._extents(topic, numbers))
+        return self._offsets(topic, to, numbers)
+
+    def _until(self, topic: Topic, end: Start, numbers: Sequence[int]) -> dict[int, int]:
+        """Return where to stop reading; a bare offset is a limit, not a place that must be there."""
+        check_start(end, topic)
+        if not isinstance(end, int):
+            return self._resolved(topic, end, numbers)
+        return {number: min(end, each.end) for number, each in self._extents(topic, numbers).items()}
+
+    @abstractmethod
+    def _extents(self, topic: Topic, numbers: Sequence[int]) -> dict[int, Extent]:
+        """Return what partitions hold now."""
+
+    @abstractmethod
+    def _offsets(
+        self, topic: Topic, to: Literal["earliest", "latest"] | datetime, numbers: Sequence[int]
+    ) -> dict[int, int]:
+        """Return the offset that an end of the log, or a time of receipt, is in each partition."""
+
     @abstractmethod
     def _between(
-        self, topic: str, first: Mapping[int, int], last: Mapping[int, int], meta: bool
+        self, topic: Topic, first: Mapping[int, int], last: Mapping[int, int], meta: bool
     ) -> Iterator[pa.RecordBatch]:
         """Yield the records of partitions from their first offset to, not with, their last."""
 
     @abstractmethod
     def _follow(
-        self, topic: str, first: Mapping[int, int], meta: bool, every: bool
+        self, topic: Topic, first: Mapping[int, int], meta: bool, every: bool
     ) -> Iterator[pa.RecordBatch]:
         """Yield records as they arrive; with ``every``, also of partitions that are added later."""
 

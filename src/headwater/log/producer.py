@@ -203,7 +203,8 @@ class Producer(Closing):
                 self._append_first()
         if self._error is not None:
             self._raise()
-        return Position(self._appender.topic().name, dict(self._reached))
+        topic = self._appender.topic()
+        return Position(topic.name, dict(self._reached), topic.id)
 
     def close(self) -> None:
         """Flush, then release the producer; closing again does nothing."""

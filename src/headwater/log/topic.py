@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from headwater import schema as schemas
 from headwater.clock import interval, interval_text
-from headwater.errors import SchemaError, TopicError, UnknownTopic, UsageError, nearest
+from headwater.errors import SchemaError, TopicError, TopicReplaced, UnknownTopic, UsageError, nearest
 from headwater.log import record
 
 Cleanup = Literal["delete", "compact"]
@@ -25,6 +25,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 
 ASIDE = (".late", ".dead")
 """How the topics end that a pipeline makes for rows that it sets aside."""
+OPEN = ("what is open", "open it again to go on with the topic that is there now")
+"""How those are told of a topic that was made again who had the old one open."""
 TOMBSTONE_TIME = timedelta(days=1)
 """How long a compacted topic keeps the mark of a deleted key when it has no retention."""
 
@@ -45,6 +47,8 @@ class Topic:
     cleanup: Cleanup = "delete"
     archive: str | None = None
     """Directory to which retention moves segments as Parquet, instead of deleting them."""
+    id: str = ""
+    """Its identity, given when it is made: a later topic of the same name has another."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -158,7 +162,7 @@ def altered(topic: Topic, **changes: Any) -> Topic:
 
 def same(existing: Topic, declared: Topic) -> bool:
     """Tell whether a declaration is that of a topic which exists, as it is now."""
-    return replace(existing, schemas=existing.schemas[-1:]) == declared
+    return replace(existing, schemas=existing.schemas[-1:], id=declared.id) == declared
 
 
 def unknown(name: str, known: Sequence[str]) -> UnknownTopic:
@@ -170,6 +174,16 @@ def unknown(name: str, known: Sequence[str]) -> UnknownTopic:
         )
     hint = nearest(name, known) or f'make it with `headwater topic create {name} --schema "…"`'
     return UnknownTopic(f'no topic "{name}"', hint=hint)
+
+
+def replaced(topic: Topic, id: str, what: str, hint: str) -> TopicReplaced:
+    """Return the error for a topic that is not the one with that identity, which ``what`` is of."""
+    return TopicReplaced(
+        f'topic "{topic.name}" is not the one that {what} is of',
+        detail="it was deleted and made again, or this is another log: "
+        f"the identity that was meant is {id}, the one found is {topic.id}",
+        hint=hint,
+    )
 
 
 def _columns(key: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -90,10 +90,10 @@ def test_to_is_refused_where_there_is_no_end(run: Run, ten: Log, endless: tuple[
     assert "leave out --to" in result.stderr
 
 
-def test_a_start_past_the_end_is_noted(run: Run, ten: Log) -> None:
+def test_a_start_past_the_end_is_refused(run: Run, ten: Log) -> None:
     result = run("consume", "orders", "--from", 99)
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == 'note: 99 is past the end of topic "orders", which is orders:0=10\n'
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert 'offset 99 of topic "orders", partition 0, is past the end' in result.stderr
     assert run("consume", "orders", "--from", 10).stderr == ""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import headwater
-from headwater.errors import LogUnavailable, NotALog, UnknownTopic, UsageError
+from headwater.errors import LogUnavailable, NotALog, TopicReplaced, UsageError
 
 
 def run(code: str, *arguments: str) -> str:
@@ -209,9 +209,9 @@ def test_a_deleted_topic_is_noticed_by_those_who_have_it_open(tmp_path: Path) ->
         producer.flush()
         log.delete_topic("t")
         log.create_topic("t", "n INT")
-        with pytest.raises(UnknownTopic, match='no topic "t"'):
+        with pytest.raises(TopicReplaced, match='topic "t" is not the one'):
             producer.send_batch([{"n": 2}])
-        with pytest.raises(UnknownTopic, match='no topic "t"'):
+        with pytest.raises(TopicReplaced, match='topic "t" is not the one'):
             producer.close()
         assert list(log.read("t")) == []
 

@@ -35,11 +35,15 @@ _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)
 
 
 class Stored(NamedTuple):
-    """A topic as it is stored, with an identity that a later topic of the same name has not."""
+    """A topic, and where it is stored."""
 
     topic: Topic
-    id: str
     directory: Path
+
+    @property
+    def id(self) -> str:
+        """The topic's identity."""
+        return self.topic.id
 
     def partition(self, number: int) -> Path:
         """Return a partition's directory."""
@@ -87,7 +91,7 @@ class Catalog:
                     hint="use `headwater topic alter` to change it, or choose another name",
                 )
             draft = self.root / "topics" / f".new-{uuid.uuid4().hex}"
-            body = _declaration(topic, uuid.uuid4().hex)
+            body = _declaration(replace(topic, id=uuid.uuid4().hex))
             for number in range(topic.partitions):
                 _make_partition(draft / str(number))
             _replace(draft / "topic.json", body)
@@ -100,7 +104,7 @@ class Catalog:
         with self._locked():
             stored = self.get(name)
             new = topics.altered(stored.topic, **changes)
-            body = _declaration(new, stored.id)
+            body = _declaration(new)
             for number in range(stored.topic.partitions, new.partitions):
                 _make_partition(stored.partition(number))
             _replace(stored.directory / "topic.json", body)
@@ -221,13 +225,13 @@ def _claimed(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _declaration(topic: Topic, id: str) -> bytes:
+def _declaration(topic: Topic) -> bytes:
     """Return a topic as it is stored; refuse one that would not be read back as it is."""
-    body = {"id": id, "name": topic.name, **topic.settings()}
+    body = {"id": topic.id, "name": topic.name, **topic.settings()}
     body["schemas"] = [schemas.ddl(s) for s in topic.schemas]
     try:
         text = orjson.dumps(body, option=orjson.OPT_INDENT_2) + b"\n"
-        if _read(text) == (topic, id):
+        if _read(text) == topic:
             return text
         reason = "it would not be read back as it is"
     except (*_UNREADABLE, HeadwaterError) as error:
@@ -238,7 +242,7 @@ def _declaration(topic: Topic, id: str) -> bytes:
 def _load(path: Path) -> Stored:
     text = path.read_bytes()
     try:
-        return Stored(*_read(text), path.parent)
+        return Stored(_read(text), path.parent)
     except (*_UNREADABLE, HeadwaterError) as error:
         raise DamagedLog(
             f'declaration of topic "{path.parent.name}" cannot be read',
@@ -248,14 +252,14 @@ def _load(path: Path) -> Stored:
         ) from None
 
 
-def _read(text: bytes) -> tuple[Topic, str]:
+def _read(text: bytes) -> Topic:
     body = orjson.loads(text)
     versions: list[pa.Schema] = [schemas.parse(each) for each in body.pop("schemas")]
     id, name = body.pop("id"), body.pop("name")
-    topic = replace(topics.create(name, **body), schemas=tuple(versions))
+    topic = replace(topics.create(name, **body), schemas=tuple(versions), id=id)
     if not (isinstance(id, str) and id and topic.schemas):
         raise ValueError("it has no id or no schema")
-    return topic, id
+    return topic
 
 
 def _replace(path: Path, data: bytes) -> None:

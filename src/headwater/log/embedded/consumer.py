@@ -17,7 +17,7 @@ from headwater.log.embedded.groups import CHECK_SECONDS, Member, fenced
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.interface import Consumer
-from headwater.log.position import Position
+from headwater.log.position import Position, check_position
 
 if TYPE_CHECKING:
     from headwater.log.embedded.catalog import Stored
@@ -81,7 +81,8 @@ class EmbeddedConsumer(Consumer):
     def position(self) -> Position:
         """Return the offsets after the last batch of each partition this member owns."""
         offsets = {number: reader.offset for number, reader in sorted(self._readers.items())}
-        return Position(self._stored().topic.name, offsets)
+        topic = self._stored().topic
+        return Position(topic.name, offsets, topic.id)
 
     def close(self) -> None:
         """Leave the group, so that others take over at once."""
@@ -97,10 +98,7 @@ class EmbeddedConsumer(Consumer):
 
     def _checked(self, position: Position) -> Mapping[int, int]:
         """Refuse to commit another topic's position, or what has not been delivered."""
-        if position.topic != self._stored().topic.name:
-            raise UsageError(
-                f'position "{position}" is of another topic', hint=f'this is "{self._stored().topic.name}"'
-            )
+        check_position(position, self._stored().topic)
         for number, offset in position.offsets.items():
             if number in self._readers and offset > self._readers[number].offset:
                 raise UsageError(

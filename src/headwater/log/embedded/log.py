@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -29,7 +30,14 @@ from headwater.log.embedded.stretches import stretches
 from headwater.log.embedded.survey import Survey
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.interface import Log
-from headwater.log.position import Position, Start, check_partition, check_start
+from headwater.log.position import (
+    Extent,
+    Position,
+    Start,
+    check_partition,
+    check_position,
+    check_start,
+)
 from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.log.stretch import Stretch
 from headwater.log.topic import Topic
@@ -91,12 +99,6 @@ class EmbeddedLog(Log):
 
     # Records
 
-    def resolve(self, topic: str, to: Start) -> Position:
-        """Return the offsets that a start stands for now, in every partition."""
-        stored = self._storage.catalog.get(topic)
-        check_start(to, topic, stored.topic.partitions)
-        return Position(topic, dict(enumerate(self._surveyed(stored, lambda survey: survey.resolve(to)))))
-
     def stretches(self, topic: str, partition: int, start: int) -> Iterator[Stretch]:
         """Tell what lies in a partition from an offset on, by the headers of its frames."""
         stored = self._storage.catalog.get(topic)
@@ -111,7 +113,7 @@ class EmbeddedLog(Log):
         """Join a group and return its new member."""
         stored = self._storage.catalog.get(topic)
         topics.check_name("group", group)
-        check_start(start, topic, stored.topic.partitions)
+        check_start(start, stored.topic)
         directory = self._storage.members(stored, group)
         try:
             member = Member(
@@ -127,7 +129,7 @@ class EmbeddedLog(Log):
             lambda: self._storage.same(stored),
             member,
             lambda: self._storage.state.committed(group, stored.id),
-            lambda: self.resolve(topic, start).offsets,
+            lambda: self._start(stored, start),
             lambda number, offset: self._storage.reader(stored, number, offset, meta),
         )
 
@@ -174,15 +176,23 @@ class EmbeddedLog(Log):
         self._care.begin(stored)
         return appender
 
+    def _extents(self, topic: Topic, numbers: Sequence[int]) -> dict[int, Extent]:
+        return self._asked(topic, numbers, Survey.extent)
+
+    def _offsets(
+        self, topic: Topic, to: Literal["earliest", "latest"] | datetime, numbers: Sequence[int]
+    ) -> dict[int, int]:
+        return self._asked(topic, numbers, lambda survey: survey.resolve(to))
+
     def _between(
-        self, topic: str, first: Mapping[int, int], last: Mapping[int, int], meta: bool
+        self, topic: Topic, first: Mapping[int, int], last: Mapping[int, int], meta: bool
     ) -> Iterator[pa.RecordBatch]:
-        return self._spans(self._storage.catalog.get(topic), first, last, meta)
+        return self._spans(self._storage.opened(topic), first, last, meta)
 
     def _follow(
-        self, topic: str, first: Mapping[int, int], meta: bool, every: bool
+        self, topic: Topic, first: Mapping[int, int], meta: bool, every: bool
     ) -> Iterator[pa.RecordBatch]:
-        return self._arriving(self._storage.catalog.get(topic), first, meta, every)
+        return self._arriving(self._storage.opened(topic), first, meta, every)
 
     def _lag(self, group: str) -> list[Lag]:
         found = []
@@ -195,6 +205,7 @@ class EmbeddedLog(Log):
 
     def _move(self, group: str, place: Position) -> None:
         stored = self._storage.catalog.get(place.topic)
+        check_position(place, stored.topic)
         self._storage.state.move(group, stored.id, place.offsets)
         directory = self._storage.members(stored, group)
         if directory.is_dir():
@@ -204,6 +215,15 @@ class EmbeddedLog(Log):
         return self._storage.state.forget_group(group, self.root / "groups")
 
     # Inside
+
+    def _start(self, stored: Stored, start: Start) -> Mapping[int, int]:
+        """Return where a group begins that has committed nothing yet."""
+        topic = self._storage.same(stored).topic
+        return self._resolved(topic, start, range(topic.partitions))
+
+    def _asked(self, topic: Topic, numbers: Sequence[int], ask: Callable[[Survey], _T]) -> dict[int, _T]:
+        stored = self._storage.opened(topic)
+        return {number: self._survey(stored, number, ask) for number in numbers}
 
     def _surveyed(self, stored: Stored, ask: Callable[[Survey], _T]) -> list[_T]:
         return [self._survey(stored, number, ask) for number in range(stored.topic.partitions)]

@@ -16,12 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.errors import DamagedLog, OffsetLost
+from headwater.errors import DamagedLog
 from headwater.log import record
 from headwater.log.embedded import frame, head, segment, tail, times
 from headwater.log.embedded.frame import Flag, Header, Kind
 from headwater.log.embedded.head import Head
 from headwater.log.embedded.segment import Damage, Segment
+from headwater.log.position import lost
 from headwater.log.topic import Topic
 from headwater.schema import evolve
 
@@ -103,7 +104,7 @@ class FrameReader:
         before = [s for s in segments if s.base <= self.offset]
         if not before:
             earliest = segments[0].base if segments else published.end
-            raise lost(self.offset, earliest)
+            raise lost(self.directory.parent.name, int(self.directory.name), self.offset, earliest)
         if before[-1].path == self._left:  # read to its end, and the next one does not follow
             resume = min((s.base for s in segments if s.base > self.offset), default=None)
             raise tail.damaged(before[-1], Damage(self._at, self._at), self.offset, resume)
@@ -240,18 +241,6 @@ def _lost_head(directory: Path) -> DamagedLog:
         detail="there is no segment either that would tell where the partition ends",
         hint="restore the directory from a copy",
         resume=None,
-    )
-
-
-def lost(offset: int, earliest: int) -> OffsetLost:
-    """Return the error for an offset that is no longer retained."""
-    missed = earliest - offset
-    return OffsetLost(
-        f"offset {offset} is no longer retained",
-        detail=f"{missed} record{'s were' if missed != 1 else ' was'} missed; the earliest is {earliest}",
-        hint='go on with `headwater seek GROUP TOPIC --to earliest`, or start="earliest"',
-        missed=missed,
-        earliest=earliest,
     )
 
 

@@ -27,6 +27,7 @@ from headwater.log.embedded.groups import State
 from headwater.log.embedded.head import Head
 from headwater.log.embedded.partition import Partition
 from headwater.log.embedded.stream import RecordReader
+from headwater.log.topic import Topic
 
 _T = TypeVar("_T")
 _TRIES = 10
@@ -59,9 +60,13 @@ class Storage:
 
     def same(self, stored: Stored) -> Stored:
         """Return the topic as declared now, if it is still the one that was opened."""
-        now = self.catalog.get(stored.topic.name)
-        if now.id != stored.id:
-            raise topics.unknown(stored.topic.name, ())
+        return self.opened(stored.topic)
+
+    def opened(self, topic: Topic) -> Stored:
+        """Return a topic as declared now, if the one of its name still is that topic."""
+        now = self.catalog.get(topic.name)
+        if now.id != topic.id:
+            raise topics.replaced(now.topic, topic.id, *topics.OPEN)
         return now
 
     def steady(self, stored: Stored, look: Callable[[], _T]) -> _T:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from typing import Literal
 
 from headwater import clock
 from headwater.log.embedded import archive, segment, times
 from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.storage import Storage
-from headwater.log.position import Position, Start
+from headwater.log.position import Extent
 from headwater.log.report import Lag, PartitionInfo
 
 
@@ -29,15 +30,15 @@ class Survey:
         bases = [a.base for a in self._archived] + [s.base for s in self._segments]
         return min(bases, default=self._head.end)
 
-    def resolve(self, to: Start) -> int:
-        """Return the offset that a start stands for."""
-        if isinstance(to, Position):
-            return to.offsets.get(self._number, self.earliest())
+    def extent(self) -> Extent:
+        """Return what the partition holds."""
+        return Extent(self.earliest(), self._head.end)
+
+    def resolve(self, to: Literal["earliest", "latest"] | datetime) -> int:
+        """Return the offset that an end, or a time of receipt, stands for."""
         if isinstance(to, datetime):
             return self._offset_at(clock.micros(to))
-        if to == "earliest":
-            return self.earliest()
-        return self._head.end if to == "latest" else int(to)
+        return self.earliest() if to == "earliest" else self._head.end
 
     def describe(self) -> PartitionInfo:
         """Return sizes and times."""

@@ -29,11 +29,15 @@ _DAY_MS = 86_400_000
 
 
 class Known(NamedTuple):
-    """A topic, the broker's id of it, and whether it was declared."""
+    """A topic, with the broker's id of it, and whether it was declared."""
 
     topic: Topic
-    id: str
     declared: bool
+
+    @property
+    def id(self) -> str:
+        """The topic's identity."""
+        return self.topic.id
 
 
 class Catalog:
@@ -59,7 +63,14 @@ class Catalog:
         if known is None or time.monotonic() - at > STALE_SECONDS:
             known = self.get(name)
         if known.id != id:
-            raise topics.unknown(name, ())
+            raise topics.replaced(known.topic, id, *topics.OPEN)
+        return known
+
+    def opened(self, topic: Topic) -> Known:
+        """Return a topic as it is declared now, if the one of its name still is that topic."""
+        known = self.get(topic.name)
+        if known.id != topic.id:
+            raise topics.replaced(known.topic, topic.id, *topics.OPEN)
         return known
 
     def all(self) -> list[Known]:
@@ -82,7 +93,7 @@ class Catalog:
         except TopicExists:
             found = self._adopt(topic)
             self.cluster.configure(topic.name, settings)
-        self.registry.declare(topic, found.id)
+        self.registry.declare(replace(topic, id=found.id))
         return self.get(topic.name)
 
     def change(self, name: str, changes: dict[str, Any]) -> Known:
@@ -98,7 +109,7 @@ class Catalog:
             self.cluster.grow(name, new.partitions)
         if settings != broker_settings(known.topic):
             self.cluster.configure(name, settings)
-        self.registry.declare(new, known.id)
+        self.registry.declare(new)
         return self.get(name)
 
     def remove(self, name: str) -> None:
@@ -111,8 +122,9 @@ class Catalog:
     def _known(self, name: str, found: Found) -> Known:
         declared = self.registry.declared(name)
         if declared is None or declared.id != found.id:
-            return Known(topics.create(name, FOREIGN_SCHEMA, partitions=found.partitions), found.id, False)
-        return Known(replace(declared.topic, partitions=found.partitions), found.id, True)
+            foreign = topics.create(name, FOREIGN_SCHEMA, partitions=found.partitions)
+            return Known(replace(foreign, id=found.id), False)
+        return Known(replace(declared, partitions=found.partitions), True)
 
     def _remember(self, known: Known) -> Known:
         self._recent[known.topic.name] = (time.monotonic(), known)

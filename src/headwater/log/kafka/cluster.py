@@ -24,10 +24,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it exports 
 from headwater.errors import LogUnavailable
 from headwater.log.kafka import failures
 from headwater.log.kafka.config import Config
+from headwater.log.position import Extent
 
 EARLIEST: Any = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 LATEST: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 NEWEST: Any = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+
+COMMITTED: Any = IsolationLevel.READ_COMMITTED
+UNCOMMITTED: Any = IsolationLevel.READ_UNCOMMITTED
 
 REACH_SECONDS = 5.0
 """How long an unreachable broker is waited for when a log is opened."""
@@ -114,12 +118,14 @@ class Cluster:
         resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
         self._one(self.admin.incremental_alter_configs([resource]), f'alter topic "{name}"')
 
-    def offsets(self, topic: str, partitions: Iterable[int], spec: Any) -> dict[int, Offset]:
+    def offsets(
+        self, topic: str, partitions: Iterable[int], spec: Any, isolation: Any = COMMITTED
+    ) -> dict[int, Offset]:
         """Return the offset that a spec stands for in each partition, of whole transactions only."""
         asked = {TopicPartition(topic, partition): spec for partition in partitions}
         if not asked:
             return {}
-        futures = self.admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED)
+        futures = self.admin.list_offsets(asked, isolation_level=isolation)
         with failures.saying(self.config, f'look up offsets of topic "{topic}"'):
             told = {where.partition: future.result(CALL_SECONDS) for where, future in futures.items()}
         return {partition: Offset(each.offset, each.timestamp) for partition, each in told.items()}
@@ -133,6 +139,14 @@ class Cluster:
         """Return the earliest offset of each partition."""
         told = self.offsets(topic, partitions, EARLIEST)
         return {partition: each.offset for partition, each in told.items()}
+
+    def extents(self, topic: str, partitions: Iterable[int]) -> dict[int, Extent]:
+        """Return what each partition holds, with transactions that are still open.
+
+        What a producer has flushed may lie behind another one's open transaction.
+        """
+        starts, ends = self.starts(topic, partitions), self.offsets(topic, partitions, LATEST, UNCOMMITTED)
+        return {number: Extent(starts[number], each.offset) for number, each in ends.items()}
 
     def _one(self, futures: Mapping[Any, Any], doing: str) -> None:
         with failures.saying(self.config, doing):

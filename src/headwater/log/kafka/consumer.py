@@ -14,14 +14,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
+from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Consumer as Client
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from headwater.errors import Fenced, HeadwaterError, UsageError
+from headwater.errors import Fenced, HeadwaterError, OffsetLost, UsageError
 from headwater.log.interface import Consumer
 from headwater.log.kafka import failures, incoming, scan
 from headwater.log.kafka.catalog import Catalog, Known
-from headwater.log.position import Position
+from headwater.log.position import Extent, Position, check_position, check_within
 
 JOIN_SECONDS = 10.0
 COMMIT_SECONDS = 10.0
@@ -74,6 +74,8 @@ class KafkaConsumer(Consumer):
         Raises ``Fenced`` if a partition has been lost, and commits nothing then.
         """
         self._check_open()
+        if position is not None:
+            check_position(position, self._catalog.recent(self._name, self._first.id).topic)
         self._committing = dict(self._delivered if position is None else position.offsets)
         self._taken = []
         try:
@@ -89,7 +91,7 @@ class KafkaConsumer(Consumer):
 
     def position(self) -> Position:
         """Return the offsets after the last batch of each partition this member owns."""
-        return Position(self._name, dict(sorted(self._positions.items())))
+        return Position(self._name, dict(sorted(self._positions.items())), self._first.id)
 
     def close(self) -> None:
         """Leave the group, so that others take over at once."""
@@ -122,19 +124,32 @@ class KafkaConsumer(Consumer):
                 client.incremental_assign(self._placed(client, partitions))
         except HeadwaterError as error:  # raised by poll, not inside of the client
             self._failed |= dict.fromkeys((each.partition for each in partitions), error)
+            self._park(client, partitions)
+
+    def _park(self, client: Client, partitions: list[TopicPartition]) -> None:
+        """Take partitions without reading them: left alone, the client would choose a place itself."""
+        parked = [TopicPartition(self._name, each.partition, OFFSET_END) for each in partitions]
+        client.incremental_assign(parked)
+        client.pause(parked)
 
     def _placed(self, client: Client, partitions: list[TopicPartition]) -> list[TopicPartition]:
         """Return partitions at their committed offsets, or where the group is to start."""
         committed = client.committed(partitions, COMMIT_SECONDS) if partitions else []
-        earliest = self._catalog.cluster.starts(self._name, [p.partition for p in partitions])
+        extents = self._catalog.cluster.extents(self._name, [p.partition for p in partitions])
         for each in committed:
-            number, first = each.partition, earliest[each.partition]
+            number, extent = each.partition, extents[each.partition]
             if each.offset < 0:
-                each.offset = self._first_offset(number, first)
-            elif each.offset < first:
-                self._failed[number] = scan.lost(self._name, number, each.offset, first)
+                each.offset = self._first_offset(number, extent.earliest)
             self._positions[number] = each.offset
+            self._check_within(number, extent)
         return committed
+
+    def _check_within(self, partition: int, extent: Extent) -> None:
+        """Let ``poll`` tell where the place of a partition is none that it holds."""
+        try:
+            check_within(self._name, partition, self._positions[partition], extent)
+        except OffsetLost as error:
+            self._failed[partition] = error
 
     def _first_offset(self, partition: int, earliest: int) -> int:
         offset = self._start(partition)
@@ -235,9 +250,9 @@ class KafkaConsumer(Consumer):
     def _fail(self, message: Any) -> None:
         partition = message.partition()
         if message.error().code() in failures.LOST_OFFSET and partition in self._positions:
-            earliest = self._catalog.cluster.starts(self._name, [partition])[partition]
-            self._failed[partition] = scan.lost(self._name, partition, self._positions[partition], earliest)
-            return
+            self._check_within(partition, self._catalog.cluster.extents(self._name, [partition])[partition])
+            if partition in self._failed:
+                return
         raise scan.trouble(message, self._config, self._positions.get(partition, message.offset()))
 
     def _next(self) -> pa.RecordBatch | None:

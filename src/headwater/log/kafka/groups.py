@@ -17,6 +17,7 @@ from headwater.errors import UsageError
 from headwater.log.kafka import failures, scan
 from headwater.log.kafka.cluster import CALL_SECONDS, Cluster
 from headwater.log.kafka.registry import READER_GROUP
+from headwater.log.position import Position
 from headwater.log.report import Lag
 
 PEEK_SECONDS = 5.0
@@ -40,7 +41,7 @@ def lag(cluster: Cluster, group: str) -> list[Lag]:
     ]
 
 
-def move(cluster: Cluster, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+def move(cluster: Cluster, group: str, place: Position) -> None:
     """Set a group's committed offsets."""
     if _subscribed(cluster, group):
         raise UsageError(
@@ -48,7 +49,7 @@ def move(cluster: Cluster, group: str, topic: str, offsets: Mapping[int, int]) -
             detail="on Kafka the offsets of a group can be set only while nobody reads in it",
             hint="stop its consumers, seek, and start them again",
         )
-    places = [TopicPartition(topic, partition, offset) for partition, offset in offsets.items()]
+    places = [TopicPartition(place.topic, number, offset) for number, offset in place.offsets.items()]
     with failures.saying(cluster.config, f'move group "{group}"'):
         asked = [ConsumerGroupTopicPartitions(group, places)]
         told = cluster.admin.alter_consumer_group_offsets(asked)[group].result(CALL_SECONDS)

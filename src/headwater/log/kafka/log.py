@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -22,7 +22,7 @@ from headwater.log.kafka.cluster import Cluster, since
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
 from headwater.log.kafka.reader import Reader
-from headwater.log.position import Position, Start, check_partition, check_start
+from headwater.log.position import Extent, Position, Start, check_partition, check_start
 from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.log.stretch import Stretch
 from headwater.log.topic import Topic
@@ -64,11 +64,6 @@ class KafkaLog(Log):
 
     # Records
 
-    def resolve(self, topic: str, to: Start) -> Position:
-        """Return the offsets that a start stands for now, in every partition."""
-        known = self._catalog.get(topic)
-        return Position(topic, self._resolve(known, to, range(known.topic.partitions)))
-
     def stretches(self, topic: str, partition: int, start: int) -> Iterator[Stretch]:
         """Tell what lies in a partition from an offset on; producers are not told apart."""
         known = self._catalog.get(topic)
@@ -83,10 +78,10 @@ class KafkaLog(Log):
         """Join a group and return its new member; ``start`` applies where nothing is committed."""
         known = self._catalog.get(topic)
         topics.check_name("group", group)
-        check_start(start, topic, known.topic.partitions)
+        check_start(start, known.topic)
 
         def first(number: int) -> int | None:
-            return None if start == "earliest" else self._resolve(known, start, [number])[number]
+            return None if start == "earliest" else self._first(known, start, number)
 
         return KafkaConsumer(self._catalog, known, group, start=first, meta=meta)
 
@@ -125,23 +120,34 @@ class KafkaLog(Log):
         self._declared(topic)
         return KafkaAppender(self._catalog, topic) if id is None else NamedAppender(self._catalog, topic, id)
 
+    def _extents(self, topic: Topic, numbers: Sequence[int]) -> dict[int, Extent]:
+        return self._cluster.extents(topic.name, numbers)
+
+    def _offsets(
+        self, topic: Topic, to: Literal["earliest", "latest"] | datetime, numbers: Sequence[int]
+    ) -> dict[int, int]:
+        if isinstance(to, datetime):
+            return self._at(topic.name, to, numbers)
+        ask = self._cluster.starts if to == "earliest" else self._cluster.ends
+        return ask(topic.name, numbers)
+
     def _between(
-        self, topic: str, first: Mapping[int, int], last: Mapping[int, int], meta: bool
+        self, topic: Topic, first: Mapping[int, int], last: Mapping[int, int], meta: bool
     ) -> Iterator[pa.RecordBatch]:
-        there = self._cluster.ends(topic, list(first))  # to wait for more would be to wait for ever
+        there = self._cluster.ends(topic.name, list(first))  # to wait for more would be to wait for ever
         ends = {number: min(last[number], there[number]) for number in first}
-        return Reader(self._catalog, self._catalog.get(topic), meta).bounded(first, ends)
+        return Reader(self._catalog, self._catalog.opened(topic), meta).bounded(first, ends)
 
     def _follow(
-        self, topic: str, first: Mapping[int, int], meta: bool, every: bool
+        self, topic: Topic, first: Mapping[int, int], meta: bool, every: bool
     ) -> Iterator[pa.RecordBatch]:
-        return Reader(self._catalog, self._catalog.get(topic), meta).following(first, every)
+        return Reader(self._catalog, self._catalog.opened(topic), meta).following(first, every)
 
     def _lag(self, group: str) -> list[Lag]:
         return groups.lag(self._cluster, group)
 
     def _move(self, group: str, place: Position) -> None:
-        groups.move(self._cluster, group, place.topic, place.offsets)
+        groups.move(self._cluster, group, place)
 
     def _forget_group(self, group: str) -> bool:
         return groups.forget(self._cluster, group)
@@ -157,17 +163,10 @@ class KafkaLog(Log):
             )
         return known
 
-    def _resolve(self, known: Known, to: Start, numbers: Sequence[int]) -> dict[int, int]:
-        name = known.topic.name
-        check_start(to, name, known.topic.partitions)
-        if isinstance(to, Position):
-            earliest = self._cluster.starts(name, numbers)
-            return {number: to.offsets.get(number, earliest[number]) for number in numbers}
-        if isinstance(to, datetime):
-            return self._at(name, to, numbers)
-        if to == "earliest":
-            return self._cluster.starts(name, numbers)
-        return self._cluster.ends(name, numbers) if to == "latest" else dict.fromkeys(numbers, int(to))
+    def _first(self, known: Known, start: Start, number: int) -> int:
+        """Return where a group begins in a partition of which it has committed nothing."""
+        topic = self._catalog.opened(known.topic).topic
+        return self._resolved(topic, start, range(topic.partitions))[number]
 
     def _at(self, name: str, to: datetime, numbers: Sequence[int]) -> dict[int, int]:
         # Kafka's times are in milliseconds: round up, so that nothing received before is included.

@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, TopicPartition
 from headwater.log.kafka import failures, incoming, scan
 from headwater.log.kafka.catalog import Catalog, Known
 from headwater.log.kafka.registry import READER_GROUP
+from headwater.log.position import check_within
 
 FOLLOW_SECONDS = 1.0
 
@@ -86,9 +87,9 @@ class Reader:
                 yield from self._decoded(messages)
 
     def _check(self, partition: int, start: int) -> None:
-        earliest = self._catalog.cluster.starts(self._name, [partition])[partition]
-        if start < earliest:
-            raise scan.lost(self._name, partition, start, earliest)
+        check_within(
+            self._name, partition, start, self._catalog.cluster.extents(self._name, [partition])[partition]
+        )
 
     def _trouble(self, message: Any, starts: Mapping[int, int]) -> Exception:
         if message.error().code() in failures.LOST_OFFSET:

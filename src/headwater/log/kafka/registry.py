@@ -10,7 +10,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -33,13 +33,6 @@ _SETTINGS = {
 }
 
 
-class Declared(NamedTuple):
-    """A declaration, and the broker's id of the topic it is about."""
-
-    topic: Topic
-    id: str
-
-
 class Registry:
     """Reads and writes the internal topic."""
 
@@ -47,22 +40,22 @@ class Registry:
         self._cluster = cluster
         self._lock = threading.RLock()
         self._entries: dict[str, dict[str, Any]] = {}
-        self._declared: dict[str, Declared] = {}
+        self._declared: dict[str, Topic] = {}
         self._consumer: Consumer | None = None
         self._producer: Producer | None = None
         self._next = 0
 
-    def declared(self, name: str) -> Declared | None:
-        """Return what is known of a topic's declaration, as of the last ``refresh``."""
+    def declared(self, name: str) -> Topic | None:
+        """Return a topic as it was declared, with the id it then had, as of the last ``refresh``."""
         return self._declared.get(name)
 
     def owner(self, topic_id: str, producer: str) -> str | None:
         """Return the instance that owns a producer id, as of the last ``refresh``."""
         return self._entries.get(_owner_key(topic_id, producer), {}).get("owner")
 
-    def declare(self, topic: Topic, id: str) -> None:
+    def declare(self, topic: Topic) -> None:
         """Store a declaration."""
-        body = {"id": id, "name": topic.name, **topic.settings()}
+        body = {"id": topic.id, "name": topic.name, **topic.settings()}
         body["schemas"] = [schemas.ddl(each) for each in topic.schemas]
         self._put(f"topic/{topic.name}", body)
 
@@ -148,8 +141,8 @@ def _owner_key(topic_id: str, producer: str) -> str:
     return f"producer/{topic_id}/{producer}"
 
 
-def _declared(stored: dict[str, Any]) -> Declared:
+def _declared(stored: dict[str, Any]) -> Topic:
     body = dict(stored)
     versions = tuple(schemas.parse(text) for text in body.pop("schemas"))
     id, name = body.pop("id"), body.pop("name")
-    return Declared(replace(topics.create(name, **body), schemas=versions), id)
+    return replace(topics.create(name, **body), schemas=versions, id=id)

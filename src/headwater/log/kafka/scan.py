@@ -14,7 +14,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from headwater.errors import LogUnavailable, OffsetLost
+from headwater.errors import LogUnavailable
 from headwater.log.kafka import failures
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.outgoing import PRODUCER, SEQUENCE
@@ -45,18 +45,6 @@ def is_end(message: Any) -> bool:
 def is_passing(message: Any) -> bool:
     """Tell whether this is trouble from which the client recovers by itself."""
     return message.error() is not None and message.error().code() in _PASSING
-
-
-def lost(topic: str, partition: int, offset: int, earliest: int) -> OffsetLost:
-    """Return the error for an offset that the broker no longer has."""
-    missed = max(0, earliest - offset)
-    return OffsetLost(
-        f'offset {offset} of topic "{topic}", partition {partition}, is no longer retained',
-        detail=f"{missed} record{'s were' if missed != 1 else ' was'} missed; the earliest is {earliest}",
-        hint='go on with `headwater seek GROUP TOPIC --to earliest`, or start="earliest"',
-        missed=missed,
-        earliest=earliest,
-    )
 
 
 def span(consumer: Consumer, config: Config, where: TopicPartition, end: int) -> Iterator[list[Any]]:

@@ -5,7 +5,7 @@ Invariant: what is committed while nobody looks is seen by the next look.
 
 from __future__ import annotations
 
-from headwater.errors import Behind, UsageError, nearest
+from headwater.errors import Behind, TopicReplaced, UsageError, nearest
 from headwater.log.position import Position
 from headwater.sinks.views.entry import Entry
 from headwater.sinks.views.reading import Reading
@@ -20,7 +20,7 @@ def wait(reading: Reading, wanted: Position, timeout: float) -> None:
             return
     raise Behind(
         f'view "{entry.name}" has not caught up within {timeout:g} seconds',
-        detail=f'it has read up to "{reached}", not up to "{wanted}": '
+        detail=f'it has read up to "{reached.brief}", not up to "{wanted.brief}": '
         f"{_missing(reached, wanted):,} records are missing",
         hint="see whether its pipeline runs, or wait longer",
     )
@@ -29,6 +29,7 @@ def wait(reading: Reading, wanted: Position, timeout: float) -> None:
 def _reached(entry: Entry, wanted: Position) -> Position:
     for position in entry.positions:
         if position.topic == wanted.topic:
+            _check_same(entry, position, wanted)
             return position
     if entry.positions:
         inputs = [position.topic for position in entry.positions]
@@ -37,6 +38,16 @@ def _reached(entry: Entry, wanted: Position) -> Position:
             hint=nearest(wanted.topic, inputs) or "it reads: " + ", ".join(inputs),
         )
     return Position(wanted.topic)
+
+
+def _check_same(entry: Entry, reached: Position, wanted: Position) -> None:
+    """Refuse to wait for a place in another topic than the one that the view has read."""
+    if None not in (reached.id, wanted.id) and reached.id != wanted.id:
+        raise TopicReplaced(
+            f'topic "{wanted.topic}" is not the one that view "{entry.name}" has read',
+            detail=f"the view is at {reached}, the position waited for is {wanted}",
+            hint="rebuild the view if the topic was made again, or take a position of the log it reads",
+        )
 
 
 def _missing(reached: Position, wanted: Position) -> int:
