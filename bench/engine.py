@@ -26,7 +26,6 @@ import headwater
 from headwater import schema as schemas
 from headwater.engine import applying, direct, runtime, stepping
 from headwater.engine.applying import Stage, arrow_schema
-from headwater.engine.clocked import clocked
 from headwater.engine.direct import Part
 from headwater.engine.session import session
 from headwater.engine.states import States
@@ -158,8 +157,7 @@ class Bench:
         return self.spark.readStream.format("headwater").options(**options).load()
 
     def _timed(self, topic: str) -> DataFrame:
-        options = {"url": self.url, "topic": topic, "lateness": "0", "idle": "10000000"}
-        return clocked(self.spark.readStream.format("headwater").options(**options).load(), "at")
+        return self._stream(topic).withWatermark("at", "0 seconds")
 
     def _typed(self) -> DataFrame:
         return self._stream("typed").filter("amount >= 0")

@@ -49,7 +49,6 @@ CASES: dict[str, tuple[Make, dict[str, str]]] = {
         {"plain": "k,y,z"},
     ),
     "rows as Arrow": (lambda timed, plain, table: plain.mapInArrow(lambda rows: rows, WIDE).select("k"), {}),
-    "distinct rows": (lambda timed, plain, table: plain.distinct().select("k"), {}),
     "deletions": (lambda timed, plain, table: table.drop("more"), {"table": "k,name,_deleted"}),
     "a function": (
         lambda timed, plain, table: plain.select(F.udf(str.upper, "string")("y").alias("y")),
@@ -67,14 +66,16 @@ def test_no_more_columns_are_read_than_are_used(case: str, spark: SparkSession, 
         for each in upstreams.values():
             declare(log, each)
         inputs = Inputs(spark, pipeline, log)
-        used = pruning.used(make(**inputs.streams(upstreams)))
+        blanks = inputs.blanks(upstreams)
+        rows = make(**{name: each.frame for name, each in blanks.items()})
+        used = pruning.used(rows, {each.leaf: name for name, each in blanks.items()})
         read = {
             name: pruning.columns(log.topic(name).read_schema.names, used.get(name)) for name in upstreams
         }
         assert {name: option["columns"] for name, option in read.items() if option} == expected
         empty = {name: Position(name, {0: 0}) for name in upstreams}
         parts = {name: inputs.part(each, empty[name], empty[name], used) for name, each in upstreams.items()}
-        assert make(**parts).schema == make(**inputs.streams(upstreams)).schema
+        assert make(**parts).schema == rows.schema
 
 
 def test_a_node_that_uses_few_columns_has_the_same_results(spark: SparkSession, url: str) -> None:

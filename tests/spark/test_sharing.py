@@ -1,4 +1,4 @@
-"""Nodes that share a query: each on its own feet when one fails, is added, or needs Spark's own state."""
+"""Nodes that share a query: each on its own feet when one fails or is added."""
 
 from __future__ import annotations
 
@@ -51,13 +51,9 @@ def shop(*names: str, broken: Path | None = None, **more: Any) -> Pipeline:
 
         return orders.mapInArrow(check, orders.schema).select("id", "amount")
 
-    def once(orders: DataFrame) -> DataFrame:
-        return orders.dropDuplicates(["id"]).select("id", "who")
-
-    keys = {"careful": "id", "once": "id"}
-    for each in (counts, newest, careful, once):
+    for each in (counts, newest, careful):
         if each.__name__ in names:
-            pipeline.view(key=keys.get(each.__name__, "who"))(each)
+            pipeline.view(key="id" if each is careful else "who")(each)
     return pipeline
 
 
@@ -112,19 +108,6 @@ def test_a_node_that_is_added_later_has_all_of_its_input(spark: SparkSession, tm
             assert len(runner.queries) == len(names)
             if "counts" in names:
                 assert [row["n"] for row in runner.store.view("counts").scan().to_pylist()] == [6]
-
-
-def test_sparks_own_stateful_operators_have_a_query_of_their_own(spark: SparkSession) -> None:
-    with Harness(shop("newest", "once"), spark=spark) as harness:
-        for first in (0, 2):
-            harness.send("orders", [order(n, "ada") for n in range(first, first + 4)])
-            harness.step()
-        assert len(harness._runner.queries) == 2
-        assert ids(harness, "once") == [0, 1, 2, 3, 4, 5]
-        harness.restart()
-        harness.send("orders", [order(5, "ada"), order(6, "ada")])
-        harness.step()
-        assert [change.key for change in harness.changes("once")] == [(n,) for n in range(7)]
 
 
 def test_a_node_that_was_left_out_for_a_while_does_not_go_on_as_if_nothing_had_been(

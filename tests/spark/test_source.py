@@ -1,4 +1,4 @@
-"""The log as a Spark data source: batches, streams, limits, and a clock that user code cannot lose."""
+"""The log as a Spark data source: batches, streams, limits, and the time in its offsets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import headwater
 from headwater.engine.checkpoint import Reached, last_batch, reached
-from headwater.engine.clocked import clocked, event_time_of
+from headwater.engine.marking import event_time_of, marked
 from headwater.engine.source import StreamReader
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -43,7 +43,7 @@ def batch(spark: SparkSession, url: str, **options: str) -> DataFrame:
 
 def stream(spark: SparkSession, url: str, **options: str) -> DataFrame:
     given = {"topic": "events", "lateness": "0", "idle": str(10 * SECOND), **options}
-    return clocked(spark.readStream.format("headwater").options(url=url, **given).load(), "at")
+    return spark.readStream.format("headwater").options(url=url, **given).load()
 
 
 def drain(rows: DataFrame, checkpoint: Path, seen: Callable[[DataFrame, int], None]) -> None:
@@ -137,33 +137,27 @@ def test_the_offsets_tell_positions_and_clock(
     assert told.clock == MICROS + 7 * SECOND
 
 
-@pytest.mark.parametrize("code", ["nothing", "filter", "select", "rename"])
-def test_the_clock_survives_user_code(
-    spark: SparkSession, url: str, log: headwater.Log, tmp_path: Path, code: str
-) -> None:
-    with log.producer("events") as producer:
-        producer.send_batch([{"k": "a", "n": n, "at": MICROS + n * SECOND} for n in range(10)])
-    rows = stream(spark, url, idle="1000")
-    changed = {
-        "nothing": rows,
-        "filter": rows.filter("n < 0"),
-        "select": rows.selectExpr("n + 1 AS m"),
-        "rename": rows.withColumnRenamed("at", "moment"),
-    }[code]
-    query = changed.writeStream.foreachBatch(lambda rows, number: rows.collect())
-    running = query.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
-    try:
-        running.processAllAvailable()
-        producer = log.producer("events")
+def test_time_goes_on_in_the_offsets_though_nothing_is_read(url: str, log: headwater.Log) -> None:
+    reader = StreamReader({"url": url, "topic": "events", "lateness": "0", "idle": str(SECOND)})
+    with log.producer("events", id="one") as producer:
+        producer.send_batch([{"k": "a", "n": 1, "at": NOON}])
+    first = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    with log.producer("events", id="one") as producer:
         producer.mark(NOON + timedelta(hours=1))
-        producer.send_batch([{"k": "a", "n": 11, "at": MICROS + 3600 * SECOND}])
-        producer.close()
-        running.processAllAvailable()
-    finally:
-        running.stop()
-    told = [json.loads(each)["eventTime"] for each in (p.json for p in running.recentProgress)]
-    assert max(each.get("max", "") for each in told).startswith("2026-01-01T13:00")
-    assert event_time_of(changed) == {"select": None, "rename": "moment"}.get(code, "at")
+    second = reader.latestOffset(first, ReadAllAvailable())
+    assert second["clock"] - first["clock"] == 3600 * SECOND
+    reader.stop()
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [("*", "at"), ("n + 1 AS m", None), ("at AS moment", "moment"), ("at + INTERVAL 1 DAY", None)],
+)
+def test_the_event_time_is_found_again_behind_user_code(
+    spark: SparkSession, code: str, found: str | None
+) -> None:
+    rows = marked(spark.createDataFrame([], "k STRING, n BIGINT, at TIMESTAMP"), "at")
+    assert event_time_of(rows.selectExpr(code)) == found
 
 
 def test_nothing_new_is_planned_while_the_gate_is_closed(
@@ -178,18 +172,3 @@ def test_nothing_new_is_planned_while_the_gate_is_closed(
     gate.touch()
     assert sum(reader.latestOffset(start, ReadAllAvailable())["offsets"].values()) == 4
     reader.stop()
-
-
-def test_a_query_that_starts_again_tells_the_time_once_more(url: str, log: headwater.Log) -> None:
-    options = {"url": url, "topic": "events", "lateness": "0", "idle": "1", "retell": "true"}
-    send(log, range(4))
-    first = StreamReader(options)
-    begun = first.initialOffset()
-    reached = first.latestOffset(begun, ReadAllAvailable())
-    assert first.latestOffset(reached, ReadAllAvailable()) == reached
-    again = StreamReader(options)
-    told = again.latestOffset(reached, ReadAllAvailable())
-    assert [span.clock for span in again.partitions(reached, told)] == [reached["clock"]]
-    assert again.latestOffset(told, ReadAllAvailable()) == told
-    for reader in (first, again):
-        reader.stop()

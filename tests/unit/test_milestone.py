@@ -71,10 +71,6 @@ def test_the_input_that_others_wait_for_is_known() -> None:
     assert Reached({"a": silent(5)}).slowest is None
 
 
-def test_sparks_own_operators_wait_for_all() -> None:
-    assert Reached({"a": heard(100), "b": silent(5)}).waiting_for_all().clock == 5
-
-
 def test_a_clock_does_not_go_back_and_a_repeated_batch_has_the_same(tmp_path: Path) -> None:
     far = Reached({"a": silent(100), "b": silent(50)})
     back = Reached({"a": silent(100), "b": heard(60)})

@@ -33,8 +33,8 @@ def shop(tmp_path: Path) -> Pipeline:
     return shop
 
 
-def shape(shop: Pipeline, name: str, own: bool = False) -> Any:
-    return SimpleNamespace(node=shop[name], own=own)
+def shape(shop: Pipeline, name: str) -> Any:
+    return SimpleNamespace(node=shop[name])
 
 
 def version(shop: Pipeline, name: str, number: int = 1) -> Version:
@@ -42,9 +42,8 @@ def version(shop: Pipeline, name: str, number: int = 1) -> Version:
 
 
 def place(shop: Pipeline, name: str, **more: Any) -> Path:
-    own = more.pop("own", False)
     options = {"share": True, **more}
-    return sharing.place(shop, shape(shop, name, own), version(shop, name), **options)
+    return sharing.place(shop, shape(shop, name), version(shop, name), **options)
 
 
 def test_nodes_of_one_store_share_and_the_others_are_alone(shop: Pipeline) -> None:
@@ -52,7 +51,6 @@ def test_nodes_of_one_store_share_and_the_others_are_alone(shop: Pipeline) -> No
     assert place(shop, "there").parent == shop.home / "queries"
     assert place(shop, "there") != place(shop, "seen")
     assert place(shop, "told") == shop.home / "nodes" / "told" / "v1" / "checkpoint"
-    assert place(shop, "seen", own=True) == shop.home / "nodes" / "seen" / "v1" / "checkpoint"
     assert place(shop, "seen", share=False) == shop.home / "nodes" / "seen" / "v1" / "checkpoint"
     assert not shop.home.exists()
 

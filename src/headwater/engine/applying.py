@@ -1,6 +1,6 @@
 """What happens when a DataFrame goes through an operator's door: it depends on who is calling.
 
-A node's function is called more than once. Over streams, to learn what comes before its operator;
+A node's function is called more than once. Over blanks, to learn what comes before its operator;
 over one micro-batch's results, for what comes after it; and over everything, to recompute. A node
 has one stateful operator at the most, so these three are all that is needed.
 
@@ -20,7 +20,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from headwater.engine import blobs, clocked, runtime
+from headwater.engine import blobs, marking, runtime
+from headwater.engine.blank import Blank, blank
 from headwater.engine.blobs import BLOB, TAG
 from headwater.errors import UsageError
 from headwater.operators.door import Door, Side
@@ -43,6 +44,8 @@ class Stage:
     sides: tuple[DataFrame, ...] = ()
     """The inputs: one, or the two of a join."""
     pairing: Pairing | None = None
+    tables: tuple[int, ...] = ()
+    """Which of the inputs it takes as tables."""
 
     def taken(self, sides: Sequence[pa.Table]) -> pa.Table:
         """Return rows of all inputs as they go in."""
@@ -64,14 +67,14 @@ _phase: ContextVar[Phase | None] = ContextVar("phase", default=None)
 def apply(rows: DataFrame, door: Door) -> DataFrame:
     """Return what comes out of an operator for a DataFrame, and the one that its door has."""
     inputs = (rows,) if door.pairing is None else (rows, door.right)
-    sides = [Side(arrow_schema(each), clocked.event_time_of(each), clocked.key_of(each)) for each in inputs]
+    sides = [Side(arrow_schema(each), marking.event_time_of(each), marking.key_of(each)) for each in inputs]
     operator, schema = door.build(*sides), sides[0].schema
     if door.pairing is not None:
         schema = door.pairing.schema(door.name, schema, sides[1].schema)
         parts = [_sent(each, number, door.pairing, schema) for number, each in enumerate(inputs)]
         rows = parts[0].unionByName(parts[1])
     output = _nullable(operator.output(schema))  # a result that is gone has nothing but its identity
-    stage = Stage(door.name, rows, operator, schema, output, inputs, door.pairing)
+    stage = Stage(door.name, rows, operator, schema, output, inputs, door.pairing, door.tables)
     return _through(stage, sides[0].event_time)
 
 
@@ -98,7 +101,7 @@ def _through(stage: Stage, event_time: str | None) -> DataFrame:
     result = (phase or whole())(stage)
     event_time = stage.operator.event_time_out or event_time
     kept = event_time if event_time in stage.output.names else None
-    made = clocked.marked(result, kept, stage.operator.identity)
+    made = marking.marked(result, kept, stage.operator.identity)
     if isinstance(phase, Capturing):
         phase.made = made
     return made
@@ -119,8 +122,10 @@ class Capturing:
 
     def __init__(self) -> None:
         self.stage: Stage | None = None
+        self.results: Blank | None = None
+        """What stands for the rows that come out of the operator."""
         self.made: DataFrame | None = None
-        """What user code goes on with."""
+        """The same, as user code goes on with it."""
 
     def __call__(self, stage: Stage) -> DataFrame:
         """Take note of the one stateful operator of a node."""
@@ -130,7 +135,8 @@ class Capturing:
                 hint="make a stream of the first, and use the second in a node that reads it",
             )
         self.stage = stage
-        return stage.rows.sparkSession.createDataFrame([], from_arrow_schema(stage.output))
+        self.results = blank(stage.rows.sparkSession, stage.output)
+        return self.results.frame
 
 
 def finishing(results: DataFrame) -> Phase:

@@ -13,8 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headwater.closing import Closing
-from headwater.engine import sharing
-from headwater.engine.checking import check_key
+from headwater.engine import derived, sharing
 from headwater.engine.dead import DeadLetters
 from headwater.engine.inputs import LIMIT, Inputs, declare
 from headwater.engine.member import Member
@@ -29,7 +28,6 @@ from headwater.log import Log
 from headwater.log.open import open as open_log
 from headwater.node import Node
 from headwater.pipeline import Pipeline
-from headwater.sinks.fitting import DELETED
 from headwater.sinks.sink import Sink
 from headwater.sinks.targets import Target
 from headwater.sinks.topic import TopicSink
@@ -113,8 +111,8 @@ class Assembly(Closing):
     def _member(self, node: Node, version: Version) -> Member:
         upstreams = {name: self.pipeline[name] for name in node.upstreams}
         inputs = self.inputs.without(self.dead(node).skips())
-        made = shape(node, upstreams, inputs)
-        check_key(node, made.schema)
+        made = shape(node, upstreams, inputs.blanks(upstreams))
+        derived.check(made)
         member = Member(made, inputs, version.home)
         if node.topic is not None:
             self._declare(node.topic, member)
@@ -124,16 +122,8 @@ class Assembly(Closing):
         return Query(path, lambda name: self.pipeline[name], self.inputs)
 
     def _declare(self, topic: str, member: Member) -> None:
-        """Make the derived topic of a stream; one with deletions keeps the newest row of each key."""
-        made, deletes = member.shape, DELETED in member.shape.schema.names
-        self.log.create_topic(
-            topic,
-            member.schema,
-            key=made.node.key,
-            event_time=made.event_time,
-            partitions=made.node.partitions or 1,
-            cleanup="compact" if deletes else "delete",
-        )
+        """Make the derived topic of a stream."""
+        self.log.create_topic(topic, **derived.settings(member.shape))
 
     def _topic(self, name: str) -> str:
         return str(getattr(self.pipeline[name], "topic", ""))

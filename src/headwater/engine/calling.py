@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import threading
 import traceback
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 
+from headwater.engine import instead
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.node import Node
 from headwater.operators.door import setting_aside
@@ -33,12 +35,8 @@ def call(node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
         result = _sql(node, frames) if node.function is None else node.function(**frames)
     except HeadwaterError as error:
         raise _at(node, error) from error
-    except Exception as error:
-        raise PipelineError(
-            f"{node.title} failed when it was called: {type(error).__name__}",
-            detail=_first_line(error),
-            place=_place(node, error),
-        ) from error
+    except (Exception, SystemExit) as error:
+        raise _failed(node, error) from error
     finally:
         setting_aside.reset(before)
     if not isinstance(result, DataFrame):
@@ -73,6 +71,42 @@ def _place(node: Node, error: BaseException) -> str:
     return f"{node.place.rpartition(':')[0]}:{own[-1].lineno}" if own else node.place
 
 
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip().splitlines()
-    return text[0] if text else type(error).__name__
+def _failed(node: Node, error: BaseException) -> PipelineError:
+    """Return what a function raised, in our own words where they say more than Spark's."""
+    place, text = _place(node, error), str(error)
+    for sign, known in _KNOWN.items():
+        if sign in text:
+            return PipelineError(
+                f"{node.title} {known.what}", detail=known.detail, hint=known.hint, place=place
+            )
+    if isinstance(error, SystemExit):
+        return PipelineError(
+            f"{node.title} ended the program when it was called",
+            detail=f"SystemExit: {error.code}",
+            hint="return a DataFrame; to refuse to go on, raise an error that says why",
+            place=place,
+        )
+    return PipelineError(
+        f"{node.title} failed when it was called: {type(error).__name__}", detail=said(error), place=place
+    )
+
+
+_KNOWN = {
+    "Queries with streaming sources must be executed with writeStream": instead.LOOKED_AT,
+    "CALL_ON_STREAMING_DATASET_UNSUPPORTED": instead.LOOKED_AT,
+    "INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY": instead.SUBQUERY,
+}
+"""What Spark says of streams, by a sign of it."""
+_JAVA = re.compile(r"^: [\w.$]+: (.+)$", re.MULTILINE)
+
+
+def said(error: BaseException) -> str:
+    """Return what an exception says in one line: without Spark's codes, and without Java's names.
+
+    >>> said(ValueError("[UNRESOLVED_COLUMN] A column with name `a` is not there. SQLSTATE: 42703; line 1"))
+    'A column with name `a` is not there.'
+    """
+    text = str(error).strip()
+    java = _JAVA.search(text)
+    first = java[1] if java else text.splitlines()[0] if text else type(error).__name__
+    return re.sub(r"^\[[A-Z0-9_.]+\] *| *SQLSTATE: .*$", "", first.strip())

@@ -1,62 +1,38 @@
-"""Checks a pipeline before anything starts: every function is called once, over no rows.
+"""Checks a pipeline before anything starts: every node is looked at as a runner would.
 
-Invariant: no log is opened and nothing is written.
+Invariant: no log is opened and nothing is written; what passes here is not refused when it runs,
+unless for what is stored already.
 """
 
 from __future__ import annotations
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql import SparkSession
 
-from headwater.engine import applying, clocked, tables
-from headwater.engine.applying import Capturing, arrow_schema
-from headwater.engine.calling import call, carry
-from headwater.errors import PipelineError, nearest
+from headwater.engine import derived
+from headwater.engine.blank import Blank, blank
+from headwater.engine.shape import shape
 from headwater.log import record
-from headwater.node import Declaration, Node, Source, Table
+from headwater.node import Declaration, Source, Table
 from headwater.pipeline import Pipeline
-from headwater.schema import type_name
 
 
 def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
     """Return the columns of every node's result, or raise the first thing that is wrong."""
     pipeline.check()
-    known = {each.name: _empty(each, spark) for each in (*pipeline.sources, *pipeline.tables)}
+    known = {each.name: _declared(each, spark) for each in (*pipeline.sources, *pipeline.tables)}
     results: dict[str, pa.Schema] = {}
     for node in pipeline.order():
-        carry(node)
-        capturing = Capturing()
-        with applying.during(capturing):
-            made = call(node, {name: known[name] for name in node.upstreams})
-        results[node.name] = arrow_schema(made)
-        check_key(node, results[node.name])
-        tables.read_by(node, {name: pipeline[name] for name in node.upstreams}, capturing.stage)
-        tables.check_deletions(node, capturing.stage, results[node.name])
-        known[node.name] = clocked.marked(made, node.event_time, node.key)
+        upstreams = {name: pipeline[name] for name in node.upstreams}
+        made = shape(node, upstreams, known)
+        results[node.name] = made.schema
+        topic = derived.check(made)
+        if topic is not None:
+            known[node.name] = blank(spark, topic.read_schema, topic.event_time, topic.key)
     return results
 
 
-def check_key(node: Node, schema: pa.Schema) -> None:
-    """Refuse a key, or an order, that names a column which the result has not."""
-    asked = [*((column, "key") for column in node.key), *([(node.order, "order")] if node.order else [])]
-    for column, what in asked:
-        if column not in schema.names:
-            raise PipelineError(
-                f'{node.title} has no column "{column}", which its {what} names',
-                detail="its result has " + ", ".join(schema.names),
-                hint=nearest(column, schema.names) or f"add the column to the result, or change the {what}",
-                place=node.place,
-            )
-    if node.order and pa.types.is_nested(schema.field(node.order).type):
-        raise PipelineError(
-            f'{node.title} cannot be in the order of "{node.order}"',
-            detail=f"it is {type_name(schema.field(node.order))}",
-            place=node.place,
-        )
-
-
-def _empty(each: Declaration, spark: SparkSession) -> DataFrame:
+def _declared(each: Declaration, spark: SparkSession) -> Blank:
     assert isinstance(each, Source | Table)
-    schema = from_arrow_schema(record.read_schema(each.schema, isinstance(each, Table)))
-    return clocked.marked(spark.createDataFrame([], schema), each.event_time, each.key)
+    schema = record.read_schema(each.schema, isinstance(each, Table))
+    return blank(spark, schema, each.event_time, each.key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +94,6 @@ class Reached:
         name = min(awake, key=lambda name: _told(awake[name]), default=None)
         further = any(_told(each) > _told(awake[name]) for each in self.inputs.values()) if name else False
         return name if further else None
-
-    def waiting_for_all(self) -> Reached:
-        """Return the same, where nobody may be silent: Spark's own operators wait for each input."""
-        return Reached({name: replace(each, silent=False) for name, each in self.inputs.items()})
 
 
 def _slowest(some: Collection[Input]) -> tuple[int, int]:

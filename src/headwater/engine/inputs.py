@@ -1,6 +1,6 @@
-"""A node's upstreams as DataFrames: as streams, as batches up to a position, or without rows.
+"""A node's upstreams as DataFrames: as batches between two positions, or without rows.
 
-Invariant: all three have the same columns and the same event time.
+Invariant: both have the same columns and the same event time.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headwater import clock
 from headwater.declaring import IDLE, MAX_AHEAD
 from headwater.engine import pruning
-from headwater.engine.clocked import clocked, marked
+from headwater.engine.blank import Blank, blank
 from headwater.engine.dead import Skips
 from headwater.engine.frames import frame
+from headwater.engine.marking import marked
 from headwater.engine.pruning import NOTHING, Used
 from headwater.engine.records import records
 from headwater.engine.source import pieces
@@ -73,17 +74,13 @@ class Inputs:
         fewer._skips = skips
         return fewer
 
-    def streams(
-        self, upstreams: Mapping[str, Declaration], begin: Mapping[str, Position] | None = None
-    ) -> dict[str, DataFrame]:
-        """Return the rows of upstreams as they come, from their beginnings or other places on."""
-        # Spark restores the smallest of its inputs' clocks when a query starts again, and forgets the
-        # others: an input that has nothing new would hold the clock back there.
-        options = {"retell": "true"} if len(upstreams) > 1 else {}
-        starts = {name: {"start": str(at)} for name, at in (begin or {}).items()}
-        return {
-            name: self._stream(each, {**options, **starts.get(name, {})}) for name, each in upstreams.items()
-        }
+    def blanks(self, upstreams: Mapping[str, Declaration]) -> dict[str, Blank]:
+        """Return upstreams as streams without rows."""
+        return {name: self._blank(each) for name, each in upstreams.items()}
+
+    def _blank(self, each: Declaration) -> Blank:
+        topic = self._topic(each)
+        return blank(self._spark, topic.read_schema, topic.event_time, topic.key)
 
     def plan(
         self, upstreams: Mapping[str, Declaration], begin: Mapping[str, Position], limit: int
@@ -100,8 +97,7 @@ class Inputs:
             options["gate"] = str(self._gate)
         if topic.event_time is not None:
             options |= timing(each, self._patient)
-        rows = self._spark.readStream.format("headwater").options(**options).load()
-        return clocked(rows, topic.event_time, topic.key)
+        return self._spark.readStream.format("headwater").options(**options).load()
 
     def batch(self, each: Declaration, start: str, end: Position) -> DataFrame:
         """Return an upstream's rows between two places."""
@@ -117,7 +113,7 @@ class Inputs:
         """
         topic = self._topic(each)
         options = {**self._options(each, topic), "start": str(start), "end": str(end), "only": "true"}
-        options |= pruning.columns(topic.read_schema.names, used.get(topic.name))
+        options |= pruning.columns(topic.read_schema.names, used.get(each.name))
         rows = self._spark.read.format("headwater").options(**options).load()
         return marked(
             pruning.widened(rows, from_arrow_schema(topic.read_schema)), topic.event_time, topic.key

@@ -45,7 +45,6 @@ from headwater.errors import HeadwaterError, PipelineError
 from headwater.node import Declaration, Node
 from headwater.operators.operator import ERROR, NEVER
 from headwater.sinks import crash
-from headwater.sinks.fitting import DELETED
 from headwater.sinks.sink import Batch, Sink
 
 
@@ -101,7 +100,7 @@ class Member:
     @property
     def schema(self) -> pa.Schema:
         """The columns that are stored: all but the one that marks deletions."""
-        return pa.schema([field for field in self.shape.schema if field.name != DELETED])
+        return self.shape.stored
 
     @property
     def stage(self) -> Stage | None:
@@ -120,13 +119,13 @@ class Member:
         if self.stage is not None:
             self._states.begin()
 
-    def process(self, number: int, slice: Slice, given: DataFrame | None) -> None:
-        """Do a node's part of a micro-batch; ``given`` is what Spark has made of it, if it has."""
+    def process(self, number: int, slice: Slice) -> None:
+        """Do a node's part of a micro-batch."""
         before, after = self.mine(slice.before), self.mine(slice.after)
-        if before == after and given is None:
+        if before == after:
             return
         started = time.perf_counter()
-        rows = self._keyed(self._computed(number, slice, given))
+        rows = self._keyed(self._computed(number, slice))
         if self._letters:
             self._dead_rows().commit(Batch(number, letters(self._letters)))
         crash.point("query: computed")
@@ -143,8 +142,7 @@ class Member:
 
     def mine(self, reached: Reached) -> Reached:
         """Return how far a query has come in the inputs of the node."""
-        mine = reached.of(self.upstreams)
-        return mine.waiting_for_all() if self.shape.own else mine
+        return reached.of(self.upstreams)
 
     def _keyed(self, rows: pa.Table) -> pa.Table:
         """Set rows aside that cannot be kept by key, if any are set aside; what keeps them refuses them."""
@@ -165,12 +163,12 @@ class Member:
         self.counts.batches += 1
         self.counts.out += out
 
-    def _computed(self, number: int, slice: Slice, given: DataFrame | None) -> pa.Table:
+    def _computed(self, number: int, slice: Slice) -> pa.Table:
         self._letters = []
         try:
             if self.stage is None:
-                return self._plain(slice, given)
-            return self._stateful(self.stage, number, slice, given)
+                return self._plain(slice)
+            return self._stateful(self.stage, number, slice)
         except HeadwaterError:
             raise
         except Exception as error:
@@ -180,15 +178,15 @@ class Member:
                 raise failures.of(self.node, error) from error
             raise culprits.Poisoned(self.node, found) from error
 
-    def _plain(self, slice: Slice, given: DataFrame | None) -> pa.Table:
-        if given is None and not slice.size(self._names):
+    def _plain(self, slice: Slice) -> pa.Table:
+        if not slice.size(self._names):
             return self.shape.schema.empty_table()
-        if given is None and self.shape.table is not None:
+        if self.shape.table is not None:
             return self._of_table(slice, self.upstreams[self.shape.table])
-        if given is None and self.shape.straight and slice.is_small(self._names):
+        if self.shape.straight and slice.is_small(self._names):
             (rows,) = self._straight(slice)
         else:
-            rows = (call(self.node, self._frames(slice)) if given is None else given).toArrow()
+            rows = call(self.node, self._frames(slice)).toArrow()
         return rows.cast(self.shape.schema)
 
     def _of_table(self, slice: Slice, table: Declaration) -> pa.Table:
@@ -199,7 +197,7 @@ class Member:
             made = call(self.node, {table.name: self.inputs.frame(table, made)}).toArrow()
         return tables.without_gone(made.cast(self.shape.schema), changed, tables.replacing(self.node))
 
-    def _stateful(self, stage: Stage, number: int, slice: Slice, given: DataFrame | None) -> pa.Table:
+    def _stateful(self, stage: Stage, number: int, slice: Slice) -> pa.Table:
         work = Work(
             str(self.home),
             stage.operator,
@@ -209,7 +207,7 @@ class Member:
             now=_or_never(self._done.clock(number, self.mine(slice.after))),
             buckets=self._states.before(number),
         )
-        results = self._stepped(stage, work, slice, given)
+        results = self._stepped(stage, work, slice)
         self._notes = results.notes
         finished = self._finishing.finish(results.main)
         if results.late.num_rows:
@@ -219,25 +217,24 @@ class Member:
         self._states.commit(number, results.buckets)
         return finished.made
 
-    def _stepped(self, stage: Stage, work: Work, slice: Slice, given: DataFrame | None) -> Results:
-        if given is None and slice.is_small(self._names):
+    def _stepped(self, stage: Stage, work: Work, slice: Slice) -> Results:
+        if slice.is_small(self._names):
             taken = self._taken(stage, slice)
             results = runtime.gathered(stepping.here(work, taken, BUCKETS), stage.late, stage.output)
             results.check(taken.num_rows)
             return results
-        return runtime.spread(work, self._packed(stage, slice, given), stage.output)
+        return runtime.spread(work, self._packed(stage, slice), stage.output)
 
-    def _packed(self, stage: Stage, slice: Slice, given: DataFrame | None) -> DataFrame:
+    def _packed(self, stage: Stage, slice: Slice) -> DataFrame:
         """Return the rows that go into the operator, on their way to its buckets."""
-        if given is None and self.shape.straight:
+        if self.shape.straight:
             upstreams = [self.upstreams[name] for name in self.shape.straight]
             parts = [
                 part for side, each in enumerate(upstreams) for part in slice.parts(self.inputs, each, side)
             ]
             schemas = [self.inputs.schema(each) for each in upstreams]
             return direct.packed(stage.rows.sparkSession, parts, stage, schemas, BUCKETS)
-        rows = self._before(slice) if given is None else given
-        return runtime.packed(rows, stage.operator, BUCKETS, tally=True)
+        return runtime.packed(self._before(slice), stage.operator, BUCKETS, tally=True)
 
     def _taken(self, stage: Stage, slice: Slice) -> pa.Table:
         """Return the rows that go into the operator."""

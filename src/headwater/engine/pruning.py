@@ -1,7 +1,7 @@
 """Which columns of each topic a node uses, as Spark's optimiser sees it, so that only those are read.
 
 Spark does not tell a Python data source which columns it wants, but it puts a projection right above
-the source where some are not wanted. Invariant: a column is left out only where the plan proves that
+what is read where some are not wanted. Invariant: a column is left out only where the plan proves that
 nothing looks at it; what is not understood here uses all.
 """
 
@@ -16,17 +16,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
+from headwater.engine.allowed import listed
+from headwater.engine.blank import leaf_of
+
 Used = Mapping[str, frozenset[str]]
-"""Names of columns by topic; a topic that is not there is used whole."""
+"""Names of columns by upstream; one that is not there is used whole."""
 NOTHING: Used = MappingProxyType({})
-_CHOOSES = ("Project", "Aggregate")
+_CHOOSES = ("Project",)
 """What lets through no column of its input that it does not name."""
-_PASSES = ("Filter", "EventTimeWatermark")
+_PASSES = ("Filter",)
 """What passes the columns of its input on, and looks at those it names."""
 
 
-def used(rows: DataFrame) -> Used:
-    """Return what a stream's rows are made of, of each topic that is not used whole."""
+def used(rows: DataFrame, leaves: Mapping[int, str]) -> Used:
+    """Return what rows are made of, of each upstream that is not used whole."""
     plan = rows._jdf.queryExecution().analyzed()
     try:
         optimised = rows.sparkSession._jsparkSession.sessionState().optimizer().execute(plan)
@@ -35,11 +38,11 @@ def used(rows: DataFrame) -> Used:
     found: dict[str, set[str]] = {}
     there: dict[str, int] = {}
     for leaf, wanted in _leaves(optimised, None):
-        topic, columns = leaf.extraOptions().get("topic"), _named(leaf.output())
-        there[topic] = len(columns)
+        name, columns = leaves[leaf_of(leaf) or -1], _named(leaf.output())
+        there[name] = len(columns)
         names = {name for name, number in columns if wanted is None or number in wanted}
-        found[topic] = found.get(topic, set()) | names
-    return {topic: frozenset(names) for topic, names in found.items() if len(names) < there[topic]}
+        found[name] = found.get(name, set()) | names
+    return {name: frozenset(names) for name, names in found.items() if len(names) < there[name]}
 
 
 def columns(names: Sequence[str], used: frozenset[str] | None) -> dict[str, str]:
@@ -65,7 +68,7 @@ def _column(field: StructField, there: bool) -> Column:
 def _leaves(plan: Any, wanted: set[int] | None) -> Iterator[tuple[Any, set[int] | None]]:
     """Yield each source of a plan with the numbers of the columns that are wanted of it; None are all."""
     kind = plan.nodeName()
-    if kind == "StreamingRelationV2":
+    if leaf_of(plan) is not None:
         yield plan, wanted
         return
     own = {number for _, number in _named(plan.references().toSeq())}
@@ -75,13 +78,9 @@ def _leaves(plan: Any, wanted: set[int] | None) -> Iterator[tuple[Any, set[int] 
         wanted = None
     elif wanted is not None:
         wanted = wanted | own
-    for child in _listed(plan.children()):
+    for child in listed(plan.children()):
         yield from _leaves(child, wanted)
 
 
 def _named(attributes: Any) -> list[tuple[str, int]]:
-    return [(each.name(), each.exprId().id()) for each in _listed(attributes)]
-
-
-def _listed(sequence: Any) -> list[Any]:
-    return [sequence.apply(place) for place in range(sequence.size())]
+    return [(each.name(), each.exprId().id()) for each in listed(attributes)]

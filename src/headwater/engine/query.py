@@ -1,8 +1,7 @@
 """A Spark query that one or more nodes share.
 
 Spark plans each micro-batch over all their inputs and stores where it ends; then each node does its
-part, one after the other. So twenty views cost one query, and each topic is read once. A node on
-which Spark's own stateful operators run has a query of its own, whose plan is the node's.
+part, one after the other. So twenty views cost one query, and each topic is read once.
 
 Invariant: Spark counts a micro-batch as done only after every node has committed its part.
 """
@@ -17,9 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headwater.engine import applying, checkpoint, failures
-from headwater.engine.applying import Capturing
-from headwater.engine.calling import call
+from headwater.engine import checkpoint, failures
 from headwater.engine.inputs import LIMIT, Inputs
 from headwater.engine.member import Member
 from headwater.engine.slice import Slice
@@ -86,8 +83,6 @@ class Query:
 
     def _stream(self) -> DataFrame:
         begin = checkpoint.begun(self.checkpoint)
-        if self.own is not None:
-            return _own_plan(self.own, begin)
         upstreams = {name: self._declared(name, at) for name, at in begin.items()}
         return self._inputs.plan(upstreams, begin, max(LIMIT // max(len(self.members), 1), LEAST))
 
@@ -99,35 +94,23 @@ class Query:
             none = timedelta()
             return Source(name=name, file="", line=0, schema=pa.schema([]), topic=at.topic, lateness=none)
 
-    @property
-    def own(self) -> Member | None:
-        """The only member, if Spark's own stateful operators run on it."""
-        return next((member for member in self.members.values() if member.shape.own), None)
-
     def _process(self, rows: DataFrame, number: int) -> None:
         before = checkpoint.reached(self.checkpoint, number - 1)
         slice = Slice(before, checkpoint.reached(self.checkpoint, number))
         crash.point("query: planned")
         for member in self.members.values():
-            _try(member, number, slice, rows if member.shape.own else None)
+            _try(member, number, slice)
         failed = next((member.error for member in self.members.values() if member.error), None)
         if failed is not None:
             raise failed
         self.done += 1
 
 
-def _try(member: Member, number: int, slice: Slice, given: DataFrame | None) -> None:
+def _try(member: Member, number: int, slice: Slice) -> None:
     """Let a member do its part; what fails there keeps no other from doing its own."""
     try:
-        member.process(number, slice, given)
+        member.process(number, slice)
     except HeadwaterError as error:
         member.error = error
     except Exception as error:
         member.error = failures.of(member.node, error)
-
-
-def _own_plan(member: Member, begin: Mapping[str, Position]) -> DataFrame:
-    capturing = Capturing()
-    with applying.during(capturing):
-        rows = call(member.node, member.inputs.streams(member.upstreams, begin))
-    return rows if capturing.stage is None else capturing.stage.rows

@@ -164,7 +164,7 @@ class Noting:
 
 
 def _frame(member: Member, each: Declaration, start: Position, end: Position) -> DataFrame:
-    if each.name != member.shape.table or member.shape.own:
+    if each.name != member.shape.table:
         return member.inputs.batch(each, str(start), end)
     rows = tables.newest(member.inputs.table(each, start, end), each.key)
     return member.inputs.frame(each, tables.living(rows))

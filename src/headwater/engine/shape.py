@@ -1,31 +1,29 @@
-"""What a node turns out to be when its function is called over streams: columns, operator, time.
+"""What a node turns out to be when its function is called over blanks: columns, operator, time.
 
-Invariant: nothing is read and nothing started.
+``headwater check`` and a runner look at a node here, and nowhere else, so that they agree. Invariant:
+no log is opened, nothing is read and nothing started; what has a shape can run in micro-batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from headwater.engine import applying, clocked, pruning, tables
+from headwater.engine import allowed, applying, instead, marking, pruning, tables
 from headwater.engine.applying import Capturing, Stage, arrow_schema
+from headwater.engine.blank import Blank
 from headwater.engine.calling import call, carry
-from headwater.engine.inputs import Inputs
+from headwater.engine.instead import Instead, Refused
 from headwater.engine.pruning import Used
 from headwater.errors import PipelineError
 from headwater.node import Declaration, Node
+from headwater.sinks.fitting import DELETED
 
-_STATEFUL = {
-    *("Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark", "Window", "Sort"),
-    *("GlobalLimit", "LocalLimit", "Intersect", "Except", "FlatMapGroupsWithState"),
-    *("FlatMapGroupsInPandasWithState", "TransformWithState", "TransformWithStateInPySpark"),
-}
-"""Spark's own operators that need more than the rows of one micro-batch."""
+_RESULTS = "what comes out of its operator"
 
 
 @dataclass(frozen=True)
@@ -35,7 +33,7 @@ class Shape:
     node: Node
     upstreams: Mapping[str, Declaration]
     rows: DataFrame
-    """What the function returns; behind an operator, no rows."""
+    """What the function returns, of no rows."""
     schema: pa.Schema
     event_time: str | None
     stage: Stage | None
@@ -43,56 +41,115 @@ class Shape:
     """The upstreams that reach the operator, or the sink, as they are; none if code is in between."""
     bare: bool
     """Whether what comes out of the operator is the node's result, as it is."""
-    used: Used
-    """The columns that are used of topics that are not used whole."""
     table: str | None
     """The table that the node is a view of, row by row."""
-    own: bool
-    """Whether Spark's own stateful operators are in it, so that it needs a query of its own."""
+    leaves: Mapping[int, str]
+    """The names of upstreams by what they are known by in plans."""
+
+    @property
+    def stored(self) -> pa.Schema:
+        """The columns that are stored: all but the one that marks deletions."""
+        return pa.schema([field for field in self.schema if field.name != DELETED])
+
+    @cached_property
+    def used(self) -> Used:
+        """The columns that are used of upstreams that are not used whole."""
+        return pruning.used(self.rows if self.stage is None else self.stage.rows, self.leaves)
 
 
-def shape(node: Node, upstreams: Mapping[str, Declaration], inputs: Inputs) -> Shape:
-    """Call a node's function over streams, and see what it is."""
+def shape(node: Node, upstreams: Mapping[str, Declaration], blanks: Mapping[str, Blank]) -> Shape:
+    """Call a node's function over blanks, and see what it is."""
     carry(node)
     capturing = Capturing()
-    frames = inputs.streams(upstreams)
+    frames = {name: blanks[name].frame for name in upstreams}
     with applying.during(capturing):
         rows = call(node, frames)
-    stage = capturing.stage
-    if stage is not None and rows.isStreaming:
-        raise PipelineError(
-            f"{node.title} uses an upstream after its operator, {stage.name}",
-            detail="what comes after an operator sees its results only",
-            hint="use the upstream before the operator, or make a stream of the operator's results",
-            place=node.place,
-        )
-    tables.check_deletions(node, stage, arrow_schema(rows))
-    taken = rows if stage is None else stage.rows
+    stage, schema = capturing.stage, arrow_schema(rows)
+    _Looking(node, blanks).look(rows, capturing)
+    tables.check_key(node, schema)
+    tables.check_deletions(node, stage, schema)
     return Shape(
         node,
         upstreams,
         rows,
-        arrow_schema(rows),
-        node.event_time or clocked.event_time_of(rows),
+        schema,
+        node.event_time or marking.event_time_of(rows),
         stage,
         straight=_straight(stage.sides if stage else (rows,), frames),
         bare=rows is capturing.made,
-        used=pruning.used(taken),
         table=tables.read_by(node, upstreams, stage),
-        own=_needs_state(taken._jdf.queryExecution().analyzed()),
+        leaves={blanks[name].leaf: name for name in upstreams},
+    )
+
+
+class _Looking:
+    """Looks at the plans that a function has made: before its operator, and after it."""
+
+    def __init__(self, node: Node, blanks: Mapping[str, Blank]):
+        self._node = node
+        self._leaves = {each.leaf: name for name, each in blanks.items()}
+        self._tables = {name for name, each in blanks.items() if each.is_table}
+
+    def look(self, rows: DataFrame, capturing: Capturing) -> None:
+        """Refuse what is not row by row."""
+        if capturing.stage is None:
+            self._look_alone(rows)
+            return
+        for number, side in enumerate(capturing.stage.sides):
+            self._look_before(side, capturing.stage, number)
+        assert capturing.results is not None
+        leaves = {**self._leaves, capturing.results.leaf: _RESULTS}
+        try:
+            read = allowed.sources(rows, leaves)
+        except Refused as refused:
+            raise self._refused_after(refused.instead, capturing.stage) from None
+        if read != {_RESULTS}:
+            raise _upstream_after(self._node, capturing.stage)
+
+    def _look_alone(self, rows: DataFrame) -> None:
+        read = self._sources(rows)
+        if len(read) > 1 and read & self._tables and tables.replacing(self._node):
+            raise self._refused(instead.SEVERAL)
+
+    def _look_before(self, side: DataFrame, stage: Stage, number: int) -> None:
+        if not self._sources(side) & self._tables:
+            return
+        if DELETED not in side.columns:
+            raise self._refused(instead.UNMARKED)
+        if number in stage.tables and allowed.drops(side):
+            raise self._refused(instead.FILTERED)
+
+    def _sources(self, rows: DataFrame) -> frozenset[str]:
+        try:
+            return allowed.sources(rows, self._leaves)
+        except Refused as refused:
+            raise self._refused(refused.instead, refused.read) from None
+
+    def _refused(self, what: Instead, read: frozenset[str] = frozenset()) -> PipelineError:
+        return _error(self._node, what, instead.hint(what, self._tables, read))
+
+    def _refused_after(self, what: Instead, stage: Stage) -> PipelineError:
+        if any(each & set(self._leaves.values()) for each in what.joined):
+            return _upstream_after(self._node, stage)
+        hint = instead.hint(what, (), ())
+        return _error(
+            self._node, what, f"make a stream of the results of {stage.name}; in a node that reads it, {hint}"
+        )
+
+
+def _error(node: Node, what: Instead, hint: str) -> PipelineError:
+    return PipelineError(f"{node.title} {what.what}", detail=what.detail, hint=hint, place=node.place)
+
+
+def _upstream_after(node: Node, stage: Stage) -> PipelineError:
+    return PipelineError(
+        f"{node.title} uses an upstream after its operator, {stage.name}",
+        detail="what comes after an operator sees its results only",
+        hint="use the upstream before the operator, or make a stream of the operator's results",
+        place=node.place,
     )
 
 
 def _straight(sides: tuple[DataFrame, ...], frames: Mapping[str, DataFrame]) -> tuple[str, ...]:
     names = {id(frame): name for name, frame in frames.items()}
     return tuple(names[id(side)] for side in sides) if all(id(side) in names for side in sides) else ()
-
-
-def _needs_state(plan: Any) -> bool:
-    """Tell whether a plan over streams has a stateful operator of Spark's own."""
-    if not plan.isStreaming():
-        return False
-    children = [plan.children().apply(number) for number in range(plan.children().size())]
-    kind = plan.getClass().getSimpleName()
-    joins = kind == "Join" and all(child.isStreaming() for child in children)
-    return joins or kind in _STATEFUL or any(map(_needs_state, children))

@@ -27,7 +27,7 @@ from headwater.pipeline import Pipeline
 def place(pipeline: Pipeline, shape: Shape, version: Version, *, share: bool) -> Path:
     """Return the checkpoint of the query that a node is to run in; nothing is made."""
     own = version.home / "checkpoint"
-    alone = not share or shape.own or shape.node.kind == "sink" or version.number > 1
+    alone = not share or shape.node.kind == "sink" or version.number > 1
     if own.exists() or alone:
         return own.resolve()
     return _open_query(pipeline, shape)

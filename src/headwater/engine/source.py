@@ -1,8 +1,7 @@
 """The log as a Spark data source, in streams and in batches, embedded or Kafka alike.
 
-``spark.readStream.format("headwater").option("url", …).option("topic", …)``. A stream's rows have
-one column more, ``_clock``: null in every row but one of a micro-batch, which has nothing else and
-tells how far time has come (``headwater.engine.clocked`` takes it out again).
+``spark.readStream.format("headwater").option("url", …).option("topic", …)``. Of a stream that a pipeline
+plans, the offsets tell how far time has come, too.
 
 Invariant: what a micro-batch reads depends on its offsets alone.
 """
@@ -24,7 +23,7 @@ from pyspark.sql.streaming.datasource import (
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import StructType
 
 from headwater import clock
 from headwater.engine import reading, worker
@@ -33,9 +32,6 @@ from headwater.engine.records import records
 from headwater.log import Log, Position
 from headwater.log.open import open as open_log
 from headwater.log.position import parse_start
-from headwater.schema import TIMESTAMP
-
-CLOCK = "_clock"
 
 
 class HeadwaterSource(DataSource):
@@ -44,9 +40,9 @@ class HeadwaterSource(DataSource):
     Options: ``url`` and ``topic``; ``columns`` (names, separated by commas), ``meta``; ``start`` and,
     in a batch, ``end``; in a stream ``lateness`` (or ``marks``, where only they tell the time), ``idle``,
     and, if there are such, ``silence`` and ``max_ahead`` (all in microseconds), ``limit`` (rows of a
-    micro-batch), ``gate`` (a file: while it is not there, nothing new is read) and ``retell`` (tell the time
-    again when a query starts); ``skip`` (offsets to leave out, by partition, as JSON); ``only`` (of a batch:
-    the partitions that ``start`` names); ``log`` (the log's own options, as JSON).
+    micro-batch) and ``gate`` (a file: while it is not there, nothing new is read); ``skip`` (offsets to
+    leave out, by partition, as JSON); ``only`` (of a batch: the partitions that ``start`` names); ``log``
+    (the log's own options, as JSON).
     """
 
     @classmethod
@@ -55,10 +51,9 @@ class HeadwaterSource(DataSource):
         return "headwater"
 
     def schema(self) -> StructType:
-        """Return the topic's columns; the clock is added to a stream that asks for it."""
+        """Return the topic's columns."""
         with _open(self.options) as log:
-            schema = from_arrow_schema(_schema(log, self.options))
-        return schema.add(CLOCK, TimestampType()) if "lateness" in self.options else schema
+            return from_arrow_schema(_schema(log, self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what reads the topic once."""
@@ -70,10 +65,10 @@ class HeadwaterSource(DataSource):
 
 
 class Span(InputPartition):
-    """The records of one partition that a task reads, and the clock if it is the one to tell it."""
+    """The records of one partition that a task reads."""
 
-    def __init__(self, partition: int, start: int, end: int, clock: int | None = None):
-        self.partition, self.start, self.end, self.clock = partition, start, end, clock
+    def __init__(self, partition: int, start: int, end: int):
+        self.partition, self.start, self.end = partition, start, end
 
 
 class BatchReader(DataSourceReader):
@@ -94,7 +89,7 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records of a task."""
-        return _read(self._options, partition, clocked=False)
+        return _read(self._options, partition)
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -105,7 +100,6 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._topic = options["topic"]
         self._log: Log | None = None
         self._target: Mapping[int, int] | None = None
-        self._told_anew = "retell" not in options
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query begins."""
@@ -137,28 +131,24 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             now,
             self._timing(),
         )
-        return self._told(reached, self._starts(start, begun))
+        return self._told(reached)
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """Return where the topic ends now."""
         return self._told(Offsets(self._opened().resolve(self._topic, "latest").offsets))
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return a task for each partition that has something new; the first tells the time."""
+        """Return a task for each partition that has something new."""
         first, last = Offsets.from_json(start), Offsets.from_json(end)
-        spans = [
+        return [
             Span(number, first.offsets.get(number, 0), reached)
             for number, reached in last.offsets.items()
             if first.offsets.get(number, 0) < reached
         ]
-        if last.clock > first.clock or start.get("starts") != end.get("starts"):
-            spans = spans or [Span(0, 0, 0)]
-            spans[0].clock = last.clock
-        return spans
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a task, and the clock."""
-        return _read(self._options, partition, clocked="lateness" in self._options)
+        """Yield the records of a task."""
+        return _read(self._options, partition)
 
     def stop(self) -> None:
         """Release the log."""
@@ -171,19 +161,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._log = _open(self._options)
         return self._log
 
-    def _told(self, offsets: Offsets, starts: int = 0) -> dict[str, Any]:
+    def _told(self, offsets: Offsets) -> dict[str, Any]:
         timing = self._timing()
         name = self._options.get("name", self._topic)
         told = {"name": name, "topic": self._topic, "timed": timing is not None, **offsets.to_json()}
         if timing is not None:
             told |= {"lateness": timing.lateness or 0, "silence": timing.silence or 0}
-        return {**told, "starts": starts} if starts else told
-
-    def _starts(self, start: dict[str, Any], begun: Offsets) -> int:
-        """Return how often the time was told anew; where the number grows, there is a micro-batch."""
-        before: int = start.get("starts", 0)
-        due, self._told_anew = not self._told_anew and begun.clock != NEVER, True
-        return before + due
+        return told
 
     def _timing(self) -> Timing | None:
         if "lateness" not in self._options:
@@ -219,17 +203,15 @@ def _schema(log: Log, options: Mapping[str, str]) -> pa.Schema:
     return pa.schema([whole.field(name) for name in options["columns"].split(",")])
 
 
-def _read(options: Mapping[str, str], span: Any, *, clocked: bool) -> Iterator[pa.RecordBatch]:
+def _read(options: Mapping[str, str], span: Any) -> Iterator[pa.RecordBatch]:
     worker.settle()
     with _open(options) as log:
         schema = _schema(log, options)
-        if span.clock is not None:
-            yield _tick(schema, span.clock)
         meta = options.get("meta") == "true"
         skips = json.loads(options.get("skip", "{}")).get(str(span.partition), ())
         for start, end in pieces(span.start, span.end, skips):
             for batch in records(log, options["topic"], span.partition, start, end, meta=meta):
-                yield _selected(batch, schema, clocked)
+                yield _selected(batch, schema)
 
 
 def pieces(start: int, end: int, skips: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -243,18 +225,10 @@ def pieces(start: int, end: int, skips: Sequence[int]) -> Iterator[tuple[int, in
         yield start, end
 
 
-def _selected(batch: pa.RecordBatch, schema: pa.Schema, clocked: bool) -> pa.RecordBatch:
-    chosen = batch.select(schema.names)
-    chosen = pa.RecordBatch.from_arrays(chosen.columns, schema=_plain(schema))
-    return chosen.append_column(CLOCK, pa.nulls(len(batch), TIMESTAMP)) if clocked else chosen
+def _selected(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(batch.select(schema.names).columns, schema=_plain(schema))
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
     """Return a schema without notes of ours, which Spark does not know."""
     return pa.schema([pa.field(f.name, f.type, f.nullable) for f in schema])
-
-
-def _tick(schema: pa.Schema, time: int) -> pa.RecordBatch:
-    columns = [pa.nulls(1, field.type) for field in schema]
-    now = pa.array([time // 1000 * 1000], TIMESTAMP)  # Spark's watermark has milliseconds
-    return pa.RecordBatch.from_arrays([*columns, now], names=[*schema.names, CLOCK])

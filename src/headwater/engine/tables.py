@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.engine.applying import Stage
-from headwater.errors import PipelineError
+from headwater.errors import PipelineError, nearest
 from headwater.node import Declaration, Node, Table
+from headwater.schema import type_name
 from headwater.sinks.fitting import DELETED
 from headwater.sinks.keyed import last_of_each_key
 from headwater.sinks.targets import Target
@@ -73,6 +74,25 @@ def check_deletions(node: Node, stage: Stage | None, schema: pa.Schema) -> None:
         hint=f'keep "{DELETED}", or make it a view with the key {listed}',
         place=node.place,
     )
+
+
+def check_key(node: Node, schema: pa.Schema) -> None:
+    """Refuse a key, or an order, that names a column which the result has not."""
+    asked = [*((column, "key") for column in node.key), *([(node.order, "order")] if node.order else [])]
+    for column, what in asked:
+        if column not in schema.names:
+            raise PipelineError(
+                f'{node.title} has no column "{column}", which its {what} names',
+                detail="its result has " + ", ".join(schema.names),
+                hint=nearest(column, schema.names) or f"add the column to the result, or change the {what}",
+                place=node.place,
+            )
+    if node.order and pa.types.is_nested(schema.field(node.order).type):
+        raise PipelineError(
+            f'{node.title} cannot be in the order of "{node.order}"',
+            detail=f"it is {type_name(schema.field(node.order))}",
+            place=node.place,
+        )
 
 
 def newest(rows: pa.Table, key: Sequence[str]) -> pa.Table:

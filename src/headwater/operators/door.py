@@ -41,6 +41,8 @@ class Door:
     """A DataFrame, where there are two inputs."""
     pairing: Pairing | None = None
     """By what the rows of two inputs meet."""
+    tables: tuple[int, ...] = ()
+    """Which of the inputs, counted from 0, it takes as tables: they want every change of those."""
 
     def __call__(self, rows: Any) -> Any:
         """Return what comes out of the operator for a DataFrame."""

@@ -66,7 +66,7 @@ def as_of(
         times = (_timed("as_of", left, "left"), _timed("as_of", right, "right"))
         return AsOf(pairs, times, at, how, back, identity if late == "correct" else (), prefix)
 
-    return Door("as_of", build, table, pairs)
+    return Door("as_of", build, table, pairs, tables=(1,))
 
 
 def lookup(table: Any, on: On, *, how: str = "left", prefix: str | None = None) -> Door:
@@ -81,7 +81,7 @@ def lookup(table: Any, on: On, *, how: str = "left", prefix: str | None = None) 
         _by_key("lookup", pairs, right)
         return Lookup(pairs, how, prefix)
 
-    return Door("lookup", build, table, pairs)
+    return Door("lookup", build, table, pairs, tables=(1,))
 
 
 def tables(right: Any, on: On, how: str = "inner", prefix: str | None = None) -> Door:
@@ -99,7 +99,7 @@ def tables(right: Any, on: On, how: str = "inner", prefix: str | None = None) ->
     def build(mine: Side, other: Side) -> TableJoin:
         return TableJoin(pairs, mine, other, how, prefix)
 
-    return Door(table_shape.WHAT, build, right, pairs)
+    return Door(table_shape.WHAT, build, right, pairs, tables=(0, 1))
 
 
 def _check_correcting(how: str, keep: timedelta | None, key: tuple[str, ...]) -> None:

@@ -47,7 +47,7 @@ def group(by: str | Sequence[str], /, **aggregates: Aggregate | Retractable) -> 
     def build(rows: Side) -> TableGroup:
         return TableGroup(rows.table, names, made)
 
-    return Door(WHAT, build)
+    return Door(WHAT, build, tables=(0,))
 
 
 def greatest(column: str, k: int) -> Retractable:
