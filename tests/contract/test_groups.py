@@ -7,7 +7,7 @@ import pytest
 from contract_kit import Backend, drain
 
 from headwater import Log, Position
-from headwater.errors import Fenced, HeadwaterError, OffsetLost, UsageError
+from headwater.errors import Fenced, HeadwaterError, OffsetLost, TopicReplaced, UsageError
 
 
 @pytest.fixture
@@ -213,3 +213,40 @@ def test_a_group_with_members_is_not_deleted(log: Log, topic: str, group: str) -
 def test_a_group_that_is_not_there_cannot_be_deleted(log: Log, group: str) -> None:
     with pytest.raises(UsageError, match="no group"):
         log.delete_group(group)
+
+
+def test_a_group_never_skips_records_of_a_topic_that_was_made_again(log: Log, topic: str, group: str) -> None:
+    read_all(log, topic, group, 100)
+    log.delete_topic(topic)
+    log.create_topic(topic, "n BIGINT", partitions=4)
+    with log.producer(topic) as producer:
+        producer.send_batch([{"n": n} for n in range(120)])
+    with log.consumer(topic, group) as consumer:
+        try:
+            got = drain(consumer, 120)
+        except TopicReplaced as told:  # a broker may have forgotten the group instead
+            assert f"headwater seek {group} {topic} --to earliest" in str(told.hint)
+            with pytest.raises(TopicReplaced):
+                consumer.poll(1)
+            got = []
+    if not got:
+        log.seek(group, topic, "earliest")
+        got = read_all(log, topic, group, 120)
+    assert sorted(row["n"] for row in got) == list(range(120))
+
+
+def test_a_member_is_told_that_its_topic_was_made_again(log: Log, topic: str, group: str) -> None:
+    with log.consumer(topic, group) as consumer:
+        drain(consumer, 100)
+        log.delete_topic(topic)
+        log.create_topic(topic, "n BIGINT", partitions=4)
+        time.sleep(1.1)  # for so long a declaration that was just read is taken for that of now
+        with pytest.raises(TopicReplaced):
+            consumer.commit()
+
+
+def read_all(log: Log, topic: str, group: str, count: int) -> list[dict[str, object]]:
+    with log.consumer(topic, group) as consumer:
+        rows = drain(consumer, count)
+        consumer.commit()
+    return rows

@@ -111,7 +111,12 @@ class Log(Closing):
 
     @abstractmethod
     def delete_topic(self, name: str) -> None:
-        """Remove a topic, its records and archive, and what groups had committed for it."""
+        """Remove a topic, its records and archive.
+
+        A group that has committed offsets of it is refused (``TopicReplaced``) by a later topic of
+        the same name until ``seek`` tells where it begins there; a Kafka broker forgets such
+        offsets, and the group then begins as a new one does.
+        """
 
     # Records
 
@@ -236,7 +241,7 @@ class Log(Closing):
         committed nothing yet. A group that is not there is an error.
         """
         found = self._lag(group)
-        if not found:
+        if not found and group not in self.groups():
             raise self._no_group(group)
         return found
 

@@ -186,6 +186,12 @@ def replaced(topic: Topic, id: str, what: str, hint: str) -> TopicReplaced:
     )
 
 
+def replaced_for(group: str, topic: Topic, id: str) -> TopicReplaced:
+    """Return the error for a group whose offsets are of an earlier topic of the same name."""
+    hint = f"`headwater seek {group} {topic.name} --to earliest` makes it read this topic from its beginning"
+    return replaced(topic, id, f'what group "{group}" has committed', hint)
+
+
 def _columns(key: str | Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(key, str):
         return tuple(part.strip() for part in key.split(",") if part.strip())

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import headwater
 from headwater import Position
-from headwater.errors import Fenced, UsageError
+from headwater.errors import Fenced, OffsetLost, TopicReplaced, UsageError
 from headwater.log.embedded import EmbeddedLog, groups
 
 
@@ -164,3 +166,55 @@ def test_a_private_log_outlives_a_forked_child() -> None:
             os._exit(0)
         os.waitpid(child, 0)
         assert log.topic("t").name == "t"
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+def test_a_group_of_a_topic_that_was_made_again_is_refused_until_it_is_moved(
+    log: EmbeddedLog, by_hand: bool
+) -> None:
+    with log.consumer("t", "g") as consumer:
+        drain(consumer)
+        consumer.commit()
+    if by_hand:
+        shutil.rmtree(log.root / "topics" / "t")
+    else:
+        log.delete_topic("t")
+    assert log.lag("g") == []
+    log.create_topic("t", "n BIGINT")
+    with log.producer("t") as producer:
+        producer.send_batch([{"n": n} for n in range(30)])
+    assert [lag.records for lag in log.lag("g")] == [30]
+    with log.consumer("t", "g", start="latest") as consumer:
+        for _ in range(2):
+            with pytest.raises(TopicReplaced, match='what group "g" has committed'):
+                consumer.poll(1)
+    log.seek("g", "t", 10)
+    with log.consumer("t", "g") as consumer:
+        assert len(drain(consumer)) == 20
+
+
+def test_a_group_whose_topic_has_lost_its_end_is_refused(log: EmbeddedLog) -> None:
+    log.create_topic("short", "n BIGINT")
+    log._storage.state.move("g", log.topic("short"), {0: 7})
+    with log.consumer("short", "g") as consumer:
+        for _ in range(2):
+            with pytest.raises(OffsetLost, match="past the end"):
+                consumer.poll(1)
+
+
+def test_a_deleted_group_is_not_told_of_topics_that_it_had_read(log: EmbeddedLog) -> None:
+    with log.consumer("t", "g") as consumer:
+        drain(consumer)
+        consumer.commit()
+    log.delete_topic("t")
+    log.delete_group("g")
+    log.create_topic("t", "n BIGINT")
+    with log.consumer("t", "g") as consumer:
+        assert consumer.poll(0.1) is None
+
+
+def drain(consumer: headwater.Consumer) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    while (batch := consumer.poll(0.2)) is not None:
+        rows += batch.to_pylist()
+    return rows

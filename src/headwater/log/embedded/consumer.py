@@ -64,6 +64,7 @@ class EmbeddedConsumer(Consumer):
 
     def commit(self, position: Position | None = None) -> None:
         """Commit everything that ``poll`` has returned, or up to a position."""
+        self._stored()  # says so if the topic is gone
         if self._lost:
             lost, self._lost = sorted(self._lost), set()
             raise fenced(self._member.group, lost)
@@ -116,9 +117,10 @@ class EmbeddedConsumer(Consumer):
             self._readers.pop(number).close()
             if self._delivered.pop(number, None) is not None:
                 self._lost.add(number)
-        self._owned = dict(owned)
+        self._owned = {number: owned[number] for number in kept}
         for number in sorted(owned.keys() - kept):
-            self._readers[number] = self._begin(number)
+            self._readers[number] = self._begin(number)  # what it refuses, the next poll meets again
+            self._owned[number] = owned[number]
         if self._wakeup is not None:
             self._wakeup.close()
         heads = [self._stored().partition(number) / "head" for number in owned]

@@ -2,7 +2,9 @@
 
 A member holds a lock on a file of its own: when its process dies the kernel lets go of the lock,
 and the others see it at once, without heartbeats. Ownership and offsets live in SQLite, so a
-commit and the check that its member still owns the partition are one transaction.
+commit and the check that its member still owns the partition are one transaction. A topic is its
+identity here, and what a group has committed outlives it, so that the group is told of a topic
+that was made again under the old name.
 
 Invariant: at any time a partition has at most one owner in a group, and only it can commit.
 """
@@ -23,17 +25,20 @@ from pathlib import Path
 
 from headwater.errors import Fenced, LogUnavailable, UsageError
 from headwater.log.process import check_process
+from headwater.log.topic import Topic, replaced_for
 from headwater.wal import write_ahead
 
 MAX_POLL_SECONDS = 300.0
 """A member that has not polled for this long is taken for dead, though its process lives."""
 CHECK_SECONDS = 0.5
 _BUSY_SECONDS = 60.0
+_FORMER = "grp = ? AND topic IN (SELECT topic FROM names WHERE name = ? AND topic <> ?)"
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS offsets (
     grp TEXT, topic TEXT, partition INTEGER, next INTEGER, PRIMARY KEY (grp, topic, partition)
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS names (topic TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS members (
     grp TEXT, topic TEXT, member TEXT, polled REAL, PRIMARY KEY (grp, topic, member)
 ) WITHOUT ROWID;
@@ -114,11 +119,17 @@ class State:
         query = "SELECT partition, next FROM offsets WHERE grp = ? AND topic = ?"
         return {int(p): int(o) for p, o in self.rows(query, (group, topic))}  # type: ignore[call-overload]
 
-    def move(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+    def former(self, group: str, topic: Topic) -> str | None:
+        """Return another topic that had this one's name and of which a group has committed offsets."""
+        rows = self.rows(f"SELECT MAX(topic) FROM offsets WHERE {_FORMER}", (group, topic.name, topic.id))  # noqa: S608  # a fixed text
+        return None if rows[0][0] is None else str(rows[0][0])
+
+    def move(self, group: str, topic: Topic, offsets: Mapping[int, int]) -> None:
         """Set committed offsets; living owners lose their partitions and start there again."""
         with self.transaction() as db:
+            db.execute(f"DELETE FROM offsets WHERE {_FORMER}", (group, topic.name, topic.id))  # noqa: S608  # a fixed text
             _store(db, group, topic, offsets)
-            db.execute("DELETE FROM owners WHERE grp = ? AND topic = ?", (group, topic))
+            db.execute("DELETE FROM owners WHERE grp = ? AND topic = ?", (group, topic.id))
 
     def forget_group(self, group: str, home: Path) -> bool:
         """Drop everything about a group, if none of its members lives; tell whether it was done."""
@@ -128,12 +139,13 @@ class State:
                 return False
             for table in ("offsets", "members", "owners"):
                 db.execute(f"DELETE FROM {table} WHERE grp = ?", (group,))  # noqa: S608  # a fixed name
+            db.execute("DELETE FROM names WHERE topic NOT IN (SELECT topic FROM offsets)")
         return True
 
     def forget(self, topic: str) -> None:
-        """Drop everything about a topic."""
+        """Drop everything about a topic that is deleted, but what groups had committed for it."""
         with self.transaction(durable=True) as db:
-            for table in ("offsets", "members", "owners", "epochs"):
+            for table in ("members", "owners", "epochs"):
                 db.execute(f"DELETE FROM {table} WHERE topic = ?", (topic,))  # noqa: S608  # a fixed name
 
     def close(self) -> None:
@@ -187,21 +199,25 @@ class SharedEpochs:
         return self._state.epoch(*self._of)
 
 
-def _store(db: sqlite3.Connection, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+def _store(db: sqlite3.Connection, group: str, topic: Topic, offsets: Mapping[int, int]) -> None:
+    db.execute("INSERT OR IGNORE INTO names VALUES (?, ?)", (topic.id, topic.name))
     db.executemany(
         "INSERT INTO offsets VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET next = excluded.next",
-        [(group, topic, partition, offset) for partition, offset in offsets.items()],
+        [(group, topic.id, partition, offset) for partition, offset in offsets.items()],
     )
 
 
 class Member:
     """One living member of a group, for one topic."""
 
-    def __init__(self, state: State, directory: Path, group: str, topic: str, partitions: Callable[[], int]):
+    def __init__(
+        self, state: State, directory: Path, group: str, topic: Topic, partitions: Callable[[], int]
+    ):
         self.directory = directory
         self._state, self._partitions = state, partitions
         self.group = group
-        self._of = (group, topic)
+        self._topic = topic
+        self._of = (group, topic.id)
         self._process = os.getpid()
         directory.mkdir(parents=True, exist_ok=True)
         self._join()
@@ -240,21 +256,23 @@ class Member:
     def commit(self, offsets: Mapping[int, int]) -> None:
         """Commit, if every one of the partitions has been owned without a break."""
         check_process(self._process)
-        group, topic = self._of
         with self._state.transaction() as db:
             query = "SELECT partition, term FROM owners WHERE grp = ? AND topic = ? AND member = ?"
             mine = dict(db.execute(query, (*self._of, self.id)).fetchall())
             lost = sorted(p for p in offsets if p not in mine or mine[p] != self._owned.get(p))
             if lost:
-                raise fenced(group, lost)
-            _store(db, group, topic, offsets)
+                raise fenced(self.group, lost)
+            _store(db, self.group, self._topic, offsets)
 
     def found(self, offsets: Mapping[int, int]) -> None:
         """Commit where the group begins, in all partitions, if it has committed nothing yet."""
+        former = self._state.former(self.group, self._topic)
+        if former is not None:
+            raise replaced_for(self.group, self._topic, former)
         with self._state.transaction() as db:
             query = "SELECT 1 FROM offsets WHERE grp = ? AND topic = ? LIMIT 1"
             if db.execute(query, self._of).fetchone() is None:
-                _store(db, *self._of, offsets)
+                _store(db, self.group, self._topic, offsets)
 
     def notify(self) -> None:
         """Wake the other members, so that they look at once."""

@@ -37,6 +37,7 @@ from headwater.log.position import (
     check_partition,
     check_position,
     check_start,
+    check_within,
 )
 from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.log.stretch import Stretch
@@ -88,7 +89,7 @@ class EmbeddedLog(Log):
         return self._storage.catalog.change(name, changes).topic
 
     def delete_topic(self, name: str) -> None:
-        """Remove a topic, its records and archive, and what groups had committed for it."""
+        """Remove a topic, its records and archive."""
         stored = self._storage.catalog.remove(name)
         self._storage.state.forget(stored.id)
         for place in (self.root / "groups").glob(f"*@{stored.id}"):
@@ -120,7 +121,7 @@ class EmbeddedLog(Log):
                 self._storage.state,
                 directory,
                 group,
-                stored.id,
+                stored.topic,
                 lambda: self._storage.same(stored).topic.partitions,
             )
         except OSError as error:
@@ -130,7 +131,7 @@ class EmbeddedLog(Log):
             member,
             lambda: self._storage.state.committed(group, stored.id),
             lambda: self._start(stored, start),
-            lambda number, offset: self._storage.reader(stored, number, offset, meta),
+            lambda number, offset: self._reader(stored, number, offset, meta),
         )
 
     def groups(self) -> list[str]:
@@ -199,14 +200,18 @@ class EmbeddedLog(Log):
         for name in self._storage.catalog.names():
             stored = self._storage.catalog.get(name)
             committed = self._storage.state.committed(group, stored.id)
-            if committed or self._has_members(group, stored):
+            if (
+                committed
+                or self._has_members(group, stored)
+                or self._storage.state.former(group, stored.topic)
+            ):
                 found += self._surveyed(stored, partial(Survey.lag, group=group, committed=committed))
         return found
 
     def _move(self, group: str, place: Position) -> None:
         stored = self._storage.catalog.get(place.topic)
         check_position(place, stored.topic)
-        self._storage.state.move(group, stored.id, place.offsets)
+        self._storage.state.move(group, stored.topic, place.offsets)
         directory = self._storage.members(stored, group)
         if directory.is_dir():
             (directory / "changed").write_bytes(b"")
@@ -220,6 +225,11 @@ class EmbeddedLog(Log):
         """Return where a group begins that has committed nothing yet."""
         topic = self._storage.same(stored).topic
         return self._resolved(topic, start, range(topic.partitions))
+
+    def _reader(self, stored: Stored, number: int, offset: int, meta: bool) -> RecordReader:
+        """Open a partition where a group is, if it holds that place."""
+        check_within(stored.topic.name, number, offset, self._survey(stored, number, Survey.extent))
+        return self._storage.reader(stored, number, offset, meta)
 
     def _asked(self, topic: Topic, numbers: Sequence[int], ask: Callable[[Survey], _T]) -> dict[int, _T]:
         stored = self._storage.opened(topic)

@@ -16,7 +16,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from headwater.errors import Fenced, HeadwaterError, LogUnavailable
-from headwater.log.kafka import failures, outgoing
+from headwater.log.kafka import failures, groups, outgoing
 from headwater.log.kafka.catalog import Catalog
 from headwater.log.kafka.outgoing import Message
 from headwater.log.kafka.scan import last_sequences
@@ -182,11 +182,13 @@ class NamedAppender(KafkaAppender):
 
     def _committed(self) -> tuple[Any, dict[int, int]]:
         """Return the handle of this producer's group, and the last sequence of each partition."""
-        every = [TopicPartition(self._name, number) for number in range(self.topic().partitions)]
+        topic = self.topic()
+        every = [TopicPartition(self._name, number) for number in range(topic.partitions)]
         group = Consumer(self._config.consumer(self._group))
         try:
             stored = group.committed(every, FLUSH_SECONDS)
-            last = {place.partition: place.offset - 1 for place in stored if place.offset > 0}
+            told = [place for place in stored if place.offset > 0 and groups.is_of(topic, place)]
+            last = {place.partition: place.offset - 1 for place in told}
             return group.consumer_group_metadata(), last
         finally:
             group.close()
@@ -197,7 +199,7 @@ class NamedAppender(KafkaAppender):
         try:
             client.begin_transaction()
             reached = self._produce(made)
-            offsets = [TopicPartition(self._name, p, last + 1) for p, last in newest.items()]
+            offsets = groups.places(self.topic(), {p: last + 1 for p, last in newest.items()})
             if offsets:
                 client.send_offsets_to_transaction(offsets, self._metadata, FLUSH_SECONDS)
             self._commit(client)

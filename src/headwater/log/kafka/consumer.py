@@ -19,7 +19,7 @@ from confluent_kafka import Consumer as Client
 
 from headwater.errors import Fenced, HeadwaterError, OffsetLost, UsageError
 from headwater.log.interface import Consumer
-from headwater.log.kafka import failures, incoming, scan
+from headwater.log.kafka import failures, groups, incoming, scan
 from headwater.log.kafka.catalog import Catalog, Known
 from headwater.log.position import Extent, Position, check_position, check_within
 
@@ -74,8 +74,9 @@ class KafkaConsumer(Consumer):
         Raises ``Fenced`` if a partition has been lost, and commits nothing then.
         """
         self._check_open()
+        topic = self._catalog.recent(self._name, self._first.id).topic
         if position is not None:
-            check_position(position, self._catalog.recent(self._name, self._first.id).topic)
+            check_position(position, topic)
         self._committing = dict(self._delivered if position is None else position.offsets)
         self._taken = []
         try:
@@ -136,6 +137,7 @@ class KafkaConsumer(Consumer):
         """Return partitions at their committed offsets, or where the group is to start."""
         committed = client.committed(partitions, COMMIT_SECONDS) if partitions else []
         extents = self._catalog.cluster.extents(self._name, [p.partition for p in partitions])
+        groups.check_identity(self._group, self._first.topic, committed)
         for each in committed:
             number, extent = each.partition, extents[each.partition]
             if each.offset < 0:
@@ -208,7 +210,7 @@ class KafkaConsumer(Consumer):
         self._delivered = {number: o for number, o in self._delivered.items() if number not in done}
 
     def _try_store(self, offsets: dict[int, int]) -> KafkaError | None:
-        places = [TopicPartition(self._name, partition, offset) for partition, offset in offsets.items()]
+        places = groups.places(self._first.topic, offsets)
         try:
             stored = self._client.commit(offsets=places, asynchronous=False)
         except KafkaException as error:

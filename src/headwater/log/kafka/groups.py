@@ -6,7 +6,7 @@ Invariant: a group with living members is never moved under their feet.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -17,10 +17,12 @@ from headwater.errors import UsageError
 from headwater.log.kafka import failures, scan
 from headwater.log.kafka.cluster import CALL_SECONDS, Cluster
 from headwater.log.kafka.registry import READER_GROUP
-from headwater.log.position import Position
 from headwater.log.report import Lag
+from headwater.log.topic import Topic, replaced_for
 
 PEEK_SECONDS = 5.0
+_IDENTITY = "headwater.topic="
+"""What stands before a topic's identity in the metadata of a committed offset."""
 
 
 def names(cluster: Cluster) -> list[str]:
@@ -41,7 +43,28 @@ def lag(cluster: Cluster, group: str) -> list[Lag]:
     ]
 
 
-def move(cluster: Cluster, group: str, place: Position) -> None:
+def places(topic: Topic, offsets: Mapping[int, int]) -> list[TopicPartition]:
+    """Return offsets as they are committed: with the identity of the topic that they are of."""
+    return [
+        TopicPartition(topic.name, number, offset, f"{_IDENTITY}{topic.id}")
+        for number, offset in offsets.items()
+    ]
+
+
+def is_of(topic: Topic, committed: TopicPartition) -> bool:
+    """Tell whether an offset is of this topic, as far as who committed it has said."""
+    said = committed.metadata or ""
+    return not said.startswith(_IDENTITY) or said.removeprefix(_IDENTITY) == topic.id
+
+
+def check_identity(group: str, topic: Topic, committed: Iterable[TopicPartition]) -> None:
+    """Refuse offsets that a group has committed of an earlier topic of the same name."""
+    for each in committed:
+        if each.offset >= 0 and not is_of(topic, each):
+            raise replaced_for(group, topic, str(each.metadata).removeprefix(_IDENTITY))
+
+
+def move(cluster: Cluster, group: str, offsets: Mapping[int, int], topic: Topic) -> None:
     """Set a group's committed offsets."""
     if _subscribed(cluster, group):
         raise UsageError(
@@ -49,9 +72,8 @@ def move(cluster: Cluster, group: str, place: Position) -> None:
             detail="on Kafka the offsets of a group can be set only while nobody reads in it",
             hint="stop its consumers, seek, and start them again",
         )
-    places = [TopicPartition(place.topic, number, offset) for number, offset in place.offsets.items()]
     with failures.saying(cluster.config, f'move group "{group}"'):
-        asked = [ConsumerGroupTopicPartitions(group, places)]
+        asked = [ConsumerGroupTopicPartitions(group, places(topic, offsets))]
         told = cluster.admin.alter_consumer_group_offsets(asked)[group].result(CALL_SECONDS)
         for each in told.topic_partitions:
             if each.error is not None:

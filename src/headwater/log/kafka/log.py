@@ -22,7 +22,7 @@ from headwater.log.kafka.cluster import Cluster, since
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
 from headwater.log.kafka.reader import Reader
-from headwater.log.position import Extent, Position, Start, check_partition, check_start
+from headwater.log.position import Extent, Position, Start, check_partition, check_position, check_start
 from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.log.stretch import Stretch
 from headwater.log.topic import Topic
@@ -147,7 +147,9 @@ class KafkaLog(Log):
         return groups.lag(self._cluster, group)
 
     def _move(self, group: str, place: Position) -> None:
-        groups.move(self._cluster, group, place)
+        topic = self._catalog.get(place.topic).topic
+        check_position(place, topic)
+        groups.move(self._cluster, group, place.offsets, topic)
 
     def _forget_group(self, group: str) -> bool:
         return groups.forget(self._cluster, group)
