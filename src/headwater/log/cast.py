@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.log.nested import compact
+from headwater.log import floats
+from headwater.log.nested import compact, unknown_field
 from headwater.log.topic import Topic
-from headwater.log.whole import unknown_field
 
 _t = pa.types
 
 
 def cast(column: pa.Array, to: pa.DataType, path: str, topic: Topic) -> pa.Array:
-    """Return a column in another type, or raise ``pa.ArrowException`` where a value would change.
+    """Return a column in another type, or raise where a value would change: ``Misfit``, ``pa.ArrowException``.
 
     ``path`` names the column, or the field within it, in an error.
     """
@@ -45,18 +45,26 @@ def cast(column: pa.Array, to: pa.DataType, path: str, topic: Topic) -> pa.Array
 
 def _cast_plain(column: pa.Array, to: pa.DataType) -> pa.Array:
     have = column.type
+    if _t.is_floating(to):
+        return _cast_to_float(column, to)
     if _t.is_decimal(to) and _t.is_integer(have):
         # Straight to fewer digits than the integer type could need, Arrow refuses whatever the values.
         column = pc.cast(column, pa.decimal128(38, to.scale))
     made = pc.cast(column, to)
-    if _t.is_floating(have) or _t.is_floating(to):  # where Arrow rounds; elsewhere it refuses by itself
+    if _t.is_floating(have):  # where Arrow rounds; elsewhere it refuses by itself
         same = pc.equal(pc.cast(made, have, safe=False), column)
-        if _t.is_floating(have) and _t.is_floating(to):
-            same = pc.or_(same, pc.is_nan(column))
         if not pc.all(same, min_count=0).as_py():
             value = column[pc.index(same, False).as_py()].as_py()
             raise pa.ArrowInvalid(f"{value!r} would be changed to fit {to}")
     return made
+
+
+def _cast_to_float(column: pa.Array, to: pa.DataType) -> pa.Array:
+    try:
+        doubles = pc.cast(column, pa.float64())
+    except pa.ArrowInvalid:  # integers over 53 bits, some of which a double can hold
+        doubles = pa.array([v if v is None else floats.double(v) for v in column.to_pylist()], pa.float64())
+    return floats.single(doubles) if to == pa.float32() else doubles
 
 
 def _cast_struct(column: pa.Array, to: pa.DataType, path: str, topic: Topic) -> pa.Array:

@@ -1,6 +1,7 @@
-"""What is inside nested columns.
+"""What is inside columns, however deep.
 
-Invariant: after ``check_within`` nested values keep NOT NULL and the keys of maps apart.
+Invariant: after ``check_within`` nested values keep NOT NULL and the keys of maps apart, and every time
+can be read.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.errors import RowError
+from headwater.errors import RowError, nearest
+from headwater.log import years
 from headwater.log.topic import Topic
 
 _t = pa.types
 
 
 def check_within(column: pa.Array, field: pa.Field, topic: Topic) -> None:
-    """Refuse a null in a NOT NULL field of a struct, and a map that has a key twice."""
+    """Refuse a null in a NOT NULL field of a struct, a map that has a key twice, and a time in no year."""
     for problem, row in _problems(column, field.type, field.name, np.arange(len(column))):
         raise RowError(f'row does not fit topic "{topic.name}": {problem}', row=int(row))
 
@@ -52,6 +54,8 @@ def _problems(column: pa.Array, kind: pa.DataType, path: str, rows: Any) -> Iter
             yield f'map "{path}" has the key {keys[twice].as_py()!r:.60} twice', rows[twice]
         yield from _problems(keys, kind.key_type, path, rows)
         yield from _problems(items, kind.item_type, path, rows)
+    elif (wrong := years.outside(column)) is not None:
+        yield f'column "{path}" has a time that cannot be read, {years.REASON}', rows[wrong]
 
 
 def _parents(column: pa.Array) -> Any:
@@ -74,4 +78,13 @@ def _holds_strict(kind: pa.DataType) -> bool:
     """Tell whether a type has something inside that ``check_within`` has to look at."""
     if _t.is_struct(kind):
         return any(not field.nullable or _holds_strict(field.type) for field in kind)
-    return bool(_t.is_map(kind) or (_t.is_list(kind) and _holds_strict(kind.value_type)))
+    return bool(
+        _t.is_map(kind) or _t.is_temporal(kind) or (_t.is_list(kind) and _holds_strict(kind.value_type))
+    )
+
+
+def unknown_field(path: str, name: str, kind: pa.DataType, topic: Topic, row: int | None = None) -> RowError:
+    """Return the error for a field that a struct of the topic has not."""
+    known = [field.name for field in kind]
+    hint = nearest(name, known) or f'fields of "{path}": ' + ", ".join(known)
+    return RowError(f'topic "{topic.name}" has no field "{path}.{name}"', hint=hint, row=row)

@@ -6,20 +6,20 @@ Invariant: an ``Outgoing`` fits its topic, and its sequence numbers grow within 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from headwater import clock
-from headwater.errors import RowError, UsageError
+from headwater.errors import HeadwaterError, RowError
 from headwater.log import keys, record, rows
+from headwater.log.given import Copier, Marked
 from headwater.log.parallel import pieces as spans
-from headwater.log.record import Headers
 from headwater.log.topic import Topic
 
 Numbers = npt.NDArray[np.int64]
@@ -90,17 +90,6 @@ class Appender(Protocol):
         """Release what the appender holds."""
 
 
-class Marked(NamedTuple):
-    """A row that carries more than its columns."""
-
-    row: rows.Row
-    deleted: bool = False
-    headers: Headers | None = None
-    occurred: datetime | None = None
-    sent: datetime | None = None
-    sequence: int | None = None
-
-
 class Builder:
     """Turns rows and batches of one producer into outgoing records."""
 
@@ -114,6 +103,15 @@ class Builder:
         first = self.sequence if sequence is None else sequence
         self.sequence = max(self.sequence, first + len(batch))
         return self._place(batch, np.arange(first, first + len(batch), dtype=np.int64), {})
+
+    def from_given(self, places: list[Any], copier: Copier) -> tuple[Outgoing | None, RowError | None]:
+        """Convert rows that were copied; those that do not fit are left out."""
+        values = copier.by_column(places)
+        if values is not None:
+            with suppress(RowError):  # row by row it is found which, if they are not only marked
+                batch = rows.from_columns(values, self._topic())
+                return self.from_batch(batch, None), None
+        return self.from_rows(copier.by_row(places))
 
     def from_rows(self, chunk: list[Any]) -> tuple[Outgoing | None, RowError | None]:
         """Convert rows, each a mapping or ``Marked``; those that do not fit are left out.
@@ -160,9 +158,10 @@ class Builder:
                 every = [row if isinstance(row, Marked) else Marked(row) for row in chunk]
                 extras = _extras(every)
                 chunk = [row.row for row in every]
-            return self._place(rows.from_rows(chunk, self._topic(), extras.get("_deleted")), numbers, extras)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError) as error:
-            # Whatever a row is, only that row is refused.
+            return self._place(rows.from_rows(chunk, self._topic(), extras), numbers, extras)
+        except HeadwaterError:
+            raise
+        except Exception as error:  # whatever a row is, only that row is refused
             reason = f"{type(error).__name__}: {error}"
             raise RowError("a row cannot be stored", detail=reason.splitlines()[0]) from None
 
@@ -192,39 +191,3 @@ def _extras(marked: Sequence[Marked]) -> dict[str, pa.Array]:
         "_headers": [row.headers and list(row.headers.items()) for row in marked],
     }
     return {name: pa.array(values, record.META[name]) for name, values in columns.items() if any(values)}
-
-
-def marked(
-    row: rows.Row,
-    headers: Headers | None,
-    occurred: datetime | None,
-    sent: datetime | None,
-    sequence: int | None,
-) -> Marked:
-    """Check what a row carries beside its columns, here and now."""
-    for name, at in (("occurred", occurred), ("sent", sent)):
-        if at is not None and not isinstance(at, datetime):
-            raise UsageError(f"{name} is a datetime, not {at!r}")
-    return Marked(row, False, _checked_headers(headers), occurred, sent, checked_sequence(sequence))
-
-
-def checked_sequence(sequence: int | None) -> int | None:
-    """Refuse a sequence number that is none."""
-    if sequence is not None and not (isinstance(sequence, int) and 0 <= sequence < 1 << 62):
-        raise UsageError(f"a sequence is a whole number from 0 on, not {sequence!r}")
-    return sequence
-
-
-def _checked_headers(headers: Headers | None) -> dict[str, bytes] | None:
-    if not headers:
-        return None
-    try:
-        return {
-            name.encode().decode(): value.encode() if isinstance(value, str) else bytes(memoryview(value))
-            for name, value in headers.items()
-        }
-    except (AttributeError, TypeError, ValueError) as error:
-        raise UsageError(
-            f"headers cannot be stored: {error}",
-            hint='headers map names to bytes or text, as {"trace": "f00d"}',
-        ) from None

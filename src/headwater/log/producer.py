@@ -1,6 +1,6 @@
 """Producers: rows are buffered, checked in bulk, encoded side by side, and appended in order.
 
-``send`` is the hot path of row-by-row users: it appends to a list; a thread converts the list, a
+``send`` is the hot path of row-by-row users: it appends a copy to a list; a thread converts the list, a
 chunk at a time, and another appends what is ready, so that one chunk is converted while the one
 before is encoded and the one before that is on its way to the disk. Invariant: each accepted row
 is appended once, in the order of ``send``, or an error about it reaches the caller from ``send``,
@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
+import pyarrow as pa
+
 from headwater.clock import micros
 from headwater.closing import Closing
 from headwater.errors import (
@@ -31,7 +33,8 @@ from headwater.errors import (
     UsageError,
 )
 from headwater.log import rows
-from headwater.log.outgoing import Appender, Builder, Outgoing, checked_sequence, marked
+from headwater.log.given import Copier, Row, checked_sequence, marked, shown
+from headwater.log.outgoing import Appender, Builder, Outgoing
 from headwater.log.parallel import done, submit
 from headwater.log.position import Position
 from headwater.log.process import check_process
@@ -73,12 +76,15 @@ class Producer(Closing):
         self._process = os.getpid()
         self._appender = appender
         self._linger = linger.total_seconds()
-        self._capacity = buffer
+        self._buffer = buffer
         self._on_full = on_full
-        # Only list.append, a slice and a del touch this list, each atomic, and only one thread
+        # Only list.extend, a slice and a del touch this list, each atomic, and only one thread
         # (the holder of _draining) removes: so send needs no lock.
         self._rows: list[Any] = []
         self._outbox: deque[_Waiting] = deque()
+        self._copier = Copier(appender.topic())
+        self._columns, self._values = self._copier.columns, self._copier.values
+        self._capacity = buffer * self._copier.width
         self._builder = Builder(appender.topic, appender.last_sequence + 1)
         self._reached: dict[int, int] = {}
         self._error: HeadwaterError | None = None
@@ -94,11 +100,11 @@ class Producer(Closing):
     @property
     def sequence(self) -> int:
         """The sequence number the next row will get."""
-        return self._builder.sequence + len(self._rows)
+        return self._builder.sequence + len(self._rows) // self._copier.width
 
     def send(
         self,
-        row: rows.Row,
+        row: Row,
         *,
         headers: Headers | None = None,
         occurred: datetime | None = None,
@@ -113,12 +119,19 @@ class Producer(Closing):
         """
         if self._error is not None:
             self._raise()
-        if headers is not None or occurred is not None or sent is not None or sequence is not None:
-            row = marked(row, headers, occurred, sent, sequence)  # type: ignore[assignment]
         waiting = self._rows
         if len(waiting) >= self._capacity and not self._make_room():
             return
-        waiting.append(row)
+        if headers is not None or occurred is not None or sent is not None or sequence is not None:
+            copied = marked(self._copier.copy(row), headers, occurred, sent, sequence)
+            waiting.extend(self._copier.odd(copied))
+        elif type(row) is dict and len(row) == self._columns:
+            try:
+                waiting.extend(self._values(row))
+            except KeyError:  # it lacks a column, and has one that the topic has not
+                waiting.extend(self._copier.odd(row))
+        else:
+            waiting.extend(self._copier.odd(row))
         if self._idle:
             self._idle = False
             self._rouse(self._wake)
@@ -146,9 +159,9 @@ class Producer(Closing):
         if set(row) != set(topic.key) or not (isinstance(key, Mapping) or len(values) == len(topic.key)):
             raise RowError(
                 f'key of topic "{topic.name}" is ({", ".join(topic.key)})',
-                detail=f"got {key!r}",
+                detail=f"got {shown(key)}",
             )
-        tombstone = marked(row, headers, occurred, None, sequence)._replace(deleted=True)
+        tombstone = marked(self._copier.copy(row), headers, occurred, None, sequence)._replace(deleted=True)
         self.send(tombstone)  # type: ignore[arg-type]
 
     def send_batch(self, data: Any, *, sequence: int | None = None) -> None:
@@ -167,7 +180,7 @@ class Producer(Closing):
             for batch in rows.from_data(data, self._appender.topic()):
                 if len(batch):
                     self._make_way()
-                    self._put(self._builder.from_batch(batch, sequence))
+                    self._put(self._builder.from_batch(_own(batch), sequence))
                     sequence = None if sequence is None else sequence + len(batch)
 
     def mark(self, before: datetime | int) -> None:
@@ -240,7 +253,7 @@ class Producer(Closing):
         if self._on_full == "error":
             raise BufferFull(
                 f'buffer of producer "{self.id}" is full',
-                detail=f"{self._capacity:,} rows wait to be appended",
+                detail=f"{self._buffer:,} rows wait to be appended",
                 hint='flush, slow down, or choose on_full="block"',
             )
         with self._room:
@@ -270,7 +283,7 @@ class Producer(Closing):
                 self._wake.wait()
             self._idle = False
             self._wake.clear()
-            if len(self._rows) < CHUNK and self._linger and not self._closed:
+            if len(self._rows) < CHUNK * self._copier.width and self._linger and not self._closed:
                 self._wake.wait(self._linger)
             with self._draining, self._failing():
                 self._drain()
@@ -300,10 +313,10 @@ class Producer(Closing):
     def _drain(self, background: bool = True) -> None:
         """Move the next chunk of rows into the outbox."""
         self._make_way()  # before rows are taken: a failure here leaves them where they are
-        chunk = self._rows[:CHUNK]
+        chunk = self._rows[: CHUNK * self._copier.width]
         if not chunk:
             return
-        records, refused = self._builder.from_rows(chunk)
+        records, refused = self._builder.from_given(chunk, self._copier)
         del self._rows[: len(chunk)]  # only now: a defect in the conversion loses nothing
         with self._room:
             self._room.notify_all()
@@ -341,6 +354,11 @@ class Producer(Closing):
                 self._outbox.popleft()
                 if isinstance(self._error, LogUnavailable):  # what failed before has succeeded now
                     self._error = None
+
+
+def _own(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a copy: the memory may be that of a pandas frame or a numpy array, which can be changed."""
+    return pa.concat_batches([batch, batch.slice(0, 0)])
 
 
 def _values(key: Any) -> tuple[Any, ...]:

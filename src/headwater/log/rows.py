@@ -8,35 +8,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.errors import HeadwaterError, RecordTooLarge, RowError, UsageError, nearest
-from headwater.log import nested, record, whole
+from headwater.errors import RecordTooLarge, RowError, UsageError, nearest
+from headwater.log import columns, free_json, nested, record
 from headwater.log.cast import cast
+from headwater.log.columns import REFUSALS, Misfit, UnknownField
+from headwater.log.given import Row, shown
+from headwater.log.nested import unknown_field
+from headwater.log.python_values import FORM
 from headwater.log.topic import Topic
 from headwater.schema import evolve, is_variant, type_name
 
-Row = Mapping[str, Any]
+Extras = Mapping[str, pa.Array]
+"""Metadata columns that only some records have."""
+_NO_EXTRAS: Extras = MappingProxyType({})
 
 
-def from_rows(rows: Sequence[Row], topic: Topic, deleted: pa.Array | None = None) -> pa.RecordBatch:
+def from_rows(rows: Sequence[Row], topic: Topic, extras: Extras = _NO_EXTRAS) -> pa.RecordBatch:
     """Convert rows, all or none; the error names the first bad one.
 
-    Where ``deleted`` is true the row is a tombstone and needs only its key.
+    Where ``_deleted`` of the ``extras`` is true the row is a tombstone and needs only its key.
     """
     if any(is_variant(field) for field in topic.schema):
-        rows = [_with_json_text(row, topic) for row in rows]
-    try:
-        batch = pa.RecordBatch.from_struct_array(pa.array(rows, pa.struct(list(topic.schema))))
-        _check_names(rows, batch, topic)
-        whole.check(rows, topic)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError) as error:
-        raise _first_bad(rows, topic, error) from None
-    return _checked(batch, topic, deleted)
+        rows = [_with_json_text(row, topic, number) for number, row in enumerate(rows)]
+    rows = _mappings(rows)
+    for name in set(chain.from_iterable(rows)).difference(topic.schema.names):
+        raise unknown_column(str(name), topic)
+    made = [_column([row.get(field.name) for row in rows], field, topic) for field in topic.schema]
+    return _checked(_batch(made, topic), topic, extras)
+
+
+def from_columns(values: Sequence[list[Any]], topic: Topic) -> pa.RecordBatch:
+    """Convert rows of which the values of each column are given, in the schema's order."""
+    count = len(values[0])
+    made = [_column(column, field, topic) for column, field in zip(values, topic.schema, strict=False)]
+    made += [pa.nulls(count, field.type) for field in list(topic.schema)[len(made) :]]  # added since
+    return _checked(_batch(made, topic), topic)
 
 
 def from_data(data: Any, topic: Topic) -> list[pa.RecordBatch]:
@@ -96,7 +109,8 @@ def unknown_column(name: str, topic: Topic) -> RowError:
     return RowError(f'topic "{topic.name}" has no column "{name}"', hint=hint)
 
 
-def _checked(batch: pa.RecordBatch, topic: Topic, deleted: pa.Array | None = None) -> pa.RecordBatch:
+def _checked(batch: pa.RecordBatch, topic: Topic, extras: Extras = _NO_EXTRAS) -> pa.RecordBatch:
+    deleted = extras.get("_deleted")
     for name in topic.key:
         if batch.column(name).null_count:
             raise RowError(
@@ -105,8 +119,7 @@ def _checked(batch: pa.RecordBatch, topic: Topic, deleted: pa.Array | None = Non
                 hint="every record needs its key; leave the row out or fill the column",
             )
     for field in topic.schema:
-        if pa.types.is_nested(field.type):
-            nested.check_within(batch.column(field.name), field, topic)
+        nested.check_within(batch.column(field.name), field, topic)
         if not field.nullable and batch.column(field.name).null_count:
             row = _first_null(batch.column(field.name), deleted)
             if row >= 0:
@@ -115,15 +128,23 @@ def _checked(batch: pa.RecordBatch, topic: Topic, deleted: pa.Array | None = Non
                     detail="it has no value",
                     row=row,
                 )
-    large, limit = oversized(batch), record.MAX_BYTES
+    _check_size(batch, topic, extras.get("_headers"))
+    return batch
+
+
+def _check_size(batch: pa.RecordBatch, topic: Topic, headers: pa.Array | None) -> None:
+    """Refuse a record that is too large, its headers counted."""
+    whole = batch if headers is None else batch.append_column("_headers", headers)
+    large, limit = oversized(whole), record.MAX_BYTES
     if large is not None:
+        size, own = whole.slice(large, 1).nbytes, batch.slice(large, 1).nbytes
+        what = f"it has {size:,} bytes" + (f", {size - own:,} of them in its headers" if size > own else "")
         raise RecordTooLarge(
             f'record is too large for topic "{topic.name}"',
-            detail=f"it has {batch.slice(large, 1).nbytes:,} bytes, the limit is {limit:,}",
+            detail=f"{what}, the limit is {limit:,}",
             row=large,
             hint="store the large part elsewhere and send a reference to it",
         )
-    return batch
 
 
 def _check_json(batch: pa.RecordBatch, topic: Topic) -> None:
@@ -142,56 +163,79 @@ def _check_json(batch: pa.RecordBatch, topic: Topic) -> None:
                     ) from None
 
 
-def _check_names(rows: Sequence[Row], batch: pa.RecordBatch, topic: Topic) -> None:
-    """Refuse unknown columns, which Arrow would ignore.
-
-    A row that lacks nothing and has as many columns as the schema has no unknown one, so in the
-    common case two sums settle it.
-    """
-    full = sum(map(len, rows)) == len(topic.schema) * len(rows)
-    if full and not any(column.null_count for column in batch.columns):
-        return
-    for name in set(chain.from_iterable(rows)).difference(topic.schema.names):
-        raise unknown_column(str(name), topic)
+def _batch(columns: list[pa.Array], topic: Topic) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(columns, schema=topic.schema)
 
 
-def _first_bad(rows: Sequence[Row], topic: Topic, error: Exception) -> HeadwaterError:
-    for index, row in enumerate(rows):
+def _mappings(rows: Sequence[Any]) -> Sequence[Row]:
+    if set(map(type, rows)) <= {dict}:
+        return rows
+    for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            return RowError(
+            raise RowError(
                 f"a row is a {type(row).__name__}, not a mapping of columns to values",
                 hint="pass a dict for each row",
-                row=index,
+                row=number,
             )
-        for field in topic.schema:
-            try:
-                pa.array([row.get(field.name)], field.type)
-            except (pa.ArrowException, TypeError, ValueError, OverflowError) as reason:
-                value = repr(row.get(field.name))
-                return RowError(
-                    f'row does not fit topic "{topic.name}": column "{field.name}" is {type_name(field)}',
-                    detail=f"got {value[:80]}: {_first_line(reason)}",
-                    row=index,
-                )
-    return RowError(f'rows do not fit topic "{topic.name}"', detail=_first_line(error))
+    return [dict(row) for row in rows]
 
 
-def _with_json_text(row: Row, topic: Topic) -> Row:
+def _column(values: list[Any], field: pa.Field, topic: Topic) -> pa.Array:
+    try:
+        return columns.column(values, field.type, FORM, field.name)
+    except (Misfit, *REFUSALS):
+        raise _first_misfit(values, field, topic) from None
+
+
+def _first_misfit(values: list[Any], field: pa.Field, topic: Topic) -> RowError:
+    """Return the error of the first value that does not fit, found by halving."""
+    row = 0
+    while len(values) > 1:
+        half = len(values) // 2
+        bad = _refusal(values[:half], field) is not None
+        row, values = (row, values[:half]) if bad else (row + half, values[half:])
+    error = _refusal(values, field) or Misfit("the values do not fit together")
+    if isinstance(error, UnknownField):
+        return unknown_field(error.path, error.name, error.kind, topic, row)
+    reason = "it is nested too deeply" if isinstance(error, RecursionError) else _first_line(error)
+    return RowError(
+        f'row does not fit topic "{topic.name}": column "{field.name}" is {type_name(field)}',
+        detail=f"got {shown(values[0])}: {reason}",
+        row=row,
+    )
+
+
+def _refusal(values: list[Any], field: pa.Field) -> Exception | None:
+    try:
+        columns.column(values, field.type, FORM, field.name)
+    except (Misfit, *REFUSALS) as error:
+        return error
+    return None
+
+
+def _with_json_text(row: Any, topic: Topic, number: int) -> Any:
     """Replace free JSON values by their text; a topic declared as "JSON" takes any value as a row."""
     fields = [field for field in topic.schema if is_variant(field)]
     if topic.schema.names == ["value"] and not (isinstance(row, Mapping) and list(row) == ["value"]):
-        return {"value": _json_text(row, topic)}
+        return {"value": _json_text(row, "value", topic, number)}
     if not isinstance(row, Mapping):
         return row
-    texts = {f.name: _json_text(row[f.name], topic) for f in fields if row.get(f.name) is not None}
+    texts = {
+        f.name: _json_text(row[f.name], f.name, topic, number) for f in fields if row.get(f.name) is not None
+    }
     return {**row, **texts}
 
 
-def _json_text(value: Any, topic: Topic) -> str:
+def _json_text(value: Any, name: str, topic: Topic, number: int) -> str:
     try:
-        return orjson.dumps(value).decode()
-    except TypeError as error:
-        raise RowError(f'value is not JSON, for topic "{topic.name}"', detail=str(error)) from None
+        return free_json.text(value)
+    except (Misfit, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise RowError(
+            f'value is not JSON, for topic "{topic.name}"',
+            detail=f'column "{name}", got {shown(value)}: {reason}',
+            row=number,
+        ) from None
 
 
 def _table(data: Any, topic: Topic) -> pa.Table:
@@ -225,17 +269,17 @@ def _partial(batch: pa.RecordBatch, schema: pa.Schema) -> pa.Schema:
 
 
 def _cast(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
-    columns = []
+    made = []
     for field in topic.schema:
         column = batch.column(field.name)
         try:
-            columns.append(cast(column, field.type, field.name, topic))
-        except (pa.ArrowException, NotImplementedError) as error:
+            made.append(cast(column, field.type, field.name, topic))
+        except (Misfit, pa.ArrowException, NotImplementedError) as error:
             raise RowError(
                 f'column "{field.name}" of topic "{topic.name}" is {type_name(field)}, not {column.type}',
                 detail=_first_line(error),
             ) from None
-    return pa.RecordBatch.from_arrays(columns, schema=topic.schema)
+    return _batch(made, topic)
 
 
 def _first_null(column: pa.Array, deleted: pa.Array | None = None) -> int:
