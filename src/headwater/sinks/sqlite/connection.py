@@ -16,11 +16,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from headwater.errors import SinkUnavailable, UsageError
+from headwater.errors import SinkRefused, SinkUnavailable, UsageError
 from headwater.wal import write_ahead
 
 Durability = Literal["fsync", "os"]
-FORMAT = 1
+FORMAT = 2
 _MARK = 0x68777673
 """The application id in the header of a view store, by which it is told from other databases."""
 _BUSY_SECONDS = 60.0
@@ -33,7 +33,8 @@ CREATE TABLE IF NOT EXISTS views (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, version INTEGER NOT NULL,
     columns TEXT NOT NULL, key TEXT NOT NULL, published INTEGER NOT NULL,
     batch INTEGER NOT NULL DEFAULT -1, epoch INTEGER NOT NULL DEFAULT 0,
-    positions TEXT NOT NULL DEFAULT '', clock INTEGER, UNIQUE (name, version)
+    positions TEXT NOT NULL DEFAULT '', clock INTEGER, filled INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (name, version)
 );
 CREATE UNIQUE INDEX IF NOT EXISTS published ON views (name) WHERE published;
 """
@@ -208,11 +209,12 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
     if not _has_tables(db):
         return
     if db.execute("PRAGMA application_id").fetchone()[0] != _MARK:
-        raise SinkUnavailable(f'"{path}" is a database, but no view store', hint="choose another path")
+        raise SinkRefused(f'"{path}" is a database, but no view store', hint="choose another path")
     found = int(db.execute("PRAGMA user_version").fetchone()[0])
-    if found > FORMAT:
-        raise SinkUnavailable(
-            f'view store "{path}" was made by a newer Headwater',
-            detail=f"its format is {found}, this one knows up to {FORMAT}",
-            hint="upgrade Headwater",
+    if found != FORMAT:
+        newer = found > FORMAT
+        raise SinkRefused(
+            f'view store "{path}" was made by {"a newer" if newer else "an older"} Headwater',
+            detail=f"its format is {found}, this one knows {FORMAT}",
+            hint="upgrade Headwater" if newer else "delete the pipeline's home, and let its views be computed anew",
         )
