@@ -355,6 +355,6 @@ def test_changes_that_somebody_has_dropped_are_told_as_gone(
 
 
 def test_a_view_with_a_dot_in_its_name_is_refused(store: PostgresStore) -> None:
-    with pytest.raises(UsageError, match='view "sales.orders" cannot be kept in PostgreSQL') as caught:
+    with pytest.raises(UsageError, match=r'view "sales\.orders" cannot be kept in PostgreSQL') as caught:
         store.sink("sales.orders", STOCK, "item")
     assert "search_path" in str(caught.value.hint)

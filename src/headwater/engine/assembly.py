@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from headwater.closing import Closing
 from headwater.engine import sharing
-from headwater.engine.checking import check_key
+from headwater.engine.checking import check_key, check_stored
 from headwater.engine.dead import DeadLetters
 from headwater.engine.inputs import LIMIT, Inputs, declare
 from headwater.engine.member import Member
@@ -115,6 +115,7 @@ class Assembly(Closing):
         inputs = self.inputs.without(self.dead(node).skips())
         made = shape(node, upstreams, inputs)
         check_key(node, made.schema)
+        check_stored(self.pipeline, node, made.schema)
         member = Member(made, inputs, version.home)
         if node.topic is not None:
             self._declare(node.topic, member)

@@ -53,10 +53,11 @@ def prepare(db: psycopg.Connection) -> None:
     """Make the catalog if it is not there, and keep others from making tables until the commit."""
     db.execute(_ALONE)
     if tables.exists(db, _CATALOG):
-        return _check(db)
-    db.execute(_TABLE)
-    db.execute(_ONE)
-    marks.put(db, "TABLE", _CATALOG, _MARK)
+        _check(db)
+    else:
+        db.execute(_TABLE)
+        db.execute(_ONE)
+        marks.put(db, "TABLE", _CATALOG, _MARK)
 
 
 def _check(db: psycopg.Connection) -> None:

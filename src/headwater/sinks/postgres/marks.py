@@ -35,10 +35,11 @@ def check(db: psycopg.Connection, table: Composable, mark: str) -> None:
     if has(db, table, mark):
         return
     told = table.as_string(db)
+    again = f"COMMENT ON TABLE {told} IS {Text(mark).as_string(db)}"
     raise UsageError(
         f"table {told} is not the one that Headwater has made",
         detail="its comment does not say so; nothing was changed",
-        hint=f"move it out of the way; or, if it is, run COMMENT ON TABLE {told} IS {Text(mark).as_string(db)}",
+        hint=f"move it out of the way; or, if it is and has lost its comment, run {again}",
     )
 
 

@@ -115,7 +115,7 @@ class PostgresReading(Reading):
             raise UsageError(
                 f'table "{entry.name}" has no changes noted', hint="give its sink a feed, how many to keep"
             )
-        # Numbers have no gaps, so the first one tells whether any before it are gone; if there is none, all are.
+        # Numbers have no gaps: the first one tells whether any before it are gone; without one, all are.
         first, last = (rows[0][0], rows[-1][0]) if rows else (entry.changes + 1, entry.changes)
         check_kept(entry.name, since, first, last)
         return _decoded(rows, entry)

@@ -16,11 +16,10 @@ from headwater.sinks.keyed import Keyed
 from headwater.sinks.postgres import columns
 
 TAKE = SQL("UPDATE headwater_sinks SET epoch = epoch + 1 WHERE id = %s RETURNING epoch, batch")
-REACHED = SQL(
-    "SELECT epoch, batch, changes, published, filled FROM headwater_sinks WHERE id = %s FOR UPDATE"
-)
+REACHED = SQL("SELECT epoch, batch, changes, published, filled FROM headwater_sinks WHERE id = %s FOR UPDATE")
 NOTE = SQL(
-    "UPDATE headwater_sinks SET batch = %s, positions = %s, clock = %s, changes = %s, filled = %s WHERE id = %s"
+    "UPDATE headwater_sinks SET batch = %s, positions = %s, clock = %s, changes = %s, filled = %s "
+    "WHERE id = %s"
 )
 TELL = SQL("SELECT pg_notify('headwater_sinks', %s)")
 """Tells readers that wait for a commit, when it is one."""

@@ -129,7 +129,7 @@ def _lost(entry: Entry, how: str) -> SinkRefused:
     return SinkRefused(
         f'table "{entry.table}" of {entry.keyed.what} {how}',
         detail=f"up to batch {entry.batch} its rows were committed",
-        hint="restore it; or rebuild the view; or, of a sink, delete its row in headwater_sinks and rename it",
+        hint="restore it; or rebuild the view; or delete its row in headwater_sinks, and rename the sink",
     )
 
 

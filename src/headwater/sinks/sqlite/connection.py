@@ -216,5 +216,7 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
         raise SinkRefused(
             f'view store "{path}" was made by {"a newer" if newer else "an older"} Headwater',
             detail=f"its format is {found}, this one knows {FORMAT}",
-            hint="upgrade Headwater" if newer else "delete the pipeline's home, and let its views be computed anew",
+            hint="upgrade Headwater"
+            if newer
+            else "delete the pipeline's home, and let its views be computed anew",
         )

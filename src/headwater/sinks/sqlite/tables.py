@@ -104,7 +104,9 @@ class Tables:
         index = f"order_{self.id}"
         if [name for _, _, name in db.execute(f"PRAGMA index_info({index})")] == columns:
             return
-        if db.execute("SELECT 1 FROM sqlite_master WHERE (name, tbl_name) = (?, ?)", (index, self.rows)).fetchone():
+        if db.execute(
+            "SELECT 1 FROM sqlite_master WHERE (name, tbl_name) = (?, ?)", (index, self.rows)
+        ).fetchone():
             db.execute(f"DROP INDEX {index}")
         if columns:
             db.execute(f"CREATE INDEX {index} ON {self.rows} ({', '.join(map(quoted, columns))})")
@@ -117,7 +119,7 @@ class Tables:
 
     def _is_ours(self, db: sqlite3.Connection, table: str) -> bool:
         found = db.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
-        return found.fetchone() == (self.definitions[table],)
+        return bool(found.fetchone() == (self.definitions[table],))
 
     def _lost(self, table: str, how: str) -> SinkRefused:
         return SinkRefused(
@@ -161,7 +163,11 @@ class Tables:
         """Put the staged rows in their places; a row that stays the same is not written."""
         names = ", ".join([*self.key, *self.others])
         taken = ", ".join(f"{name} = excluded.{name}" for name in self.others)
-        action = f"UPDATE SET {taken} WHERE {_differing(self.rows, 'excluded', self.others)}" if self.others else "NOTHING"
+        action = (
+            f"UPDATE SET {taken} WHERE {_differing(self.rows, 'excluded', self.others)}"
+            if self.others
+            else "NOTHING"
+        )
         return (
             f"INSERT INTO {self.rows} ({names}) SELECT {names} FROM {self.stage} "  # noqa: S608
             f"WHERE NOT {DELETED} ON CONFLICT DO {action}"
