@@ -9,6 +9,7 @@ from __future__ import annotations
 import psycopg
 
 from headwater.errors import HeadwaterError, RowError, SinkRefused, SinkUnavailable
+from headwater.sinks import disk
 
 _TRANSIENT_CLASSES = ("08", "53", "58")
 """Connections; resources that ran out, such as disk, memory and connections; the server's own system."""
@@ -39,15 +40,12 @@ def told(error: psycopg.Error, what: str) -> HeadwaterError:
     # A key or order that is too long for an index comes as an operational error, and is none.
     if isinstance(error, psycopg.DataError | psycopg.IntegrityError | psycopg.errors.ProgramLimitExceeded):
         return RowError(f"a row does not fit {what}", detail=_first_line(error))
-    if is_transient(error):
-        return SinkUnavailable(f"{what} cannot be used", detail=_first_line(error), hint=_waiting(error))
-    return SinkRefused(f"{what} cannot be used", detail=_first_line(error), hint=_refused(error))
-
-
-def _waiting(error: psycopg.Error) -> str:
     if error.sqlstate == "53100":
-        return "the server's disk is full: make room there; the node goes on by itself"
-    return "see whether the server runs and accepts connections, and what its log says"
+        return disk.full(what, _first_line(error))
+    if is_transient(error):
+        hint = "see whether the server runs and accepts connections, and what its log says"
+        return SinkUnavailable(f"{what} cannot be used", detail=_first_line(error), hint=hint)
+    return SinkRefused(f"{what} cannot be used", detail=_first_line(error), hint=_refused(error))
 
 
 def _refused(error: psycopg.Error) -> str:
