@@ -17,7 +17,8 @@
     ├── OffsetLost            the records asked for are not there: no longer retained, or past the end
     ├── Behind                a view has not got as far as was asked, within the time
     ├── SinkUnavailable       a sink's target cannot be reached or used: path, permission, server
-    │   └── SinkRefused       it is there, and does not let us in: waiting does not mend that
+    │   ├── DiskFull          there is no room: others may still have some
+    │   └── SinkRefused       it is there, and says no: waiting does not mend that
     └── PipelineError         a pipeline is declared wrongly, or its code has failed
 
 Invariant: an error never carries a secret, and raising one leaves what is stored untouched.
@@ -128,8 +129,12 @@ class SinkUnavailable(HeadwaterError):
     """A sink's target cannot be reached or used: path, permission, disk, server."""
 
 
+class DiskFull(SinkUnavailable):
+    """What a sink or a pipeline keeps has no room on its disk."""
+
+
 class SinkRefused(SinkUnavailable):
-    """A sink's target is there and does not let us in: a wrong password, a database that does not exist."""
+    """A sink's target says no, and waiting does not mend that: a wrong password, a table that is gone."""
 
 
 class PipelineError(HeadwaterError):

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from headwater import declaring
+from headwater import declaring, table_names
 from headwater.declaring import Key, told_at
 from headwater.errors import PipelineError
 from headwater.graph import Graph, check_apart
@@ -233,11 +233,12 @@ class Pipeline:
 
     def problems(self) -> list[PipelineError]:
         """Return everything that keeps the parts from fitting together."""
-        return self._graph().problems()
+        return [*self._graph().problems(), *table_names.problems(self.nodes, self.views)]
 
     def check(self) -> None:
         """Raise the first of ``problems``, if there is one."""
-        self._graph().check()
+        for problem in self.problems():
+            raise problem
 
     def order(self) -> tuple[Node, ...]:
         """Return the nodes, each after those it reads; raise what ``check`` raises."""

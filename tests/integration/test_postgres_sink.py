@@ -21,6 +21,7 @@ from headwater import Position
 from headwater.errors import Fenced, RowError, SchemaError, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import Batch, crash
 from headwater.sinks.postgres import PostgresSink
+from headwater.sinks.views import open_views
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
 from postgres_server import Server
 
@@ -270,3 +271,47 @@ def test_what_waiting_does_not_mend_is_told_at_once_and_without_secrets(server: 
 def test_a_sink_begins_before_it_commits(server: Server, table: str) -> None:
     with PostgresSink(server.dsn, table, STOCK, "item") as sink, pytest.raises(UsageError, match="not begun"):
         sink.commit(stock(0, tea=1))
+
+
+# Columns that other names stand in the way of
+
+
+def test_percent_signs_in_names_are_only_names(server: Server, table: str) -> None:
+    name, columns = f"{table}%s", "`it%em` STRING, `discount%` BIGINT, `%(x)s` STRING"
+    with (
+        PostgresSink(server.dsn, name, columns, "it%em", feed=10) as sink,
+        open_views(server.dsn) as views,
+    ):
+        sink.begin()
+        first, second = ({"it%em": "tea", "discount%": n, "%(x)s": "%s"} for n in (5, 6))
+        sink.commit(Batch(0, pa.Table.from_pylist([first])))
+        sink.commit(Batch(1, pa.Table.from_pylist([second])))
+        assert views[name].get("tea") == second
+        assert views[name].scan(start="t", order="discount%").to_pylist() == [second]
+        assert [(change.old, change.new) for change in views[name].changes()] == [
+            (None, first),
+            (first, second),
+        ]
+
+
+@pytest.mark.parametrize("columns", [1599, 1600])
+def test_a_table_has_as_many_columns_as_the_server_takes(server: Server, table: str, columns: int) -> None:
+    schema = ", ".join(f"c{n} SMALLINT" for n in range(columns))
+    if columns > 1599:
+        with pytest.raises(SchemaError, match="too many columns"):
+            PostgresSink(server.dsn, table, schema, "c0")
+        return
+    row = {f"c{n}": pa.array([n if n < 900 else None], pa.int16()) for n in range(columns)}
+    with PostgresSink(server.dsn, table, schema, "c0") as sink:
+        sink.begin()
+        assert sink.commit(Batch(0, pa.table(row)))
+        assert sink.commit(Batch(1, pa.table(row)))
+
+
+def test_what_no_waiting_mends_stops_at_once(server: Server, table: str) -> None:
+    with PostgresSink(server.dsn, table, STOCK, "item") as sink, psycopg.connect(server.dsn) as db:
+        sink.begin()
+        db.execute(SQL("ALTER TABLE {} RENAME count TO counted").format(Identifier(table)))
+        db.commit()
+        with pytest.raises(SinkRefused, match="does not exist"):
+            sink.commit(stock(0, tea=1))

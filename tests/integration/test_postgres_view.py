@@ -12,14 +12,14 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pytest
-from psycopg.sql import SQL, Identifier
+from psycopg.sql import SQL, Identifier, Literal
 
 from headwater import Position
-from headwater.errors import OffsetLost, SinkUnavailable, UsageError
+from headwater.errors import OffsetLost, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import Batch
 from headwater.sinks.postgres import PostgresSink, PostgresStore
 from headwater.sinks.views import View, open_views
-from postgres_server import Server
+from postgres_server import Server, own_schema
 
 SCHEMA = "url STRING, n INT, price DECIMAL(30,10), at TIMESTAMP, tags ARRAY<BINARY>, free VARIANT"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -235,3 +235,126 @@ def test_no_error_tells_a_password(url: str, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises((UsageError, SinkUnavailable)) as caught, open_views(url) as views:
         views.names()
     assert "sec" not in str(caught.value) and "ret" not in str(caught.value)
+
+
+# Names that are not proof
+
+
+def put_aside(db: psycopg.Connection, table: str) -> None:
+    """Make a table of a user's own, with a row in it."""
+    db.execute(SQL("CREATE TABLE {} (mine TEXT)").format(Identifier(table)))
+    db.execute(SQL("INSERT INTO {} VALUES ('precious')").format(Identifier(table)))
+
+
+def is_there(db: psycopg.Connection, table: str) -> bool:
+    return db.execute(SQL("SELECT mine FROM {}").format(Identifier(table))).fetchall() == [("precious",)]
+
+
+def test_a_users_table_with_the_name_of_the_changes_is_not_taken(
+    store: PostgresStore, name: str, db: psycopg.Connection
+) -> None:
+    put_aside(db, f"{name}_changes")
+    with pytest.raises(UsageError, match=r"_changes.*\n.*belongs to no view"):
+        store.sink(name, STOCK, "item")
+    assert is_there(db, f"{name}_changes") and name not in store.names()
+
+
+@pytest.mark.parametrize("suffix", ["_changes", ""])
+def test_a_users_table_in_the_place_of_ours_is_neither_renamed_nor_dropped(
+    store: PostgresStore, name: str, db: psycopg.Connection, suffix: str
+) -> None:
+    store.sink(name, STOCK, "item")
+    db.execute(SQL("DROP TABLE {} CASCADE").format(Identifier(name + suffix)))
+    db.execute(SQL("DROP TABLE IF EXISTS {}").format(Identifier(f"{name}_changes")))
+    put_aside(db, name + suffix)
+    with pytest.raises(UsageError, match="is not the one that Headwater has made"):
+        store.sink(name, STOCK, "item")
+    store.sink(name, STOCK, "item", version=2)
+    with pytest.raises((UsageError, SinkRefused)):
+        store.publish(name, 2)
+    assert is_there(db, name + suffix)
+    if not suffix:
+        with pytest.raises(UsageError, match="is not the one"):
+            store.drop(name)
+    else:
+        store.drop(name)
+    assert is_there(db, name + suffix)
+
+
+def test_a_users_table_where_a_version_would_go_stays(
+    store: PostgresStore, name: str, db: psycopg.Connection
+) -> None:
+    store.sink(name, STOCK, "item")
+    put_aside(db, f"{name}@1")
+    put_aside(db, f"{name}@3")
+    with pytest.raises(UsageError, match="cannot be kept in table"):
+        store.sink(name, STOCK, "item", version=3)
+    store.sink(name, STOCK, "item", version=2)
+    with pytest.raises(SinkRefused, match="already exists"):
+        store.publish(name, 2)
+    assert store.versions(name) == {1: True, 2: False}
+    assert is_there(db, f"{name}@1") and is_there(db, f"{name}@3")
+
+
+def test_a_table_that_its_sink_was_given_is_neither_replaced_nor_dropped(
+    server: Server, store: PostgresStore, name: str, db: psycopg.Connection
+) -> None:
+    db.execute(SQL("CREATE TABLE {} (item TEXT PRIMARY KEY, count BIGINT)").format(Identifier(name)))
+    with PostgresSink(server.dsn, name, STOCK, "item", feed=3) as sink:
+        sink.begin()
+        sink.commit(stock(0, tea=1))
+    with PostgresSink(server.dsn, name, STOCK, "item", version=2) as sink:
+        sink.begin()
+    with pytest.raises(UsageError, match="cannot be replaced by another version"):
+        store.publish(name, 2)
+    store.drop(name)
+    assert selected(db, name) == {"tea": 1} and name not in store.names()
+
+
+def test_an_index_of_a_users_own_outlives_an_arrangement(
+    store: PostgresStore, name: str, db: psycopg.Connection
+) -> None:
+    store.sink(name, "item STRING, shop STRING, count BIGINT", ("item", "shop"))
+    (number,) = db.execute("SELECT id FROM headwater_sinks WHERE name = %s", (name,)).fetchone() or ()
+    own = f"headwater_order_{number}_mine"
+    db.execute(SQL("CREATE INDEX {} ON {} (count)").format(Identifier(own), Identifier(name)))
+    store.arrange(name, "count")
+    store.arrange(name, None)
+    found = db.execute("SELECT indexname FROM pg_indexes WHERE tablename = %s", (name,)).fetchall()
+    assert {index for (index,) in found} == {own, f"{name}_pkey"}
+
+
+def test_a_catalog_of_somebody_else_is_not_written_to(server: Server, db: psycopg.Connection) -> None:
+    with own_schema(server) as url, psycopg.connect(url, autocommit=True) as own:
+        own.execute("CREATE TABLE headwater_sinks (mine TEXT)")
+        with PostgresStore(url) as store, pytest.raises(UsageError, match="is not Headwater's"):
+            store.sink("orders", STOCK, "item")
+
+
+def test_a_comment_of_the_users_beside_the_mark_does_no_harm(
+    store: PostgresStore, name: str, db: psycopg.Connection
+) -> None:
+    store.sink(name, STOCK, "item")
+    (mark,) = db.execute("SELECT obj_description(%s::regclass)", (name,)).fetchone() or ()
+    db.execute(SQL("COMMENT ON TABLE {} IS {}").format(Identifier(name), Literal(f"Stock. {mark}")))
+    store.sink(name, STOCK, "item", version=2)
+    store.publish(name, 2)
+    store.drop(name, 1)
+
+
+def test_changes_that_somebody_has_dropped_are_told_as_gone(
+    store: PostgresStore, name: str, db: psycopg.Connection
+) -> None:
+    with store.sink(name, STOCK, "item") as sink:
+        sink.begin()
+        sink.commit(stock(0, tea=1, rum=1))
+    db.execute(SQL("DROP TABLE {}").format(Identifier(f"{name}_changes")))
+    store.sink(name, STOCK, "item")
+    with pytest.raises(OffsetLost, match="2 changes"):
+        list(store[name].changes())
+
+
+def test_a_view_with_a_dot_in_its_name_is_refused(store: PostgresStore) -> None:
+    with pytest.raises(UsageError, match=r'view "sales\.orders" cannot be kept in PostgreSQL') as caught:
+        store.sink("sales.orders", STOCK, "item")
+    assert "search_path" in str(caught.value.hint)

@@ -12,6 +12,7 @@ from headwater import Pipeline, dedup, latest
 from headwater.engine.checking import check
 from headwater.engine.runner import Runner
 from headwater.errors import PipelineError
+from headwater.sinks import targets
 
 
 def shop(tmp_path: Path) -> Pipeline:
@@ -124,3 +125,31 @@ def test_an_operators_unknown_column_is_answered_with_the_nearest(
     with pytest.raises(PipelineError) as caught:
         check(pipeline, spark)
     assert caught.value.hint == 'did you mean "who"?'
+
+
+@pytest.mark.parametrize("column", ["ctid", "c" * 64])
+def test_a_column_that_the_database_cannot_have_is_found(
+    spark: SparkSession, tmp_path: Path, column: str
+) -> None:
+    pipeline = Pipeline("shop", log=f"file:{tmp_path / 'log'}", views="postgresql://shop@127.0.0.1:1/shop")
+    pipeline.source("orders", "id BIGINT, who STRING")
+
+    @pipeline.view(key="id")
+    def renamed(orders: DataFrame) -> DataFrame:
+        return orders.withColumnRenamed("who", column)
+
+    with pytest.raises(PipelineError, match=column[:40]) as caught:
+        check(pipeline, spark)
+    assert caught.value.hint and "test_checking.py" in str(caught.value)
+
+
+def test_more_columns_than_the_target_takes_are_found(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = shop(tmp_path)
+
+    @pipeline.sink(targets.sqlite(tmp_path / "wide.db", "wide", "id"))
+    def wide(orders: DataFrame) -> DataFrame:
+        return orders.select("id", *(F.lit(n).alias(f"c{n}") for n in range(1000)))
+
+    with pytest.raises(PipelineError, match="too many columns"):
+        check(pipeline, spark)
+    assert not (tmp_path / "wide.db").exists()

@@ -101,7 +101,8 @@ class _Walk:
         return frozenset(name for name in known if name).union(*named)
 
     def _leaf(self, plan: Any) -> frozenset[str]:
-        name = self._leaves.get(leaf_of(plan) or -1)
+        leaf = leaf_of(plan)
+        name = None if leaf is None else self._leaves.get(leaf)
         if name is None:
             raise Refused(instead.FOREIGN)
         return frozenset({name})

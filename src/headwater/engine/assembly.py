@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from headwater.closing import Closing
 from headwater.engine import derived, sharing
+from headwater.engine.checking import check_stored
 from headwater.engine.dead import DeadLetters
 from headwater.engine.inputs import LIMIT, Inputs, declare
 from headwater.engine.member import Member
@@ -23,7 +24,16 @@ from headwater.engine.query import Query
 from headwater.engine.session import session
 from headwater.engine.shape import shape
 from headwater.engine.versions import Version, Versions
-from headwater.errors import HeadwaterError, PipelineError, UsageError
+from headwater.errors import (
+    DiskFull,
+    Fenced,
+    HeadwaterError,
+    LogUnavailable,
+    PipelineError,
+    SinkRefused,
+    SinkUnavailable,
+    UsageError,
+)
 from headwater.log import Log
 from headwater.log.open import open as open_log
 from headwater.node import Node
@@ -31,6 +41,11 @@ from headwater.pipeline import Pipeline
 from headwater.sinks.sink import Sink
 from headwater.sinks.targets import Target
 from headwater.sinks.topic import TopicSink
+
+SHARED = (Fenced, SinkUnavailable, LogUnavailable)
+"""What befalls all nodes of a query alike."""
+OF_ONE = (SinkRefused, DiskFull)
+"""What may befall one node, though another of the same store goes on: a table that is gone, a large batch."""
 
 
 @dataclass
@@ -113,6 +128,7 @@ class Assembly(Closing):
         inputs = self.inputs.without(self.dead(node).skips())
         made = shape(node, upstreams, inputs.blanks(upstreams))
         derived.check(made)
+        check_stored(self.pipeline, node, made.stored)
         member = Member(made, inputs, version.home)
         if node.topic is not None:
             self._declare(node.topic, member)
@@ -133,14 +149,21 @@ class Assembly(Closing):
         upstreams = {name for member in query.members.values() for name in member.upstreams}
         query.begin({name: self.inputs.resolve(self.pipeline[name], "earliest") for name in upstreams})
         for name, member in query.members.items():
-            member.error = None
-            try:
-                sink = self._sink(member, versions[name])
-                late = partial(self._late, member.node, versions[name])
-                member.begin(sink, late, partial(self._dead_rows, member.node, versions[name]))
-            except HeadwaterError as error:
-                member.error = error
-                raise
+            member.error = self._begin_member(member, versions[name])
+            if isinstance(member.error, SHARED) and not isinstance(member.error, OF_ONE):
+                raise member.error
+        for member in query.members.values():
+            if member.error is not None:
+                raise member.error
+
+    def _begin_member(self, member: Member, version: Version) -> HeadwaterError | None:
+        """Open the sink of a node; what fails there keeps no other from beginning."""
+        late, dead = (partial(make, member.node, version) for make in (self._late, self._dead_rows))
+        try:
+            member.begin(self._sink(member, version), late, dead)
+        except HeadwaterError as error:
+            return error
+        return None
 
     def _sink(self, member: Member, version: Version) -> Sink:
         node = member.node

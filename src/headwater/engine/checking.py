@@ -9,12 +9,16 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headwater.declaring import told_at
 from headwater.engine import derived
 from headwater.engine.blank import Blank, blank
 from headwater.engine.shape import shape
 from headwater.log import record
-from headwater.node import Declaration, Source, Table
+from headwater.node import Declaration, Node, Place, Source, Table
 from headwater.pipeline import Pipeline
+from headwater.sinks import limits
+from headwater.sinks.keyed import declare
+from headwater.sinks.targets import Target
 
 
 def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
@@ -27,9 +31,21 @@ def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
         made = shape(node, upstreams, known)
         results[node.name] = made.schema
         topic = derived.check(made)
+        check_stored(pipeline, node, made.stored)
         if topic is not None:
             known[node.name] = blank(spark, topic.read_schema, topic.event_time, topic.key)
     return results
+
+
+def check_stored(pipeline: Pipeline, node: Node, columns: pa.Schema) -> None:
+    """Refuse columns that a node's store cannot hold."""
+    with told_at(Place(node.file, node.line)):
+        if isinstance(node.target, Target):
+            node.target.check(columns)
+        elif node.kind == "view" and (node.store or pipeline.views):
+            limits.check_postgres(declare(node.title, columns, node.key), changes=True)
+        elif node.kind == "view":
+            limits.check_sqlite(declare(node.title, columns, node.key))
 
 
 def _declared(each: Declaration, spark: SparkSession) -> Blank:

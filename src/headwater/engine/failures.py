@@ -11,6 +11,7 @@ import traceback
 
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.node import Node
+from headwater.sinks import disk
 
 _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt|Warning|Exit)): ?(.*)$", re.MULTILINE)
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
@@ -30,6 +31,8 @@ def told(node: Node, text: str) -> HeadwaterError:
 
 def of(node: Node, error: BaseException) -> HeadwaterError:
     """Return the error of a node that failed with an exception, in a worker of Spark's or in the driver."""
+    if disk.is_full(error):
+        return disk.full(f"the state of {node.title}", detail=_full(str(error)))
     text = str(error)  # a worker's traceback is in the message
     return told(node, text if "Traceback (most" in text else "".join(traceback.format_exception(error)))
 
@@ -38,6 +41,12 @@ def brief(node: Node, error: BaseException) -> str:
     """Return what an exception says, in one line."""
     said = of(node, error)
     return f"{said.message.rpartition(': ')[2]}: {said.detail}"
+
+
+def _full(text: str) -> str:
+    """Return the line that tells of the full disk; a worker's is pages long."""
+    lines = [line.strip() for line in text.splitlines() if disk.is_full(OSError(line))]
+    return lines[-1][:300] if lines else _first(text)
 
 
 def _first(text: str) -> str:

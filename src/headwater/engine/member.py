@@ -44,7 +44,7 @@ from headwater.engine.stepping import Work
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.node import Declaration, Node
 from headwater.operators.operator import ERROR, NEVER
-from headwater.sinks import crash
+from headwater.sinks import crash, disk
 from headwater.sinks.sink import Batch, Sink
 
 
@@ -172,6 +172,8 @@ class Member:
         except HeadwaterError:
             raise
         except Exception as error:
+            if disk.is_full(error):  # of no record
+                raise failures.of(self.node, error) from error
             places = (list(reached.of(self.upstreams).positions) for reached in (slice.before, slice.after))
             found = culprits.find(self.shape, self.inputs, *places)
             if not found:  # it fails on no record alone

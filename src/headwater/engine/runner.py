@@ -8,14 +8,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from headwater.engine import checkpoint, definition, failures, sharing
-from headwater.engine.assembly import Assembly, Running
+from headwater.engine.assembly import OF_ONE, SHARED, Assembly, Running
 from headwater.engine.culprits import Poisoned
 from headwater.engine.member import Member
 from headwater.engine.query import Query
-from headwater.errors import Fenced, HeadwaterError, LogUnavailable, SinkUnavailable
+from headwater.errors import HeadwaterError, SinkUnavailable
 from headwater.log import Start
 from headwater.log.position import place_text
 from headwater.node import Node
@@ -202,8 +203,8 @@ class Runner(Assembly):
         return member
 
     def _part(self, query: Query, failing: dict[str, HeadwaterError]) -> bool:
-        """Let nodes whose own code fails go on by themselves, so that the others can."""
-        if len(failing) == len(query.members) or any(isinstance(why, _SHARED) for why in failing.values()):
+        """Let nodes that fail for a reason of their own go on by themselves, so that the others can."""
+        if len(failing) == len(query.members) or any(map(partial(self._is_shared, query), failing.items())):
             return False
         for name, why in failing.items():
             running = self.nodes[name]
@@ -214,12 +215,23 @@ class Runner(Assembly):
             _back_off(running.query, why)
         return True
 
+    def _is_shared(self, query: Query, failing: tuple[str, HeadwaterError]) -> bool:
+        """Tell whether what a node fails for befalls the others of its query too, sooner or later."""
+        name, why = failing
+        if not isinstance(why, SHARED) or isinstance(why, OF_ONE):
+            return False
+        # The results of streams go to the log, those of the views that they run with to a store.
+        elsewhere = [
+            each for each in query.members.values() if _goes_to(each) != _goes_to(query.members[name])
+        ]
+        return not isinstance(why, SinkUnavailable) or not elsewhere
+
     def _done(self) -> int:
         return sum(query.done for query in self.queries.values())
 
 
-_SHARED = (Fenced, SinkUnavailable, LogUnavailable)
-"""What befalls all nodes of a query alike."""
+def _goes_to(member: Member) -> str:
+    return "log" if member.node.topic is not None else "store"
 
 
 def _back_off(query: Query, error: HeadwaterError) -> None:

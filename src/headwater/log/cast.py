@@ -17,7 +17,7 @@ _t = pa.types
 
 
 def cast(column: pa.Array, to: pa.DataType, path: str, topic: Topic) -> pa.Array:
-    """Return a column in another type, or raise where a value would change: ``Misfit``, ``pa.ArrowException``.
+    """Return a column in another type, or raise where a value would change: ``Misfit`` or Arrow's own.
 
     ``path`` names the column, or the field within it, in an error.
     """

@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from headwater.sinks import limits
+from headwater.sinks.fitting import shaped
 from headwater.sinks.foreach import ForeachSink
+from headwater.sinks.keyed import declare
 from headwater.sinks.parquet import ParquetSink
 from headwater.sinks.sink import Batch, Sink
 from headwater.sinks.sqlite.store import ViewStore
@@ -28,11 +31,24 @@ class Target:
     """Makes the sink; what it closes over may be secret, so it is not shown."""
     key: tuple[str, ...] = ()
     """By what a row replaces an earlier one, if it does."""
+    check: Callable[[pa.Schema], object] = field(default=lambda schema: None, repr=False)
+    """Refuses columns that it cannot take, without connecting to anything."""
+    place: str | None = field(default=None, repr=False)
+    """The database, file or directory, if it is one."""
+    tables: tuple[str, ...] = ()
+    """What it writes to there."""
 
 
 def parquet(directory: str | os.PathLike[str]) -> Target:
     """Append to Parquet files in a directory; ``headwater.sinks.parquet.read`` reads whole batches."""
-    return Target("parquet", lambda schema: ParquetSink(directory, schema))
+    path = os.path.abspath(directory)  # now: a program may go elsewhere
+    return Target(
+        "parquet",
+        lambda schema: ParquetSink(path, schema),
+        check=lambda schema: shaped(f'directory "{path}"', schema),
+        place=os.path.realpath(path),
+        tables=(path,),
+    )
 
 
 def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0) -> Target:
@@ -43,22 +59,41 @@ def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0)
 
         return PostgresSink(dsn, table, schema, key, feed=feed)
 
-    return Target("postgres", open, _names(key))
+    def check(schema: pa.Schema) -> None:
+        limits.check_postgres(declare(f'table "{table}"', schema, key), changes=feed > 0)
+
+    limits.check_table_name(table)
+    own = table if "search_path" in dsn else table.removeprefix("public.")
+    names = (own, own + limits.CHANGES) if feed else (own,)
+    return Target("postgres", open, _names(key), check, database(dsn), names)
 
 
 def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...]) -> Target:
     """Keep a table by key in an SQLite file, which ``open_views`` reads."""
+    file = os.path.abspath(path)  # now: a program may go elsewhere
 
     def open(schema: pa.Schema) -> Sink:
-        store = ViewStore(path)
-        return _Whole(store, store.sink(table, schema, key))
+        store = ViewStore(file)
+        try:
+            return _Whole(store, store.sink(table, schema, key))
+        except BaseException:
+            store.close()
+            raise
 
-    return Target("sqlite", open, _names(key))
+    def check(schema: pa.Schema) -> None:
+        limits.check_sqlite(declare(f'view "{table}"', schema, key))
+
+    return Target("sqlite", open, _names(key), check, os.path.realpath(file), (table,))
 
 
 def foreach(function: Callable[[pa.Table, int], object]) -> Target:
     """Call a function with each batch's rows and number, at least once."""
     return Target("foreach", lambda schema: ForeachSink(function))
+
+
+def database(url: str) -> str:
+    """Return which database a connection string means, as far as it tells: not who connects to it."""
+    return url.rpartition("@")[2].removeprefix("postgresql://").removeprefix("postgres://")
 
 
 def _names(key: str | tuple[str, ...]) -> tuple[str, ...]:

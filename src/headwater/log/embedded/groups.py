@@ -71,9 +71,9 @@ class State:
             try:
                 yield self._db
                 self._db.execute("COMMIT")
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
+            finally:
+                if self._db.in_transaction:  # SQLite may have rolled back by itself, as on a full disk
+                    self._db.execute("ROLLBACK")
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -21,7 +21,7 @@ import orjson
 import pyarrow as pa
 
 from headwater import schema as schemas
-from headwater.errors import Fenced, SchemaError, SinkUnavailable
+from headwater.errors import Fenced, SchemaError, SinkRefused, SinkUnavailable
 from headwater.log.position import Position
 from headwater.sinks import crash
 from headwater.sinks.fitting import DELETED
@@ -72,12 +72,12 @@ def load(directory: Path) -> Manifest | None:
     try:
         stored = orjson.loads(path.read_bytes())
         if stored["format"] > FORMAT:
-            raise SinkUnavailable(f'"{path}" was made by a newer Headwater', hint="upgrade Headwater")
+            raise SinkRefused(f'"{path}" was made by a newer Headwater', hint="upgrade Headwater")
         return _parsed(stored["manifest"])
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError) as error:
-        raise SinkUnavailable(
+        raise SinkRefused(
             f'manifest "{path}" cannot be read', detail=str(error), hint="restore it from a copy"
         ) from None
 
@@ -132,12 +132,21 @@ def begun(directory: Path, columns: str) -> Manifest:
 def current(directory: Path, epoch: int) -> Manifest:
     """Return the manifest, or say that another runner has taken over."""
     manifest = load(directory)
-    if manifest is not None and manifest.epoch == epoch:
+    if manifest is None:
+        raise gone(directory / NAME)
+    if manifest.epoch == epoch:
         return manifest
     raise Fenced(
         f'another runner has taken over directory "{directory}"',
         detail="nothing that a reader sees was written",
         hint="let this runner end: the other goes on from the last batch",
+    )
+
+
+def gone(path: Path) -> SinkRefused:
+    """Return the error for a file that somebody has removed."""
+    return SinkRefused(
+        f'file "{path}" is gone', detail="a batch that was committed needs it", hint="restore it from a copy"
     )
 
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from headwater import clock
 from headwater import schema as schemas
-from headwater.errors import SinkUnavailable, UsageError
-from headwater.sinks import crash
+from headwater.errors import UsageError
+from headwater.sinks import crash, disk
 from headwater.sinks.fitting import DELETED, Fitted, fit, shaped
 from headwater.sinks.parquet import files, manifest, merge
 from headwater.sinks.parquet.manifest import File, Manifest
@@ -63,7 +63,7 @@ class ParquetSink(Sink):
                 files.tidy(self._directory, begun)
             self._epoch = begun.epoch
         except OSError as error:
-            raise self._unavailable(error) from error
+            raise disk.told(error, self._shape.what) from error
         crash.point("parquet: begun")
         return begun.batch
 
@@ -80,7 +80,7 @@ class ParquetSink(Sink):
             crash.point("parquet: listed")
             merge.merge(self._directory, self._epoch, self._keep)
         except OSError as error:
-            raise self._unavailable(error) from error
+            raise disk.told(error, self._shape.what) from error
         return True
 
     def close(self) -> None:
@@ -95,13 +95,6 @@ class ParquetSink(Sink):
         with manifest.locked(self._directory):
             listed = manifest.current(self._directory, epoch)
             manifest.store(self._directory, _with(listed, made, batch))
-
-    def _unavailable(self, error: OSError) -> SinkUnavailable:
-        return SinkUnavailable(
-            f"{self._shape.what} cannot be used",
-            detail=error.strerror or str(error),
-            hint="check the disk, and the directory's owner and permissions",
-        )
 
 
 def _with(listed: Manifest, made: tuple[File, ...], batch: Batch) -> Manifest:

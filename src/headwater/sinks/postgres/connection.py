@@ -1,7 +1,7 @@
 """Connections to PostgreSQL that are made anew when they break, for as long as patience lasts.
 
 Invariant: an action is repeated only as a whole, on a new connection, so it must find out by itself
-what an attempt before has left. No error carries the connection string, which may hold a password.
+what an attempt before has left. What is tried again is decided in ``failures``.
 """
 
 from __future__ import annotations
@@ -18,14 +18,11 @@ from typing import TypeVar
 import psycopg
 from psycopg import conninfo
 
-from headwater.errors import HeadwaterError, RowError, SinkRefused, SinkUnavailable, UsageError
+from headwater.errors import UsageError
+from headwater.sinks.postgres import failures
 
 _T = TypeVar("_T")
 _SHORTEST, _LONGEST = 0.05, 2.0
-_IN_VAIN = (
-    "authentication failed", "no password supplied", "does not exist", "pg_hba.conf", "permission denied"
-)  # fmt: skip
-"""What waiting does not mend, though it is told while connecting."""
 _HANGING_MILLISECONDS = 60_000
 """After this the server ends a transaction whose runner hangs in the middle, so that another can begin."""
 _IDLE = 8
@@ -65,7 +62,7 @@ class Connection:
                 yield self._patiently(attempt, None)
         except psycopg.Error as error:  # of what was done with the result
             self.close()
-            raise self._unavailable(error) from None
+            raise failures.told(error, self._what) from None
 
     def listen(self) -> None:
         """Let ``wait`` know of the commits of sinks from now on."""
@@ -99,15 +96,10 @@ class Connection:
         while True:
             try:
                 return attempt()
-            # A key or order that is too long for an index comes as an operational error, and is none.
-            except (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded) as error:
-                raise RowError(f"a row does not fit {self._what}", detail=_first_line(error)) from None
-            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                self.close()
-                if _in_vain(error) or time.monotonic() + pause > deadline:
-                    raise self._unavailable(error) from None
             except psycopg.Error as error:
-                raise self._unavailable(error) from None
+                self.close()
+                if not failures.is_transient(error) or time.monotonic() + pause > deadline:
+                    raise failures.told(error, self._what) from None
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST)
 
@@ -129,13 +121,6 @@ class Connection:
             self._process = os.getpid()
             _PARENTS.extend([self._open] if self._open is not None else [])
             self._open = None
-
-    def _unavailable(self, error: psycopg.Error) -> HeadwaterError:
-        hint = "see whether the server runs and accepts connections, and what its log says"
-        if "password" in str(error):
-            hint = "give the password in the URL, in the environment variable PGPASSWORD, or in ~/.pgpass"
-        kind = SinkRefused if _in_vain(error) else SinkUnavailable
-        return kind(f"{self._what} cannot be used", detail=_first_line(error), hint=hint)
 
 
 class Readers:
@@ -197,14 +182,6 @@ def parts(dsn: str) -> dict[str, str]:
         ) from None
 
 
-def _in_vain(error: psycopg.Error) -> bool:
-    return any(told in str(error) for told in _IN_VAIN)
-
-
 def _end(db: psycopg.Connection, process: int) -> None:
     if os.getpid() == process:
         db.close()
-
-
-def _first_line(error: psycopg.Error) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

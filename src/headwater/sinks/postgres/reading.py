@@ -18,9 +18,10 @@ import pyarrow as pa
 from psycopg.sql import SQL, Composed, Identifier
 
 from headwater.errors import UsageError
-from headwater.sinks.postgres import catalog, columns
-from headwater.sinks.postgres.catalog import Entry
+from headwater.sinks.postgres import catalog, columns, tables
 from headwater.sinks.postgres.connection import Connection
+from headwater.sinks.postgres.entry import Entry
+from headwater.sinks.postgres.statements import Bound
 from headwater.sinks.views.feed import CHUNK, Change, beginning, change, check_kept
 from headwater.sinks.views.query import Query, fitted
 from headwater.sinks.views.reading import Reading
@@ -32,6 +33,8 @@ _LOOK_SECONDS = 5.0
 
 class Switched(psycopg.OperationalError):
     """Another version has taken the name while it was read: what was done is done again."""
+
+    sqlstate = "40001"  # as of a transaction that another one was in the way of
 
 
 class PostgresReading(Reading):
@@ -106,14 +109,14 @@ class PostgresReading(Reading):
 
     def _changes(self, db: psycopg.Connection, since: int) -> list[Change]:
         with self._still(db) as entry:
-            since, kept = beginning(entry, since), catalog.exists(db, entry.sql.changes)
+            since, kept = beginning(entry, since), tables.has_changes(db, entry)
             rows = db.execute(_select_changes(entry), (since, CHUNK)).fetchall() if kept else []
         if not kept:
             raise UsageError(
                 f'table "{entry.name}" has no changes noted', hint="give its sink a feed, how many to keep"
             )
-        # Numbers have no gaps, so the first one tells whether any before it are gone.
-        first, last = (rows[0][0], rows[-1][0]) if rows else (since + 1, entry.changes)
+        # Numbers have no gaps: the first one tells whether any before it are gone; without one, all are.
+        first, last = (rows[0][0], rows[-1][0]) if rows else (entry.changes + 1, entry.changes)
         check_kept(entry.name, since, first, last)
         return _decoded(rows, entry)
 
@@ -121,13 +124,13 @@ class PostgresReading(Reading):
 def _select(query: Query, entry: Entry) -> tuple[Composed, list[Any]]:
     keyed = entry.keyed
     asked = query.conditions(keyed)
-    where = [SQL("{} {} %s").format(Identifier(f.name), SQL(sign)) for f, sign, _ in asked]
-    order = [Identifier(name) + _direction(query, name in keyed.key) for name in query.ordered(keyed)]
+    where = [SQL("{} {} %s").format(Bound(Identifier(f.name)), SQL(sign)) for f, sign, _ in asked]
+    order = [Bound(Identifier(name)) + _direction(query, name in keyed.key) for name in query.ordered(keyed)]
     values = [fitted(value, field, keyed.what)[0].as_py() for field, _, value in asked]
     return (
         SQL("SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT %s").format(
-            SQL(", ").join(entry.sql.names),
-            entry.sql.target,
+            SQL(", ").join(map(Bound, entry.sql.names)),
+            Bound(entry.sql.target),
             SQL(" AND ").join(where or [SQL("true").format()]),
             SQL(", ").join(order),
         ),
@@ -142,9 +145,10 @@ def _direction(query: Query, strict: bool) -> SQL:
 
 
 def _select_changes(entry: Entry) -> Composed:
-    parts = [SQL("({}).{}").format(SQL(side), name) for side in ("old", "new") for name in entry.sql.names]
+    names = [Bound(name) for name in entry.sql.names]
+    parts = [SQL("({}).{}").format(SQL(side), name) for side in ("old", "new") for name in names]
     return SQL("SELECT number, kind, batch, {} FROM {} WHERE number > %s ORDER BY number LIMIT %s").format(
-        SQL(", ").join(parts), entry.sql.changes
+        SQL(", ").join(parts), Bound(entry.sql.changes)
     )
 
 

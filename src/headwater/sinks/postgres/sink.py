@@ -14,13 +14,13 @@ import psycopg
 import pyarrow as pa
 
 from headwater import clock
-from headwater.errors import Fenced, SinkUnavailable, UsageError
-from headwater.sinks import crash
+from headwater.errors import Fenced, UsageError
+from headwater.sinks import crash, limits
 from headwater.sinks.fitting import Fitted
 from headwater.sinks.keyed import declare, settle
-from headwater.sinks.postgres import catalog, columns, statements
-from headwater.sinks.postgres.catalog import Entry
+from headwater.sinks.postgres import catalog, columns, statements, tables
 from headwater.sinks.postgres.connection import Connection
+from headwater.sinks.postgres.entry import Entry
 from headwater.sinks.postgres.statements import Statements
 from headwater.sinks.sink import Batch, Sink
 from headwater.sinks.views.entry import check_same
@@ -28,8 +28,6 @@ from headwater.sinks.views.store import dropped, existing
 
 _BEGIN_SECONDS = 5.0
 """How long a beginning waits for the server: its runner has other nodes to mind, and tries again."""
-_LONGEST_NAME = 63
-"""Bytes of a name; PostgreSQL cuts off the rest, and two names may become one."""
 
 
 class PostgresSink(Sink):
@@ -62,7 +60,8 @@ class PostgresSink(Sink):
     ):
         self._keyed = declare(f'{kind} "{table}"', schema, key)
         self._table, self._kind, self._feed = table, kind, feed
-        _check_length(self._keyed.what, f"{table}@1048576_changes" if kind == "view" else f"{table}_changes")
+        (limits.check_view_name if kind == "view" else limits.check_table_name)(table)
+        limits.check_postgres(self._keyed, changes=feed > 0)
         self.version = version
         self._connection = Connection(dsn, self._keyed.what, clock.interval(patience).total_seconds())
         self._id: int | None = None
@@ -107,30 +106,15 @@ class PostgresSink(Sink):
     def _made(self, db: psycopg.Connection) -> Entry:
         catalog.prepare(db)
         entry = existing(catalog.of(db, self._table), self.version, self._keyed.what)
-        new = entry is None
-        if entry is None:
-            entry = catalog.add(db, self._table, self.version or 1, self._keyed)
-        check_same(entry, self._keyed)
-        self._check_table(entry, catalog.exists(db, entry.sql.target), new)
-        db.execute(entry.sql.create)
-        if self._feed:
-            db.execute(entry.sql.create_changes)
+        if entry is not None:
+            check_same(entry, self._keyed)
+            tables.check(db, entry, self._feed)
+            return entry
+        there = tables.exists(db, Statements(self._table, self._keyed).target)
+        adopted = self._kind == "table" and self.version is None and there
+        entry = catalog.add(db, self._table, self.version or 1, self._keyed, adopted=adopted)
+        tables.create(db, entry, self._feed)
         return entry
-
-    def _check_table(self, entry: Entry, there: bool, new: bool) -> None:
-        """Refuse a table of somebody else's for a view, and one that is gone with what it held."""
-        if new and there and self._kind == "view":
-            raise UsageError(
-                f'{self._keyed.what} cannot be kept in table "{entry.table}"',
-                detail="the table is there already, and belongs to no view",
-                hint="give the view another name, or drop the table",
-            )
-        if not (new or there):
-            raise SinkUnavailable(
-                f'table "{entry.table}" of {self._keyed.what} is gone',
-                detail=f"up to batch {entry.batch} its rows were committed",
-                hint="restore it; or delete its row in headwater_sinks, and compute it anew",
-            )
 
     def _taken(self, db: psycopg.Connection) -> tuple[int, int]:
         found = db.execute(statements.TAKE, (self._id,)).fetchone()
@@ -144,16 +128,17 @@ class PostgresSink(Sink):
             self._stage(db, settled, staged)
             crash.point("postgres: staged")
         # After the copy, so that the lock is held for the shorter part.
-        self._last, changed, sql = self._reached(db)
+        self._last, changed, filled, sql = self._reached(db)
         if batch.number <= self._last:
             return False
         if len(settled):
             changed += self._note(db, sql, changed, batch.number)
             db.execute(sql.upsert)
             db.execute(sql.delete)
+            filled = not settled.deleted.all() or db.execute(sql.any).fetchone() == (True,)
         crash.point("postgres: rows stored")
         positions = "\n".join(map(str, batch.positions))
-        db.execute(statements.NOTE, (batch.number, positions, batch.clock, changed, self._id))
+        db.execute(statements.NOTE, (batch.number, positions, batch.clock, changed, filled, self._id))
         db.execute(statements.TELL, (self._table,))
         crash.point("postgres: before commit")
         return True
@@ -172,12 +157,13 @@ class PostgresSink(Sink):
             copy.write(columns.to_csv(settled))
             crash.point("postgres: copying")
 
-    def _reached(self, db: psycopg.Connection) -> tuple[int, int, Statements]:
-        """Return the last batch, the last change and the tables, or say that it is somebody else's."""
+    def _reached(self, db: psycopg.Connection) -> tuple[int, int, bool, Statements]:
+        """Return the last batch and change, whether there are rows, and the tables; or say that it is
+        somebody else's."""
         found = db.execute(statements.REACHED, (self._id,)).fetchone()
         if found is None:
             raise dropped(self._keyed.what, self.version or 1)
-        epoch, last, changed, published = found
+        epoch, last, changed, published, filled = found
         if epoch != self._epoch:
             raise Fenced(
                 f"another runner has taken over {self._keyed.what}",
@@ -185,12 +171,4 @@ class PostgresSink(Sink):
                 hint="let this runner end: the other goes on from the last batch",
             )
         name = self._table if published else f"{self._table}@{self.version}"
-        return int(last), int(changed), Statements(name, self._keyed)
-
-
-def _check_length(what: str, name: str) -> None:
-    over = len(name.split(".")[-1].encode()) - _LONGEST_NAME
-    if over > 0:
-        raise UsageError(
-            f"the name of {what} is too long for PostgreSQL", hint=f"make it shorter by {over} bytes"
-        )
+        return int(last), int(changed), bool(filled), Statements(name, self._keyed)

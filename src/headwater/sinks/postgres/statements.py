@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from psycopg.abc import AdaptContext
 from psycopg.sql import SQL, Composable, Composed, Identifier
 
 from headwater.sinks.fitting import DELETED
@@ -15,10 +16,22 @@ from headwater.sinks.keyed import Keyed
 from headwater.sinks.postgres import columns
 
 TAKE = SQL("UPDATE headwater_sinks SET epoch = epoch + 1 WHERE id = %s RETURNING epoch, batch")
-REACHED = SQL("SELECT epoch, batch, changes, published FROM headwater_sinks WHERE id = %s FOR UPDATE")
-NOTE = SQL("UPDATE headwater_sinks SET batch = %s, positions = %s, clock = %s, changes = %s WHERE id = %s")
+REACHED = SQL("SELECT epoch, batch, changes, published, filled FROM headwater_sinks WHERE id = %s FOR UPDATE")
+NOTE = SQL(
+    "UPDATE headwater_sinks SET batch = %s, positions = %s, clock = %s, changes = %s, filled = %s "
+    "WHERE id = %s"
+)
 TELL = SQL("SELECT pg_notify('headwater_sinks', %s)")
 """Tells readers that wait for a commit, when it is one."""
+
+
+class Bound(Composable):
+    """A name in a statement that takes parameters, where psycopg reads a ``%`` as the mark of one."""
+
+    def as_bytes(self, context: AdaptContext | None = None) -> bytes:
+        """Return the name, with every ``%`` doubled."""
+        name: Composable = self._obj
+        return name.as_bytes(context).replace(b"%", b"%%")
 
 
 @dataclass(frozen=True)
@@ -45,7 +58,7 @@ class Statements:
 
     @cached_property
     def create(self) -> Composed:
-        """Make the table if it is not there."""
+        """Make the table."""
         strict = [f.name in self.keyed.key or not f.nullable for f in self.keyed.schema]
         declared = [
             SQL("{} {}{}").format(
@@ -53,7 +66,7 @@ class Statements:
             )
             for f, s in zip(self.keyed.schema, strict, strict=True)
         ]
-        return SQL("CREATE TABLE IF NOT EXISTS {} ({}, PRIMARY KEY ({}))").format(
+        return SQL("CREATE TABLE {} ({}, PRIMARY KEY ({}))").format(
             self.target, _listed(declared), _listed(list(map(Identifier, self.keyed.key)))
         )
 
@@ -101,6 +114,11 @@ class Statements:
             self.target, self.stage, Identifier(DELETED), SQL(" AND ").join(same)
         )
 
+    @cached_property
+    def any(self) -> Composed:
+        """Tell whether the table has a row."""
+        return SQL("SELECT EXISTS (SELECT 1 FROM {})").format(self.target)
+
     # Changes
 
     @property
@@ -112,15 +130,14 @@ class Statements:
     def create_changes(self) -> Composed:
         """Make the table of changes; its rows before and after are of the table's own row type."""
         return SQL(
-            "CREATE TABLE IF NOT EXISTS {} "
-            "(number BIGINT PRIMARY KEY, batch BIGINT, kind SMALLINT, old {}, new {})"
+            "CREATE TABLE {} (number BIGINT PRIMARY KEY, batch BIGINT, kind SMALLINT, old {}, new {})"
         ).format(self.changes, self.target, self.target)
 
     @cached_property
     def note(self) -> Composed:
         """Note what the staged rows change; takes the number of the last change, and the batch's."""
-        key = list(map(Identifier, self.keyed.key))
-        others = [Identifier(field.name) for field in self.keyed.value_fields]
+        key = [Bound(Identifier(name)) for name in self.keyed.key]
+        others = [Bound(Identifier(field.name)) for field in self.keyed.value_fields]
         differs = [SQL("t.{} IS DISTINCT FROM s.{}").format(name, name) for name in others]
         missing = SQL("t.{} IS NULL").format(key[0])
         return SQL(
@@ -130,9 +147,10 @@ class Statements:
             "FROM {stage} AS s LEFT JOIN {target} AS t ON {same} "
             "WHERE CASE WHEN s.{gone} THEN NOT {missing} ELSE {differs} END"
         ).format(
-            changes=self.changes, target=self.target, stage=self.stage, gone=Identifier(DELETED),
-            missing=missing, order=_listed([SQL("s.{}").format(name) for name in key]),
-            new=_listed([SQL("s.{}").format(name) for name in self.names]),
+            changes=Bound(self.changes), target=Bound(self.target), stage=self.stage,
+            gone=Identifier(DELETED), missing=missing,
+            order=_listed([SQL("s.{}").format(name) for name in key]),
+            new=_listed([SQL("s.{}").format(Bound(name)) for name in self.names]),
             same=SQL(" AND ").join([SQL("t.{} = s.{}").format(name, name) for name in key]),
             differs=SQL(" OR ").join([missing, *differs]),
         )  # fmt: skip
@@ -140,7 +158,7 @@ class Statements:
     @cached_property
     def prune(self) -> Composed:
         """Forget changes up to and with a number."""
-        return SQL("DELETE FROM {} WHERE number <= %s").format(self.changes)
+        return SQL("DELETE FROM {} WHERE number <= %s").format(Bound(self.changes))
 
     def _replace(self) -> Composable:
         others = [Identifier(field.name) for field in self.keyed.value_fields]

@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from headwater.errors import UsageError
 from headwater.log import topic as topics
-from headwater.sinks.postgres import catalog
+from headwater.sinks.postgres import catalog, tables
 from headwater.sinks.postgres.connection import Connection, Readers
+from headwater.sinks.postgres.entry import Entry
 from headwater.sinks.postgres.reading import PostgresReading
 from headwater.sinks.postgres.sink import PostgresSink
 from headwater.sinks.views.entry import KEPT_CHANGES, check_numbers, unknown
@@ -79,7 +80,7 @@ class PostgresStore(Store):
     def arrange(self, view: str, order: str | None, *, version: int | None = None) -> None:
         """Keep a version in the order of a column too, within the leading columns of its key."""
         with self._readers.lend() as connection:
-            done = connection.run(lambda db: catalog.is_arranged(db, catalog.find(db, view, version), order))
+            done = connection.run(lambda db: tables.is_arranged(db, catalog.find(db, view, version), order))
         if not done:
             arranged = partial(_arrange, view, order, version)
             self._change(view, arranged, ARRANGE_SECONDS)
@@ -128,7 +129,7 @@ def _alone(action: Callable[[psycopg.Connection], None], db: psycopg.Connection)
 
 
 def _arrange(view: str, order: str | None, version: int | None, db: psycopg.Connection) -> None:
-    catalog.arrange(db, catalog.find(db, view, version), order)
+    tables.arrange(db, catalog.find(db, view, version), order)
 
 
 def _drop(view: str, version: int | None, db: psycopg.Connection) -> None:
@@ -146,7 +147,7 @@ def _drop(view: str, version: int | None, db: psycopg.Connection) -> None:
         ) from None
 
 
-def _all(db: psycopg.Connection, view: str) -> list[catalog.Entry]:
+def _all(db: psycopg.Connection, view: str) -> list[Entry]:
     """Return every version of a view; one at least."""
     known = catalog.names(db)
     if view not in known:

@@ -38,7 +38,7 @@ def find(db: sqlite3.Connection, name: str, version: int | None = None) -> Entry
 def of(db: sqlite3.Connection, name: str) -> list[Entry]:
     """Return every version of a view, oldest first."""
     rows = db.execute(
-        "SELECT id, name, version, columns, key, published, batch, epoch, positions, clock "
+        "SELECT id, name, version, columns, key, published, batch, epoch, positions, clock, filled "
         "FROM views WHERE name = ? ORDER BY version",
         (name,),
     )
@@ -80,8 +80,8 @@ def remove(db: sqlite3.Connection, version: Entry) -> None:
 
 
 def _entry(id: int, name: str, version: int, columns: str, key: str, published: int, *reached: Any) -> Entry:
-    batch, epoch, places, clock = reached
-    told = (batch, epoch, positions(places), clock)
+    batch, epoch, places, clock, filled = reached
+    told = (batch, epoch, positions(places), clock, bool(filled))
     return Entry(id, name, version, columns, tuple(json.loads(key)), bool(published), *told)
 
 

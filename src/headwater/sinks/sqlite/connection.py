@@ -16,15 +16,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from headwater.errors import SinkUnavailable, UsageError
+from headwater.errors import HeadwaterError, RowError, SinkRefused, SinkUnavailable, UsageError
+from headwater.sinks import disk
 from headwater.wal import write_ahead
 
 Durability = Literal["fsync", "os"]
-FORMAT = 1
+FORMAT = 2
 _MARK = 0x68777673
 """The application id in the header of a view store, by which it is told from other databases."""
 _BUSY_SECONDS = 60.0
 _MAKING_SECONDS = 5.0
+_TRANSIENT = {
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_INTERRUPT,
+}  # fmt: skip
+"""What may pass by itself; everything else stops the node."""
+_OF_A_ROW = {sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH}
 _IDLE = 8
 """How many reading connections are kept open for the next reader."""
 
@@ -33,7 +40,8 @@ CREATE TABLE IF NOT EXISTS views (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, version INTEGER NOT NULL,
     columns TEXT NOT NULL, key TEXT NOT NULL, published INTEGER NOT NULL,
     batch INTEGER NOT NULL DEFAULT -1, epoch INTEGER NOT NULL DEFAULT 0,
-    positions TEXT NOT NULL DEFAULT '', clock INTEGER, UNIQUE (name, version)
+    positions TEXT NOT NULL DEFAULT '', clock INTEGER, filled INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (name, version)
 );
 CREATE UNIQUE INDEX IF NOT EXISTS published ON views (name) WHERE published;
 """
@@ -139,12 +147,24 @@ def told(path: Path) -> Iterator[None]:
         if "closed database" not in str(error):
             raise
         raise UsageError(f'view store "{path}" is closed') from None
-    except (sqlite3.DatabaseError, OSError) as error:
-        raise SinkUnavailable(
-            f'view store "{path}" cannot be used',
-            detail=str(error),
-            hint="check the disk, and the owner and permissions of the file and its directory",
-        ) from error
+    except OSError as error:
+        raise disk.told(error, f'view store "{path}"') from error
+    except sqlite3.Error as error:
+        raise _meaning(error, f'view store "{path}"') from error
+
+
+def _meaning(error: sqlite3.Error, what: str) -> HeadwaterError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what SQLite adds to it
+    if code == sqlite3.SQLITE_FULL:
+        return disk.full(what, str(error))
+    if code in _OF_A_ROW:
+        return RowError(f"a row does not fit {what}", detail=str(error))
+    kind = SinkUnavailable if code in _TRANSIENT else SinkRefused
+    return kind(
+        f"{what} cannot be used",
+        detail=str(error),
+        hint="check the disk, and the owner and permissions of the file and its directory",
+    )
 
 
 def _connect(database: Path | str, uri: bool = False) -> sqlite3.Connection:
@@ -208,11 +228,12 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
     if not _has_tables(db):
         return
     if db.execute("PRAGMA application_id").fetchone()[0] != _MARK:
-        raise SinkUnavailable(f'"{path}" is a database, but no view store', hint="choose another path")
+        raise SinkRefused(f'"{path}" is a database, but no view store', hint="choose another path")
     found = int(db.execute("PRAGMA user_version").fetchone()[0])
-    if found > FORMAT:
-        raise SinkUnavailable(
-            f'view store "{path}" was made by a newer Headwater',
-            detail=f"its format is {found}, this one knows up to {FORMAT}",
-            hint="upgrade Headwater",
+    if found != FORMAT:
+        newer = found > FORMAT
+        raise SinkRefused(
+            f'view store "{path}" was made by {"a newer" if newer else "an older"} Headwater',
+            detail=f"its format is {found}, this one knows {FORMAT}",
+            hint="upgrade Headwater" if newer else "delete the pipeline's home: its views are computed anew",
         )

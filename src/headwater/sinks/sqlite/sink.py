@@ -44,6 +44,7 @@ class ViewSink(Sink):
         """Take over from any other runner of this version; return its last batch number, or -1."""
         with self._writer.transaction() as db:
             entry = self._entry(db)
+            self._tables.check(db, entry.filled)
             self._tables.prepare(db)
             db.execute("UPDATE views SET epoch = epoch + 1 WHERE id = ?", (self._id,))
         crash.point("view: begun")
@@ -61,7 +62,7 @@ class ViewSink(Sink):
                 raise self._fenced()
             if batch.number <= entry.batch:
                 return False
-            self._store(db, settled, batch)
+            self._store(db, settled, batch, entry.filled)
             crash.point("view: before commit")
         crash.point("view: committed")
         return True
@@ -69,7 +70,7 @@ class ViewSink(Sink):
     def close(self) -> None:
         """Nothing to release: the store holds the connection."""
 
-    def _store(self, db: sqlite3.Connection, settled: Fitted, batch: Batch) -> None:
+    def _store(self, db: sqlite3.Connection, settled: Fitted, batch: Batch, filled: bool) -> None:
         for chunk in _staged(settled, self._tables):
             db.executemany(self._tables.put, chunk)
             crash.point("view: staged")
@@ -82,10 +83,11 @@ class ViewSink(Sink):
         crash.point("view: rows stored")
         if len(settled):
             db.execute(self._tables.prune, (tables.last_change(db, self._tables) - self._feed,))
+            filled = not settled.deleted.all() or self._tables.any(db)
         positions = "\n".join(map(str, batch.positions))
         db.execute(
-            "UPDATE views SET batch = ?, positions = ?, clock = ? WHERE id = ?",
-            (batch.number, positions, batch.clock, self._id),
+            "UPDATE views SET batch = ?, positions = ?, clock = ?, filled = ? WHERE id = ?",
+            (batch.number, positions, batch.clock, filled, self._id),
         )
 
     def _entry(self, db: sqlite3.Connection) -> Entry:

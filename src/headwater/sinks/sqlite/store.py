@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from headwater.log import topic as topics
+from headwater.sinks import limits
 from headwater.sinks.keyed import declare
 from headwater.sinks.sqlite import catalog
 from headwater.sinks.sqlite.connection import Durability, Readers, Writer
@@ -90,6 +91,7 @@ class ViewStore(FileViews, Store):
         topics.check_name("view", view)
         check_numbers(version, feed)
         keyed = declare(f'view "{view}"', schema, key)
+        limits.check_sqlite(keyed)
         with self._writer.transaction() as db:
             entry = existing(catalog.of(db, view), version, keyed.what)
             if entry is None:

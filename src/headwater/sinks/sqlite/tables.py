@@ -14,6 +14,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from headwater.errors import SinkRefused
 from headwater.sinks.fitting import DELETED
 from headwater.sinks.keyed import Keyed
 from headwater.sinks.sqlite import values
@@ -68,31 +69,63 @@ class Tables:
         count, rest = range(len(self.key)), range(len(self.others))
         return [f"k{n}" for n in count] + [f"o{n}" for n in rest] + [f"n{n}" for n in rest]
 
-    def create(self, db: sqlite3.Connection, first: int) -> None:
-        """Make the tables; the first change will have the number after ``first``."""
+    @cached_property
+    def definitions(self) -> dict[str, str]:
+        """How each table is made; SQLite keeps the words, by which it is known again."""
         columns = [f"{quoted(f.name)} {values.sql_type(f)}{self._strict(f)}" for f in self.fields]
         primary = f"PRIMARY KEY ({', '.join(self.key)})"
-        db.execute(f"CREATE TABLE {self.rows} ({', '.join(columns)}, {primary}) WITHOUT ROWID")
         kept = ", ".join(self.change_columns)  # without types, so that values are kept as they come
-        db.execute(
-            f"CREATE TABLE {self.changes} "
-            f"(number INTEGER PRIMARY KEY AUTOINCREMENT, batch INTEGER, kind INTEGER, {kept})"
-        )
+        return {
+            self.rows: f"CREATE TABLE {self.rows} ({', '.join(columns)}, {primary}) WITHOUT ROWID",
+            self.changes: f"CREATE TABLE {self.changes} "
+            f"(number INTEGER PRIMARY KEY AUTOINCREMENT, batch INTEGER, kind INTEGER, {kept})",
+        }
+
+    def create(self, db: sqlite3.Connection, first: int) -> None:
+        """Make the tables; the first change will have the number after ``first``."""
+        for statement in self.definitions.values():
+            db.execute(statement)
         db.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (self.changes, first))
+
+    def check(self, db: sqlite3.Connection, filled: bool) -> None:
+        """Refuse tables that are gone, were emptied, or are others than were made."""
+        for table in self.definitions:
+            if not self._is_ours(db, table):
+                raise self._lost(table, "is gone")
+        if filled and not self.any(db):
+            raise self._lost(self.rows, "is empty")
+
+    def any(self, db: sqlite3.Connection) -> bool:
+        """Tell whether there is a row."""
+        return bool(db.execute(f"SELECT EXISTS (SELECT 1 FROM {self.rows})").fetchone()[0])  # noqa: S608
 
     def arrange(self, db: sqlite3.Connection, columns: list[str]) -> None:
         """Make the index of these columns, or none, and no other."""
         index = f"order_{self.id}"
         if [name for _, _, name in db.execute(f"PRAGMA index_info({index})")] == columns:
             return
-        db.execute(f"DROP INDEX IF EXISTS {index}")
+        if db.execute(
+            "SELECT 1 FROM sqlite_master WHERE (name, tbl_name) = (?, ?)", (index, self.rows)
+        ).fetchone():
+            db.execute(f"DROP INDEX {index}")
         if columns:
             db.execute(f"CREATE INDEX {index} ON {self.rows} ({', '.join(map(quoted, columns))})")
 
     def drop(self, db: sqlite3.Connection) -> None:
-        """Remove the tables."""
-        db.execute(f"DROP TABLE {self.rows}")
-        db.execute(f"DROP TABLE {self.changes}")
+        """Remove the tables; one that was put in the place of ours by somebody else stays."""
+        for table in self.definitions:
+            if self._is_ours(db, table):
+                db.execute(f"DROP TABLE {table}")
+
+    def _is_ours(self, db: sqlite3.Connection, table: str) -> bool:
+        found = db.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
+        return bool(found.fetchone() == (self.definitions[table],))
+
+    def _lost(self, table: str, how: str) -> SinkRefused:
+        return SinkRefused(
+            f'table "{table}" of {self.keyed.what} {how}, or is no longer the one that was made',
+            hint="restore the file from a backup; or run `headwater rebuild` to compute the view anew",
+        )
 
     def prepare(self, db: sqlite3.Connection) -> None:
         """Make the writer's temporary table."""
@@ -117,7 +150,7 @@ class Tables:
         chosen = new[: len(self.key)] + old + new[len(self.key) :]
         missing = f"r.{self.key[0]} IS NULL"
         kind = f"CASE WHEN s.{DELETED} THEN {DELETE} WHEN {missing} THEN {INSERT} ELSE {UPDATE} END"
-        differs = " OR ".join([missing, *_differing("r", "s", self.others)])
+        differs = f"{missing} OR {_differing('r', 's', self.others)}" if self.others else missing
         return (
             f"INSERT INTO {self.changes} (batch, kind, {', '.join(self.change_columns)}) "  # noqa: S608
             f"SELECT ?, {kind}, {', '.join(chosen)} FROM {self.stage} s "
@@ -130,8 +163,11 @@ class Tables:
         """Put the staged rows in their places; a row that stays the same is not written."""
         names = ", ".join([*self.key, *self.others])
         taken = ", ".join(f"{name} = excluded.{name}" for name in self.others)
-        differs = " OR ".join(_differing(self.rows, "excluded", self.others))
-        action = f"UPDATE SET {taken} WHERE {differs}" if self.others else "NOTHING"
+        action = (
+            f"UPDATE SET {taken} WHERE {_differing(self.rows, 'excluded', self.others)}"
+            if self.others
+            else "NOTHING"
+        )
         return (
             f"INSERT INTO {self.rows} ({names}) SELECT {names} FROM {self.stage} "  # noqa: S608
             f"WHERE NOT {DELETED} ON CONFLICT DO {action}"
@@ -169,5 +205,6 @@ def _equal(one: str, other: str, names: Sequence[str]) -> str:
     return " AND ".join(f"{one}.{name} = {other}.{name}" for name in names)
 
 
-def _differing(one: str, other: str, names: Sequence[str]) -> list[str]:
-    return [f"{one}.{name} IS NOT {other}.{name}" for name in names]
+def _differing(one: str, other: str, names: Sequence[str]) -> str:
+    # Of two rows, not of a chain of columns: an expression may be no deeper than a thousand.
+    return f"({', '.join(_of(one, names))}) IS NOT ({', '.join(_of(other, names))})"

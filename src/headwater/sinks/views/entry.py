@@ -34,6 +34,8 @@ class Entry:
     epoch: int
     positions: tuple[Position, ...]
     clock: int | None
+    filled: bool
+    """Whether it had rows after the last batch: then an empty one has lost them."""
 
     @property
     def keyed(self) -> Keyed:
