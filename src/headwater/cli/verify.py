@@ -79,12 +79,12 @@ def verdicts_of(
     pipeline: Pipeline, names: Sequence[str], where: Mapping[str, Any] | None = None
 ) -> list[Verdict]:
     """Compute nodes again and compare; call it apart, for it starts Spark."""
-    session = spark.start(spark.log_of(pipeline), **(where or {}))
+    session = spark.start_aside(**(where or {}))
+    from headwater.engine.looking import look
     from headwater.engine.recompute import verify
-    from headwater.engine.runner import Runner
 
-    with Runner(pipeline, spark=session) as runner:
-        return [verify(runner, name) for name in names]
+    with look(pipeline, session) as found:
+        return [verify(found, name) for name in names]
 
 
 def _print(nodes: Sequence[Node], verdicts: Sequence[Verdict], form: str) -> None:

@@ -18,13 +18,13 @@ from pyspark.sql import DataFrame
 
 from headwater.engine import applying, checkpoint, milestone, tables
 from headwater.engine.applying import Phase, Stage
-from headwater.engine.assembly import late_producer
 from headwater.engine.calling import call
 from headwater.engine.comparing import frozen
 from headwater.engine.finishing import Finishing
 from headwater.engine.frames import frame
+from headwater.engine.looking import Looking
 from headwater.engine.member import Member
-from headwater.engine.runner import Runner
+from headwater.engine.versions import late_producer
 from headwater.errors import UsageError
 from headwater.log import Position
 from headwater.node import Declaration, Node
@@ -65,9 +65,9 @@ class Verdict:
         yield from (f"should be {_text(a)}, is {_text(b)}" for a, b in self.different[:EXAMPLES])
 
 
-def verify(runner: Runner, name: str) -> Verdict:
+def verify(look: Looking, name: str) -> Verdict:
     """Compute a view or stream again and compare it with what is stored."""
-    member = runner.nodes[name].member
+    member = look.member(name)
     if member.stage is not None and not member.stage.operator.repeatable:
         return Verdict(
             name, unproved=f"its {member.stage.name} goes by what had arrived, and a batch has it all"
@@ -75,9 +75,9 @@ def verify(runner: Runner, name: str) -> Verdict:
     if member.node.kind == "stream" and not _told_apart(member):
         return Verdict(name, unproved="its code drops or renames what tells results apart")
     if member.node.kind == "view":
-        return _view(runner, member)
+        return _view(look, member)
     if member.node.kind == "stream":
-        return _stream(runner, member)
+        return _stream(look, member)
     raise UsageError(f"{member.node.title} cannot be verified", detail="what a sink holds is not known here")
 
 
@@ -87,11 +87,11 @@ def _told_apart(member: Member) -> bool:
     return set(identity) <= set(member.shape.schema.names)
 
 
-def _view(runner: Runner, member: Member) -> Verdict:
-    batch, stored = _snapshot(runner, member.node)
+def _view(look: Looking, member: Member) -> Verdict:
+    batch, stored = _snapshot(look, member.node)
     if batch < 0:
         return Verdict(member.node.name)
-    rows = recomputed(runner, member, batch)
+    rows = recomputed(look, member, batch)
     if member.node.on_error == "dead_letter":
         rows, _ = tables.without_key(rows, member.node.key)
     fitted = settle(rows, declare(member.node.title, member.schema, member.node.key))
@@ -99,14 +99,14 @@ def _view(runner: Runner, member: Member) -> Verdict:
     return compared(member.node, living.to_pylist(), _proved(stored, member).to_pylist(), living.schema)
 
 
-def _stream(runner: Runner, member: Member) -> Verdict:
+def _stream(look: Looking, member: Member) -> Verdict:
     assert member.node.topic is not None
     batch = checkpoint.last_done(member.checkpoint)
     if batch < 0:
         return Verdict(member.node.name)
-    producer = f"{runner.pipeline.name}.{member.node.name}"
-    expected = _counted(recomputed(runner, member, batch), member)
-    stored = _counted(_before(runner, member.node.topic, batch, producer), member)
+    producer = f"{look.pipeline.name}.{member.node.name}"
+    expected = _counted(recomputed(look, member, batch), member)
+    stored = _counted(_before(look, member.node.topic, batch, producer), member)
     missing, extra = (
         tuple(dict(row) for row in rest.elements()) for rest in (expected - stored, stored - expected)
     )
@@ -129,7 +129,7 @@ def _proved(rows: pa.Table, member: Member) -> pa.Table:
     return rows.drop_columns([name for name in history if name in rows.column_names])
 
 
-def recomputed(runner: Runner, member: Member, batch: int) -> pa.Table:
+def recomputed(look: Looking, member: Member, batch: int) -> pa.Table:
     """Return what a node's function makes of all its input up to a batch."""
     start = checkpoint.begun(member.checkpoint)
     reached = checkpoint.reached(member.checkpoint, checkpoint.kept(member.checkpoint, batch))
@@ -138,7 +138,7 @@ def recomputed(runner: Runner, member: Member, batch: int) -> pa.Table:
         for name, each in member.upstreams.items()
     }
     clock = milestone.read(member.home).clock(batch, member.mine(reached))
-    late = _late(runner, member, batch)
+    late = _late(look, member, batch)
     noted = Noting(applying.whole(NEVER if clock is None else clock, late))
     with applying.during(noted):
         made = call(member.node, frames)
@@ -170,22 +170,20 @@ def _frame(member: Member, each: Declaration, start: Position, end: Position) ->
     return member.inputs.frame(each, tables.living(rows))
 
 
-def _late(runner: Runner, member: Member, batch: int) -> DataFrame | None:
+def _late(look: Looking, member: Member, batch: int) -> DataFrame | None:
     """Return the rows that the node's operator has judged to be late, up to a batch."""
-    topic = runner.late_topic(member.node)
-    if member.stage is None or topic not in {each.name for each in runner.log.topics()}:
+    topic = look.late_topic(member.node)
+    if member.stage is None or topic not in {each.name for each in look.log.topics()}:
         return None
-    producer = late_producer(topic, runner.nodes[member.node.name].version)
-    found = (
-        _before(runner, topic, batch, producer).select(member.stage.schema.names).cast(member.stage.schema)
-    )
-    return frame(runner.spark, found) if found.num_rows else None
+    producer = late_producer(topic, look.version(member.node.name))
+    found = _before(look, topic, batch, producer).select(member.stage.schema.names).cast(member.stage.schema)
+    return frame(look.spark, found) if found.num_rows else None
 
 
-def _before(runner: Runner, topic: str, batch: int, producer: str) -> pa.Table:
+def _before(look: Looking, topic: str, batch: int, producer: str) -> pa.Table:
     """Return the rows that a node has written to a topic as a producer, up to a batch."""
-    schema = runner.log.topic(topic).read_schema
-    found = [pa.Table.from_batches([each]) for each in runner.log.read(topic, meta=True)]
+    schema = look.log.topic(topic).read_schema
+    found = [pa.Table.from_batches([each]) for each in look.log.read(topic, meta=True)]
     if not found:
         return schema.empty_table()
     rows = pa.concat_tables(found)
@@ -193,9 +191,9 @@ def _before(runner: Runner, topic: str, batch: int, producer: str) -> pa.Table:
     return rows.filter(pc.and_(before, pc.equal(rows["_producer"], producer))).select(schema.names)
 
 
-def _snapshot(runner: Runner, node: Node) -> tuple[int, pa.Table]:
+def _snapshot(look: Looking, node: Node) -> tuple[int, pa.Table]:
     """Return a view's rows and the batch that they are of; a commit in between is noticed."""
-    view = runner.store.view(node.name)
+    view = look.store.view(node.name, look.version(node.name).number)
     while True:
         batch = view.batch()
         rows = view.scan().to_table()
