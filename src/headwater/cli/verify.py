@@ -94,7 +94,8 @@ def _print(nodes: Sequence[Node], verdicts: Sequence[Verdict], form: str) -> Non
     elif proved := [each for each in verdicts if each.unproved is None]:
         print_verdicts(proved)
         if all(each.ok for each in proved):
-            click.echo("\nall rows are equal")
+            some = any(each.equal for each in proved)
+            click.echo("\nall rows are equal" if some else "\nthere are no rows to compare")
     for each in verdicts:
         if each.unproved is not None:
             say("note", f'"{each.node}" cannot be proved: {each.unproved}')

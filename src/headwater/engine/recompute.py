@@ -8,7 +8,7 @@ meanwhile.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame
 from headwater.engine import applying, checkpoint, milestone, tables
 from headwater.engine.applying import Phase, Stage
 from headwater.engine.calling import call
-from headwater.engine.comparing import frozen
+from headwater.engine.equality import frozen
 from headwater.engine.finishing import Finishing
 from headwater.engine.frames import frame
 from headwater.engine.looking import Looking
@@ -36,6 +36,7 @@ EXAMPLES = 5
 ROW_BITS = 32
 
 Row = Mapping[str, Any]
+Rows = Sequence[Row]
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def _told_apart(member: Member) -> bool:
 def _view(look: Looking, member: Member) -> Verdict:
     batch, stored = _snapshot(look, member.node)
     if batch < 0:
-        return Verdict(member.node.name)
+        return Verdict(member.node.name, unproved=_NOTHING)
     rows = recomputed(look, member, batch)
     if member.node.on_error == "dead_letter":
         rows, _ = tables.without_key(rows, member.node.key)
@@ -102,25 +103,36 @@ def _view(look: Looking, member: Member) -> Verdict:
 def _stream(look: Looking, member: Member) -> Verdict:
     assert member.node.topic is not None
     batch = checkpoint.last_done(member.checkpoint)
-    if batch < 0:
-        return Verdict(member.node.name)
+    if batch < 0 or milestone.read(member.home).batch < 0:
+        return Verdict(member.node.name, unproved=_NOTHING)
     producer = f"{look.pipeline.name}.{member.node.name}"
-    expected = _counted(recomputed(look, member, batch), member)
-    stored = _counted(_before(look, member.node.topic, batch, producer), member)
-    missing, extra = (
-        tuple(dict(row) for row in rest.elements()) for rest in (expected - stored, stored - expected)
-    )
-    return Verdict(member.node.name, (expected & stored).total(), missing, extra)
-
-
-def _counted(rows: pa.Table, member: Member) -> Counter[tuple[tuple[str, Hashable], ...]]:
-    """Return how often each row is there; where only the last of each key counts, those."""
+    wanted = _proved(recomputed(look, member, batch), member)
+    found = _proved(_before(look, member.node.topic, batch, producer), member)
     identity = member.stage.operator.identity if member.stage else ()
-    listed = _proved(rows, member).to_pylist()
-    if identity:
-        last = {tuple(_hashable(row.get(name)) for name in identity): row for row in listed}
-        listed = [row for row in last.values() if not row.get(DELETED)]
-    return Counter(map(_frozen, listed))
+    expected, stored = (_last(rows.to_pylist(), identity, found.schema) for rows in (wanted, found))
+    return counted(member.node, expected, stored, found.schema)
+
+
+_NOTHING = "it has not processed anything yet"
+
+
+def counted(node: Declaration, expected: Rows, stored: Rows, schema: pa.Schema) -> Verdict:
+    """Compare rows that a node should have with those that it has, and how often it has each."""
+    wanted, found = (Counter(frozen(row, schema) for row in rows) for rows in (expected, stored))
+    known = {frozen(row, schema): row for row in (*expected, *stored)}
+    missing, extra = (
+        tuple(known[form] for form in rest.elements()) for rest in (wanted - found, found - wanted)
+    )
+    return Verdict(node.name, (wanted & found).total(), missing, extra)
+
+
+def _last(rows: Rows, identity: Sequence[str], schema: pa.Schema) -> Rows:
+    """Return the rows that count: all of them, or the last of each identity if it has not been deleted."""
+    if not identity:
+        return rows
+    fields = [schema.field(name) for name in identity]
+    last = {frozen(row, fields): row for row in rows}
+    return [row for row in last.values() if not row.get(DELETED)]
 
 
 def _proved(rows: pa.Table, member: Member) -> pa.Table:
@@ -201,30 +213,22 @@ def _snapshot(look: Looking, node: Node) -> tuple[int, pa.Table]:
             return batch, rows
 
 
-def compared(node: Declaration, expected: Iterable[Row], stored: Iterable[Row], schema: pa.Schema) -> Verdict:
+def compared(node: Declaration, expected: Rows, stored: Rows, schema: pa.Schema) -> Verdict:
     """Compare rows that a node should have with those that it has, by its key."""
-    wanted, found = _by_key(expected, node), _by_key(stored, node)
+    fields = [schema.field(name) for name in node.key]
+    (wanted, twice), (found, again) = (_by_key(rows, fields) for rows in (expected, stored))
     both = [(wanted[key], found[key]) for key in wanted if key in found]
     different = tuple((a, b) for a, b in both if frozen(a, schema) != frozen(b, schema))
     missing = tuple(row for key, row in wanted.items() if key not in found)
     extra = tuple(row for key, row in found.items() if key not in wanted)
-    return Verdict(node.name, len(both) - len(different), missing, extra, different)
+    return Verdict(node.name, len(both) - len(different), (*missing, *twice), (*extra, *again), different)
 
 
-def _by_key(rows: Iterable[Row], node: Declaration) -> dict[Hashable, Row]:
-    return {tuple(_hashable(row[name]) for name in node.key): row for row in rows}
-
-
-def _frozen(row: Row) -> tuple[tuple[str, Hashable], ...]:
-    return tuple((name, _hashable(value)) for name, value in row.items())
-
-
-def _hashable(value: Any) -> Hashable:
-    if isinstance(value, dict):
-        return tuple((key, _hashable(each)) for key, each in value.items())
-    if isinstance(value, list | tuple):
-        return tuple(map(_hashable, value))
-    return "NaN" if value != value else value  # a number that is not even itself
+def _by_key(rows: Rows, key: Sequence[pa.Field]) -> tuple[dict[Hashable, Row], list[Row]]:
+    """Return rows by their key, and those whose key another one has: no table by key can hold both."""
+    known: dict[Hashable, Row] = {}
+    again = [row for row in rows if known.setdefault(frozen(row, key), row) is not row]
+    return known, again
 
 
 def _text(row: Row) -> str:
