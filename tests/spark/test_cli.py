@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from file_trees import tree
+
 PATIENCE = 240.0
 Popen = subprocess.Popen[bytes]
 SHOP = '''
@@ -115,6 +117,7 @@ def test_a_pipeline_is_run_looked_at_and_proved(start: Start, tmp_path: Path) ->
     assert newest.startswith('view "newest": 3 rows in,')
     assert end.startswith('pipeline "shop" has caught up, in ')
 
+    before = tree(tmp_path)
     code, out, _ = ended(start("view", "scan", "newest", "--format", "ndjson"))
     assert [(row["who"], row["id"]) for row in lines(out)] == [("ada", 3), ("bob", 2)]
     code, out, _ = ended(start("view", "get", "newest", "ada", "--wait-for", "shop.unique:0=3"))
@@ -132,6 +135,22 @@ def test_a_pipeline_is_run_looked_at_and_proved(start: Start, tmp_path: Path) ->
         ("unique", 3, True),
         ("newest", 2, True),
     ]
+    for command in ("view list", "view changes newest", "graph shop.py", "dead list shop.py", "topic list"):
+        assert ended(start(*command.split()))[0] == 0, command
+    assert tree(tmp_path) == before
+
+
+def test_what_only_looks_at_a_pipeline_that_has_never_run_says_so_and_makes_nothing(
+    start: Start, tmp_path: Path
+) -> None:
+    produce(start)
+    before = tree(tmp_path)
+    for command in ("verify shop.py", "status shop.py", "view list", "view get newest ada"):
+        code, out, errors = ended(start(*command.split()))
+        assert (code, out) == (1, ""), command
+        assert "has not run yet" in errors or "no views beside the log" in errors
+    assert ended(start("view", "list", "--pipeline", "shop.py"))[0] == 2
+    assert tree(tmp_path) == before
 
 
 def test_code_that_fails_is_told_by_node_line_and_error(start: Start, tmp_path: Path) -> None:
@@ -166,7 +185,8 @@ def test_ctrl_c_ends_a_live_run_quietly(start: Start, tmp_path: Path) -> None:
 
 
 def test_the_columns_of_a_pipeline_are_checked(start: Start, tmp_path: Path) -> None:
+    before = tree(tmp_path)
     code, out, errors = ended(start("check", "shop.py"))
     assert (code, errors) == (0, "")
     assert out.splitlines()[2].split()[:5] == ["unique", "stream", "who", "id", "BIGINT,"]
-    assert not (tmp_path / "data").exists()
+    assert tree(tmp_path) == before

@@ -165,6 +165,51 @@ def test_an_edit_that_the_state_cannot_survive_is_refused(harness: Harness, spar
         assert "give the stream another name" in (caught.value.hint or "")
 
 
+@only("totals")
+def test_another_fold_is_refused_until_its_view_is_rebuilt(harness: Harness, spark: SparkSession) -> None:
+    harness.send("orders", [order(1, "ada", 1, 10), order(2, "ada", 5, 30)])
+    harness.advance(at(40))
+    harness.step()
+    harness.restart()
+    harness.step()  # what has not been edited goes on
+    changed = Pipeline("shop", log=harness.pipeline.log, home=harness.pipeline.home)
+    changed.source("orders", "id BIGINT, who STRING, amount DOUBLE, at TIMESTAMP", event_time="at", key="who")
+    rate = 2
+
+    def add(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
+        before = state or {"n": 0, "total": 0.0}
+        return {"n": before["n"] + 1, "total": before["total"] + rate * event["amount"]}
+
+    add.__qualname__ = "add"
+
+    @changed.view(key="who")
+    def totals(orders: DataFrame) -> DataFrame:
+        folded = orders.transform(scan(add, by="who", schema="n BIGINT, total DOUBLE"))
+        return folded.withColumn("mean", F.col("total") / F.col("n"))
+
+    with Runner(changed, spark=spark, patient=True) as runner:
+        with pytest.raises(PipelineError, match="has changed: its operator's settings") as caught:
+            runner.catch_up()
+        assert "headwater rebuild test_pipelines.py totals" in (caught.value.hint or "")
+        assert runner.store.view("totals").get("ada") == {
+            "who": "ada",
+            "at": at(30),
+            "n": 2,
+            "total": 6.0,
+            "mean": 3.0,
+        }
+        runner.rebuild("totals")
+        assert runner.store.view("totals").get("ada") == {
+            "who": "ada",
+            "at": at(30),
+            "n": 2,
+            "total": 12.0,
+            "mean": 6.0,
+        }
+    with Runner(changed, spark=spark, patient=True) as runner:
+        assert verify(runner, "totals").equal == 1
+
+
 @only("newest")
 def test_a_rebuild_lets_an_edit_through(harness: Harness, spark: SparkSession) -> None:
     harness.send("orders", [order(1, "ada", 1, 10), order(2, "bob", 5, 30)])

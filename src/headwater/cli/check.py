@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
-from pathlib import Path
 
 import click
 import pyarrow as pa
@@ -57,7 +55,7 @@ def check_parts(pipeline: Pipeline) -> None:
 
 
 def _schemas(pipeline: Pipeline) -> dict[str, pa.Schema]:
-    session = spark.start(Path(os.devnull), "local[1]", brief=True)
+    session = spark.start_aside("local[1]", brief=True)
     from headwater.engine.checking import check
 
     return check(pipeline, session)

@@ -6,7 +6,10 @@ a command has found everything else to be right.
 
 from __future__ import annotations
 
+import atexit
 import re
+import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -36,6 +39,19 @@ def start(
         detail = _cause(str(error)) or _cause(_printed(output, before)) or str(error).strip()
         hint = f"see {output}" if output.is_file() else "run the same command with --verbose"
         raise HeadwaterError("Spark did not start", detail=detail.split("\n")[0], hint=hint) from error
+
+
+def start_aside(
+    master: str | None = None, settings: Mapping[str, str] | None = None, *, brief: bool = False
+) -> Any:
+    """Return a Spark session for what only looks: what it prints is kept until the process ends.
+
+    What it has printed stays if it did not even start.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="headwater-"))
+    started = start(folder / "spark.log", master, settings, brief=brief)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return started
 
 
 def declare(pipeline: Pipeline) -> None:

@@ -79,12 +79,12 @@ def verdicts_of(
     pipeline: Pipeline, names: Sequence[str], where: Mapping[str, Any] | None = None
 ) -> list[Verdict]:
     """Compute nodes again and compare; call it apart, for it starts Spark."""
-    session = spark.start(spark.log_of(pipeline), **(where or {}))
+    session = spark.start_aside(**(where or {}))
+    from headwater.engine.looking import look
     from headwater.engine.recompute import verify
-    from headwater.engine.runner import Runner
 
-    with Runner(pipeline, spark=session) as runner:
-        return [verify(runner, name) for name in names]
+    with look(pipeline, session) as found:
+        return [verify(found, name) for name in names]
 
 
 def _print(nodes: Sequence[Node], verdicts: Sequence[Verdict], form: str) -> None:
@@ -94,7 +94,8 @@ def _print(nodes: Sequence[Node], verdicts: Sequence[Verdict], form: str) -> Non
     elif proved := [each for each in verdicts if each.unproved is None]:
         print_verdicts(proved)
         if all(each.ok for each in proved):
-            click.echo("\nall rows are equal")
+            some = any(each.equal for each in proved)
+            click.echo("\nall rows are equal" if some else "\nthere are no rows to compare")
     for each in verdicts:
         if each.unproved is not None:
             say("note", f'"{each.node}" cannot be proved: {each.unproved}')

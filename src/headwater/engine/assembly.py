@@ -12,18 +12,16 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater.closing import Closing
 from headwater.engine import derived, sharing
 from headwater.engine.checking import check_stored
-from headwater.engine.dead import DeadLetters
 from headwater.engine.inputs import LIMIT, Inputs, declare
+from headwater.engine.looking import Looking, Parts, check_place
 from headwater.engine.member import Member
 from headwater.engine.ownership import Ownership
 from headwater.engine.places import store_of
 from headwater.engine.query import Query
 from headwater.engine.session import session
-from headwater.engine.shape import shape
-from headwater.engine.versions import Version, Versions
+from headwater.engine.versions import Rebuilding, Version, late_producer
 from headwater.errors import (
     DiskFull,
     Fenced,
@@ -32,15 +30,14 @@ from headwater.errors import (
     PipelineError,
     SinkRefused,
     SinkUnavailable,
-    UsageError,
 )
-from headwater.log import Log
 from headwater.log.open import open as open_log
 from headwater.node import Node
 from headwater.pipeline import Pipeline
 from headwater.sinks.sink import Sink
 from headwater.sinks.targets import Target
 from headwater.sinks.topic import TopicSink
+from headwater.sinks.views.store import Store
 
 SHARED = (Fenced, SinkUnavailable, LogUnavailable)
 """What befalls all nodes of a query alike."""
@@ -62,8 +59,11 @@ class Running:
         return self.member.error or self.query.error
 
 
-class Assembly(Closing):
+class Assembly(Looking):
     """The nodes of a pipeline, ready to run."""
+
+    store: Store
+    versions: Rebuilding
 
     def __init__(
         self,
@@ -75,20 +75,14 @@ class Assembly(Closing):
         gate: Path | None = None,
         share: bool = True,
     ):
-        pipeline.check()
-        if pipeline.log == "memory:":
-            raise UsageError(
-                "a pipeline cannot run on a log in memory",
-                hint="Spark's workers are other processes: use file:",
-            )
-        self.pipeline = pipeline
-        self.log: Log = open_log(pipeline.log)
+        check_place(pipeline)
+        log = open_log(pipeline.log)
         for each in (*pipeline.sources, *pipeline.tables):  # before Spark's own file makes the directory
-            declare(self.log, each)
-        self.spark = spark or session(output=pipeline.home / "spark.log")
-        self.inputs = Inputs(self.spark, pipeline, self.log, limit=limit, patient=patient, gate=gate)
-        self.store = store_of(pipeline)
-        self.versions = Versions(pipeline, self.store)
+            declare(log, each)
+        spark = spark or session(output=pipeline.home / "spark.log")
+        inputs = Inputs(spark, pipeline, log, limit=limit, patient=patient, gate=gate)
+        super().__init__(pipeline, Parts(log, spark, inputs, store := store_of(pipeline)))
+        self.versions = Rebuilding(pipeline, store)
         self.ownership = Ownership(pipeline.home)
         self._share = share
         self.queries: dict[Path, Query] = {}
@@ -96,20 +90,19 @@ class Assembly(Closing):
         for node in pipeline.order():
             self._prepare(node, self.versions.current(node))
 
-    def late_topic(self, node: Node) -> str:
-        """Return the topic of the rows that came too late for a node."""
-        return f"{self.pipeline.name}.{node.name}.late"
+    def member(self, name: str) -> Member:
+        """Return a node, as it runs."""
+        return self.nodes[name].member
 
-    def dead(self, node: Node) -> DeadLetters:
-        """Return the records that a node has set aside."""
-        return DeadLetters(self.log, self.pipeline.name, node)
+    def version(self, name: str) -> Version:
+        """Return the version of a node that runs."""
+        return self.nodes[name].version
 
     def close(self) -> None:
         """Release everything but Spark."""
         for query in self.queries.values():
             query.stop()
-        self.store.close()
-        self.log.close()
+        super().close()
 
     def _prepare(self, node: Node, version: Version) -> None:
         """Make a node ready to run, in the query that it shares or in one of its own."""
@@ -124,12 +117,8 @@ class Assembly(Closing):
         return [node.name for node in self.pipeline.order() if node.name in query.members]
 
     def _member(self, node: Node, version: Version) -> Member:
-        upstreams = {name: self.pipeline[name] for name in node.upstreams}
-        inputs = self.inputs.without(self.dead(node).skips())
-        made = shape(node, upstreams, inputs.blanks(upstreams))
-        derived.check(made)
-        check_stored(self.pipeline, node, made.stored)
-        member = Member(made, inputs, version.home)
+        member = super()._member(node, version)
+        check_stored(self.pipeline, node, member.schema)
         if node.topic is not None:
             self._declare(node.topic, member)
         return member
@@ -184,11 +173,6 @@ class Assembly(Closing):
     def _dead_rows(self, node: Node, version: Version) -> Sink:
         self.ownership.check()  # as above
         return self.dead(node).sink(version.number)
-
-
-def late_producer(topic: str, version: Version) -> str:
-    """Return as whom a version writes its late rows: each version numbers its batches anew."""
-    return f"{topic}.v{version.number}"
 
 
 def _target(node: Node) -> Target:

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from headwater import schema as schemas
+from headwater.engine import placing
+from headwater.engine.applying import BUCKETS, Stage
+from headwater.engine.fingerprint import fingerprint
 from headwater.engine.shape import Shape
 from headwater.errors import PipelineError
 
@@ -19,11 +22,16 @@ _NAMES = {
     "kind": "what it is",
     "inputs": "the topics it reads",
     "operator": "its operator",
+    "version": "what its operator keeps",
     "settings": "its operator's settings",
+    "buckets": "how its keys are spread over buckets",
     "rows": "the columns that go into its operator",
     "key": "its key",
     "columns": "its columns",
 }
+
+
+_NO_STAGE = dict.fromkeys(("operator", "version", "settings", "buckets", "rows"))
 
 
 def definition(shape: Shape, topics: list[str]) -> dict[str, Any]:
@@ -32,9 +40,7 @@ def definition(shape: Shape, topics: list[str]) -> dict[str, Any]:
     return {
         "kind": shape.node.kind,
         "inputs": topics,
-        "operator": stage.name if stage else None,
-        "settings": _settings(stage.operator) if stage else None,
-        "rows": schemas.ddl(stage.schema) if stage else None,
+        **(_NO_STAGE if stage is None else _of_stage(stage)),
         "key": list(shape.node.key),
         "columns": schemas.ddl(shape.schema),
     }
@@ -52,14 +58,36 @@ def check(home: Path, shape: Shape, topics: list[str]) -> None:
         if before.get(name) != now[name]:
             raise PipelineError(
                 f"{shape.node.title} has changed: {what}",
-                detail=f"was {before.get(name)}, is {now[name]}",
+                detail=_difference(before.get(name), now[name]),
                 hint=f"{shape.node.computed_anew}, or take the change back",
                 place=shape.node.place,
             )
 
 
+def _difference(before: Any, now: Any) -> str:
+    """Return what something was and is; of settings, those that have changed."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        before, now = ({name: each.get(name) for name in names} for each in (before, now))
+    return f"was {before}, is {now}"
+
+
+def _of_stage(stage: Stage) -> dict[str, Any]:
+    return {
+        "operator": stage.name,
+        "version": stage.operator.version,
+        "settings": _settings(stage.operator),
+        "buckets": {"count": BUCKETS, "routing": placing.VERSION},
+        "rows": schemas.ddl(stage.schema),
+    }
+
+
 def _settings(operator: Any) -> dict[str, str]:
-    """Return an operator's settings as text; a function is known by its name."""
+    """Return an operator's settings as text; a function is known by its name and what it does."""
     assert is_dataclass(operator)
     told = {field.name: getattr(operator, field.name) for field in fields(operator) if field.compare}
-    return {name: getattr(value, "__qualname__", None) or str(value) for name, value in told.items()}
+    return {name: _function(value) if callable(value) else str(value) for name, value in told.items()}
+
+
+def _function(given: Any) -> str:
+    return f"{getattr(given, '__qualname__', type(given).__qualname__)} ({fingerprint(given)})"

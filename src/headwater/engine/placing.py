@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 from headwater.log.keys import murmur2
 
 _t = pa.types
+VERSION = 1
+"""Raised when a key may have another bucket than before: states of before are refused then."""
 
 
 def buckets(rows: pa.Table, key: Sequence[str], count: int) -> npt.NDArray[np.int32]:

@@ -8,7 +8,7 @@ meanwhile.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +18,13 @@ from pyspark.sql import DataFrame
 
 from headwater.engine import applying, checkpoint, milestone, tables
 from headwater.engine.applying import Phase, Stage
-from headwater.engine.assembly import late_producer
 from headwater.engine.calling import call
-from headwater.engine.comparing import frozen
+from headwater.engine.equality import frozen
 from headwater.engine.finishing import Finishing
 from headwater.engine.frames import frame
+from headwater.engine.looking import Looking
 from headwater.engine.member import Member
-from headwater.engine.runner import Runner
+from headwater.engine.versions import late_producer
 from headwater.errors import UsageError
 from headwater.log import Position
 from headwater.node import Declaration, Node
@@ -36,6 +36,7 @@ EXAMPLES = 5
 ROW_BITS = 32
 
 Row = Mapping[str, Any]
+Rows = Sequence[Row]
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,9 @@ class Verdict:
         yield from (f"should be {_text(a)}, is {_text(b)}" for a, b in self.different[:EXAMPLES])
 
 
-def verify(runner: Runner, name: str) -> Verdict:
+def verify(look: Looking, name: str) -> Verdict:
     """Compute a view or stream again and compare it with what is stored."""
-    member = runner.nodes[name].member
+    member = look.member(name)
     if member.stage is not None and not member.stage.operator.repeatable:
         return Verdict(
             name, unproved=f"its {member.stage.name} goes by what had arrived, and a batch has it all"
@@ -75,9 +76,9 @@ def verify(runner: Runner, name: str) -> Verdict:
     if member.node.kind == "stream" and not _told_apart(member):
         return Verdict(name, unproved="its code drops or renames what tells results apart")
     if member.node.kind == "view":
-        return _view(runner, member)
+        return _view(look, member)
     if member.node.kind == "stream":
-        return _stream(runner, member)
+        return _stream(look, member)
     raise UsageError(f"{member.node.title} cannot be verified", detail="what a sink holds is not known here")
 
 
@@ -87,11 +88,11 @@ def _told_apart(member: Member) -> bool:
     return set(identity) <= set(member.shape.schema.names)
 
 
-def _view(runner: Runner, member: Member) -> Verdict:
-    batch, stored = _snapshot(runner, member.node)
+def _view(look: Looking, member: Member) -> Verdict:
+    batch, stored = _snapshot(look, member.node)
     if batch < 0:
-        return Verdict(member.node.name)
-    rows = recomputed(runner, member, batch)
+        return Verdict(member.node.name, unproved=_NOTHING)
+    rows = recomputed(look, member, batch)
     if member.node.on_error == "dead_letter":
         rows, _ = tables.without_key(rows, member.node.key)
     fitted = settle(rows, declare(member.node.title, member.schema, member.node.key))
@@ -99,28 +100,39 @@ def _view(runner: Runner, member: Member) -> Verdict:
     return compared(member.node, living.to_pylist(), _proved(stored, member).to_pylist(), living.schema)
 
 
-def _stream(runner: Runner, member: Member) -> Verdict:
+def _stream(look: Looking, member: Member) -> Verdict:
     assert member.node.topic is not None
     batch = checkpoint.last_done(member.checkpoint)
-    if batch < 0:
-        return Verdict(member.node.name)
-    producer = f"{runner.pipeline.name}.{member.node.name}"
-    expected = _counted(recomputed(runner, member, batch), member)
-    stored = _counted(_before(runner, member.node.topic, batch, producer), member)
-    missing, extra = (
-        tuple(dict(row) for row in rest.elements()) for rest in (expected - stored, stored - expected)
-    )
-    return Verdict(member.node.name, (expected & stored).total(), missing, extra)
-
-
-def _counted(rows: pa.Table, member: Member) -> Counter[tuple[tuple[str, Hashable], ...]]:
-    """Return how often each row is there; where only the last of each key counts, those."""
+    if batch < 0 or milestone.read(member.home).batch < 0:
+        return Verdict(member.node.name, unproved=_NOTHING)
+    producer = f"{look.pipeline.name}.{member.node.name}"
+    wanted = _proved(recomputed(look, member, batch), member)
+    found = _proved(_before(look, member.node.topic, batch, producer), member)
     identity = member.stage.operator.identity if member.stage else ()
-    listed = _proved(rows, member).to_pylist()
-    if identity:
-        last = {tuple(_hashable(row.get(name)) for name in identity): row for row in listed}
-        listed = [row for row in last.values() if not row.get(DELETED)]
-    return Counter(map(_frozen, listed))
+    expected, stored = (_last(rows.to_pylist(), identity, found.schema) for rows in (wanted, found))
+    return counted(member.node, expected, stored, found.schema)
+
+
+_NOTHING = "it has not processed anything yet"
+
+
+def counted(node: Declaration, expected: Rows, stored: Rows, schema: pa.Schema) -> Verdict:
+    """Compare rows that a node should have with those that it has, and how often it has each."""
+    wanted, found = (Counter(frozen(row, schema) for row in rows) for rows in (expected, stored))
+    known = {frozen(row, schema): row for row in (*expected, *stored)}
+    missing, extra = (
+        tuple(known[form] for form in rest.elements()) for rest in (wanted - found, found - wanted)
+    )
+    return Verdict(node.name, (wanted & found).total(), missing, extra)
+
+
+def _last(rows: Rows, identity: Sequence[str], schema: pa.Schema) -> Rows:
+    """Return the rows that count: all of them, or the last of each identity if it has not been deleted."""
+    if not identity:
+        return rows
+    fields = [schema.field(name) for name in identity]
+    last = {frozen(row, fields): row for row in rows}
+    return [row for row in last.values() if not row.get(DELETED)]
 
 
 def _proved(rows: pa.Table, member: Member) -> pa.Table:
@@ -129,7 +141,7 @@ def _proved(rows: pa.Table, member: Member) -> pa.Table:
     return rows.drop_columns([name for name in history if name in rows.column_names])
 
 
-def recomputed(runner: Runner, member: Member, batch: int) -> pa.Table:
+def recomputed(look: Looking, member: Member, batch: int) -> pa.Table:
     """Return what a node's function makes of all its input up to a batch."""
     start = checkpoint.begun(member.checkpoint)
     reached = checkpoint.reached(member.checkpoint, checkpoint.kept(member.checkpoint, batch))
@@ -138,7 +150,7 @@ def recomputed(runner: Runner, member: Member, batch: int) -> pa.Table:
         for name, each in member.upstreams.items()
     }
     clock = milestone.read(member.home).clock(batch, member.mine(reached))
-    late = _late(runner, member, batch)
+    late = _late(look, member, batch)
     noted = Noting(applying.whole(NEVER if clock is None else clock, late))
     with applying.during(noted):
         made = call(member.node, frames)
@@ -170,22 +182,20 @@ def _frame(member: Member, each: Declaration, start: Position, end: Position) ->
     return member.inputs.frame(each, tables.living(rows))
 
 
-def _late(runner: Runner, member: Member, batch: int) -> DataFrame | None:
+def _late(look: Looking, member: Member, batch: int) -> DataFrame | None:
     """Return the rows that the node's operator has judged to be late, up to a batch."""
-    topic = runner.late_topic(member.node)
-    if member.stage is None or topic not in {each.name for each in runner.log.topics()}:
+    topic = look.late_topic(member.node)
+    if member.stage is None or topic not in {each.name for each in look.log.topics()}:
         return None
-    producer = late_producer(topic, runner.nodes[member.node.name].version)
-    found = (
-        _before(runner, topic, batch, producer).select(member.stage.schema.names).cast(member.stage.schema)
-    )
-    return frame(runner.spark, found) if found.num_rows else None
+    producer = late_producer(topic, look.version(member.node.name))
+    found = _before(look, topic, batch, producer).select(member.stage.schema.names).cast(member.stage.schema)
+    return frame(look.spark, found) if found.num_rows else None
 
 
-def _before(runner: Runner, topic: str, batch: int, producer: str) -> pa.Table:
+def _before(look: Looking, topic: str, batch: int, producer: str) -> pa.Table:
     """Return the rows that a node has written to a topic as a producer, up to a batch."""
-    schema = runner.log.topic(topic).read_schema
-    found = [pa.Table.from_batches([each]) for each in runner.log.read(topic, meta=True)]
+    schema = look.log.topic(topic).read_schema
+    found = [pa.Table.from_batches([each]) for each in look.log.read(topic, meta=True)]
     if not found:
         return schema.empty_table()
     rows = pa.concat_tables(found)
@@ -193,9 +203,9 @@ def _before(runner: Runner, topic: str, batch: int, producer: str) -> pa.Table:
     return rows.filter(pc.and_(before, pc.equal(rows["_producer"], producer))).select(schema.names)
 
 
-def _snapshot(runner: Runner, node: Node) -> tuple[int, pa.Table]:
+def _snapshot(look: Looking, node: Node) -> tuple[int, pa.Table]:
     """Return a view's rows and the batch that they are of; a commit in between is noticed."""
-    view = runner.store.view(node.name)
+    view = look.store.view(node.name, look.version(node.name).number)
     while True:
         batch = view.batch()
         rows = view.scan().to_table()
@@ -203,30 +213,22 @@ def _snapshot(runner: Runner, node: Node) -> tuple[int, pa.Table]:
             return batch, rows
 
 
-def compared(node: Declaration, expected: Iterable[Row], stored: Iterable[Row], schema: pa.Schema) -> Verdict:
+def compared(node: Declaration, expected: Rows, stored: Rows, schema: pa.Schema) -> Verdict:
     """Compare rows that a node should have with those that it has, by its key."""
-    wanted, found = _by_key(expected, node), _by_key(stored, node)
+    fields = [schema.field(name) for name in node.key]
+    (wanted, twice), (found, again) = (_by_key(rows, fields) for rows in (expected, stored))
     both = [(wanted[key], found[key]) for key in wanted if key in found]
     different = tuple((a, b) for a, b in both if frozen(a, schema) != frozen(b, schema))
     missing = tuple(row for key, row in wanted.items() if key not in found)
     extra = tuple(row for key, row in found.items() if key not in wanted)
-    return Verdict(node.name, len(both) - len(different), missing, extra, different)
+    return Verdict(node.name, len(both) - len(different), (*missing, *twice), (*extra, *again), different)
 
 
-def _by_key(rows: Iterable[Row], node: Declaration) -> dict[Hashable, Row]:
-    return {tuple(_hashable(row[name]) for name in node.key): row for row in rows}
-
-
-def _frozen(row: Row) -> tuple[tuple[str, Hashable], ...]:
-    return tuple((name, _hashable(value)) for name, value in row.items())
-
-
-def _hashable(value: Any) -> Hashable:
-    if isinstance(value, dict):
-        return tuple((key, _hashable(each)) for key, each in value.items())
-    if isinstance(value, list | tuple):
-        return tuple(map(_hashable, value))
-    return "NaN" if value != value else value  # a number that is not even itself
+def _by_key(rows: Rows, key: Sequence[pa.Field]) -> tuple[dict[Hashable, Row], list[Row]]:
+    """Return rows by their key, and those whose key another one has: no table by key can hold both."""
+    known: dict[Hashable, Row] = {}
+    again = [row for row in rows if known.setdefault(frozen(row, key), row) is not row]
+    return known, again
 
 
 def _text(row: Row) -> str:

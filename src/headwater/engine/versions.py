@@ -15,7 +15,7 @@ from pathlib import Path
 from headwater.errors import SinkUnavailable, UsageError
 from headwater.node import Node
 from headwater.pipeline import Pipeline
-from headwater.sinks.views.store import Store
+from headwater.sinks.views.store import Store, Views
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Version:
 class Versions:
     """The versions of a pipeline's nodes."""
 
-    def __init__(self, pipeline: Pipeline, store: Store):
-        self._home, self._store = pipeline.home, store
+    def __init__(self, pipeline: Pipeline, views: Views):
+        self._home, self._views = pipeline.home, views
 
     def current(self, node: Node) -> Version:
         """Return the version in force."""
@@ -55,6 +55,25 @@ class Versions:
             return self.current(node) != version
         except SinkUnavailable:
             return False
+
+    def _known(self, node: Node) -> dict[int, bool]:
+        if node.kind != "view":
+            return {}
+        try:
+            return self._views.versions(node.name)
+        except UsageError:  # it has never run
+            return {}
+
+    def _version(self, node: Node, number: int) -> Version:
+        return Version(number, self._home / "nodes" / node.name / f"v{number}")
+
+
+class Rebuilding(Versions):
+    """The same, for those who build a version beside the others and put it in force."""
+
+    def __init__(self, pipeline: Pipeline, store: Store):
+        super().__init__(pipeline, store)
+        self._store = store
 
     def next(self, node: Node, start: str = "earliest") -> Version:
         """Return a version to be built beside the others, from a place on."""
@@ -78,19 +97,13 @@ class Versions:
                 self._store.drop(node.name, number)
                 shutil.rmtree(self._version(node, number).home, ignore_errors=True)
 
-    def _known(self, node: Node) -> dict[int, bool]:
-        if node.kind != "view":
-            return {}
-        try:
-            return self._store.versions(node.name)
-        except UsageError:  # it has never run
-            return {}
-
-    def _version(self, node: Node, number: int) -> Version:
-        return Version(number, self._home / "nodes" / node.name / f"v{number}")
-
 
 def left(home: Path, node: Node) -> list[int]:
     """Return the versions of a node that have left something in the pipeline's home, oldest first."""
     found = (home / "nodes" / node.name).glob("v[0-9]*")
     return sorted(int(each.name[1:]) for each in found if each.name[1:].isdecimal())
+
+
+def late_producer(topic: str, version: Version) -> str:
+    """Return as whom a version writes its late rows: each version numbers its batches anew."""
+    return f"{topic}.v{version.number}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -48,6 +48,11 @@ class Operator(ABC, Generic[S]):
     Times are microseconds since 1970. The clock says that rows from before it are late; it never
     goes back, and it is the one before this call's rows were known.
     """
+
+    version: ClassVar[int] = 1
+    """Raised when a chunk of before would be absorbed as something else, or rows of before and of now would
+    not add up to one result: a state of another version is refused, and computed anew. What a change of an
+    aggregate, or of a container of rows, does counts for every operator that uses it."""
 
     key: tuple[str, ...]
     """The columns by which rows meet."""

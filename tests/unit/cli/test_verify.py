@@ -47,6 +47,12 @@ def test_a_node_that_is_right_is_told_with_its_rows(run: Run, found: list[Verdic
     assert said == "all rows are equal"
 
 
+def test_where_no_row_was_compared_none_is_called_equal(run: Run, found: list[Verdict]) -> None:
+    found.append(Verdict("seen"))
+    result = run("verify", "shop.py")
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "there are no rows to compare")
+
+
 def test_a_node_that_is_wrong_is_told_with_examples_and_exits_with_1(run: Run, found: list[Verdict]) -> None:
     found.append(WRONG)
     result = run("verify", "shop.py")

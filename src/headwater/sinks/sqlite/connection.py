@@ -7,11 +7,13 @@ refuses reaches the caller as an error that names the store.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import tempfile
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
@@ -192,22 +194,63 @@ def _create(path: Path, durability: Durability) -> sqlite3.Connection:
 
 
 def _open_for_reading(path: Path) -> sqlite3.Connection:
-    """Open a store that may lie in a place which cannot be written."""
-    name = f"file:{urllib.parse.quote(str(path))}"
-    modes = ["mode=rw"] if os.access(path, os.W_OK) else ["mode=ro", "immutable=1"]
-    for mode in modes:
-        db = _connect(f"{name}?{mode}", uri=True)
-        try:
-            db.execute("PRAGMA query_only=1")
-            _await_tables(db, path)  # opens the file, which connecting does not
-            _check_format(db, path)
-            return db
-        except BaseException as error:
-            db.close()
-            # Without a writer's files, a place that is read-only can only be read as it lies there.
-            if mode == modes[-1] or not isinstance(error, sqlite3.OperationalError):
-                raise
-    raise AssertionError("unreachable: the last mode returns or raises")
+    """Open a store so that reading it changes nothing, also in a place which cannot be written.
+
+    Who may write, and is the last to close, moves the write-ahead log into the file; who may not leaves an
+    empty one behind where there was none.
+    """
+    first, *others = (
+        (_mode("ro"), _copy) if _has_log(path) else (_mode("rw"), _mode("ro"), _mode("ro&immutable=1"))
+    )
+    try:
+        return _opened(first(path), path)
+    except sqlite3.OperationalError as error:
+        for way in others if error.sqlite_errorcode & 0xFF in _NOT_HERE else ():
+            with suppress(sqlite3.OperationalError):
+                return _opened(way(path), path)
+        raise
+
+
+_NOT_HERE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+"""What SQLite says where it cannot make the files beside a store by which readers and a writer agree."""
+
+
+def _has_log(path: Path) -> bool:
+    """Tell whether the write-ahead log of a store holds anything."""
+    try:
+        return _log(path).stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def _log(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _mode(name: str) -> Callable[[Path], sqlite3.Connection]:
+    return lambda path: _connect(f"file:{urllib.parse.quote(str(path))}?mode={name}", uri=True)
+
+
+def _copy(path: Path) -> sqlite3.Connection:
+    """Open a copy of a store and its log, which nobody can be writing: it would have made its files here."""
+    with tempfile.TemporaryDirectory() as folder:
+        copied = Path(folder) / path.name
+        for each, there in ((path, copied), (_log(path), _log(copied))):
+            shutil.copyfile(each, there)
+        db = _connect(copied)
+        _has_tables(db)  # opens both, which need no name from then on
+        return db
+
+
+def _opened(db: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    try:
+        db.execute("PRAGMA query_only=1")
+        _await_tables(db, path)  # opens the file, which connecting does not
+        _check_format(db, path)
+        return db
+    except BaseException:
+        db.close()
+        raise
 
 
 def _await_tables(db: sqlite3.Connection, path: Path) -> None:

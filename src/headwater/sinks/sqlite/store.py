@@ -41,6 +41,14 @@ class FileViews(Views):
         """Return a view: what is published, or one version of it."""
         return View(name, partial(self._reading, name, version))
 
+    def versions(self, view: str) -> dict[int, bool]:
+        """Return the versions of a view, and whether each is the published one."""
+        with self._readers.snapshot() as db:
+            found = catalog.of(db, view)
+            if not found:
+                raise catalog.unknown(db, view, None)
+        return {entry.version: entry.published for entry in found}
+
     def close(self) -> None:
         """Close the connections that are not in use."""
         self._readers.close()
@@ -104,14 +112,6 @@ class ViewStore(FileViews, Store):
         with self._writer.transaction() as db:
             tables = catalog.find(db, view, version).tables
             tables.arrange(db, arrangement(tables.keyed, order))
-
-    def versions(self, view: str) -> dict[int, bool]:
-        """Return the versions of a view, and whether each is the published one."""
-        with self._readers.snapshot() as db:
-            found = catalog.of(db, view)
-            if not found:
-                raise catalog.unknown(db, view, None)
-        return {entry.version: entry.published for entry in found}
 
     def publish(self, view: str, version: int) -> None:
         """Let readers see a version from now on, and no longer the one before."""

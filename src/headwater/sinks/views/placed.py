@@ -34,6 +34,10 @@ class PlacedViews(Views, Generic[S]):
         """Return a view: what is published, or one version of it."""
         return self.of(name).view(name, version)
 
+    def versions(self, view: str) -> dict[int, bool]:
+        """Return the versions of a view, and whether each is the published one."""
+        return self.of(view).versions(view)
+
     def of(self, name: str) -> S:
         """Return the store of a view."""
         return self._elsewhere.get(name, self._own)
@@ -62,10 +66,6 @@ class PlacedStore(PlacedViews[Store], Store):
     def arrange(self, view: str, order: str | None, *, version: int | None = None) -> None:
         """Keep a version in the order of a column too, within the leading columns of its key."""
         self.of(view).arrange(view, order, version=version)
-
-    def versions(self, view: str) -> dict[int, bool]:
-        """Return the versions of a view, and whether each is the published one."""
-        return self.of(view).versions(view)
 
     def publish(self, view: str, version: int) -> None:
         """Let readers see a version from now on, and no longer the one before."""

@@ -33,6 +33,10 @@ class Views(Closing):
     def view(self, name: str, version: int | None = None) -> View:
         """Return a view: what is published, or one version of it."""
 
+    @abstractmethod
+    def versions(self, view: str) -> dict[int, bool]:
+        """Return the versions of a view, and whether each is the published one."""
+
     def __getitem__(self, name: str) -> View:
         return self.view(name)
 
@@ -64,10 +68,6 @@ class Store(Views):
         A scan in that order, with all of the key but its last column as ``prefix``, is then one look at an
         index. None takes it away.
         """
-
-    @abstractmethod
-    def versions(self, view: str) -> dict[int, bool]:
-        """Return the versions of a view, and whether each is the published one."""
 
     @abstractmethod
     def publish(self, view: str, version: int) -> None:

@@ -1,0 +1,187 @@
+"""States that were stored before must mean the same: each operator goes on from one of its version.
+
+``kept/`` has, for each operator and version, a chunk that a step has left and what the next step made
+of it. A release that cannot go on from it, or comes to something else, raises ``Operator.version``; a
+file of the new version is written by ``python tests/unit/operators/test_kept_states.py``, which never
+changes one that is there.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.feather as feather
+import pytest
+
+import headwater.operators
+from headwater.operators.aggregates import agg
+from headwater.operators.door import Side
+from headwater.operators.doors import dedup, latest, scan
+from headwater.operators.joins import doors as joins
+from headwater.operators.operator import FOREVER, Operator
+from headwater.operators.tables import doors as tables
+from headwater.operators.windows import doors as windows
+from headwater.schema import parse
+
+KEPT = Path(__file__).parent / "kept"
+
+
+class Given(NamedTuple):
+    """The rows of two steps of an input."""
+
+    side: Side
+    steps: tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]
+
+    def tables(self) -> list[pa.Table]:
+        return [_table(self.side.schema, each) for each in self.steps]
+
+
+def _table(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
+
+
+EVENTS = Given(
+    Side(parse("k STRING, x DOUBLE, v BIGINT, at TIMESTAMP"), "at"),
+    (
+        [("a", 0.1, 5, 1_000_000), ("b", None, 7, 2_000_000), ("a", 1e16, -3, 6_500_000)],
+        [
+            ("b", -0.5, 2, 7_000_000),
+            ("a", 0.2, 5, 6_000_000),
+            (None, 4.0, None, 9_000_000),
+            ("c", 1.0, 9, 8_000_000),
+        ],
+    ),
+)
+TABLE = Given(
+    Side(parse("k STRING, name STRING, at TIMESTAMP, _deleted BOOLEAN"), "at", ("k",)),
+    (
+        [("a", "ada", 500_000, False), ("b", "bob", 600_000, False), ("c", "cyd", 700_000, False)],
+        [("a", "eve", 7_500_000, False), ("b", None, 8_500_000, True)],
+    ),
+)
+ALL = {
+    "rows": agg.count(),
+    "sum_x": agg.sum("x"),
+    "sum_v": agg.sum("v"),
+    "mean_x": agg.mean("x"),
+    "rate_v": agg.rate("v"),
+    "var_x": agg.variance("x"),
+    "dev_v": agg.stddev("v"),
+    "min_x": agg.min("x"),
+    "max_v": agg.max("v"),
+    "any_v": agg.any("v"),
+    "first_x": agg.first("x"),
+    "last_v": agg.last("v"),
+    "all_v": agg.collect("v"),
+    "kinds": agg.distinct("k"),
+    "middle": agg.exact_quantile("x", 0.5),
+    "about": agg.approx_distinct("v"),
+    "near": agg.quantile("x", 0.5),
+    "top": agg.top_k("k"),
+    "seen": agg.bloom("k", expected=10),
+}
+
+
+def added(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
+    return {"total": (state["total"] if state else 0) + (event["v"] or 0)}
+
+
+class Case(NamedTuple):
+    """An operator, and the rows of two steps."""
+
+    operator: Operator[Any]
+    steps: list[pa.Table]
+
+
+def alone(door: Any, given: Given = EVENTS) -> Case:
+    return Case(door.build(given.side), given.tables())
+
+
+def paired(door: Any, left: Given, right: Given) -> Case:
+    schema = door.pairing.schema(door.name, left.side.schema, right.side.schema)
+    both = zip(left.tables(), right.tables(), strict=True)
+    return Case(door.build(left.side, right.side), [door.pairing.sent(*each, schema) for each in both])
+
+
+FEW = {"n": agg.count(), "x": agg.sum("x"), "v": agg.last("v")}
+CASES: dict[str, Callable[[], Case]] = {
+    "Dedup": lambda: alone(dedup("k", "3 seconds")),
+    "Latest": lambda: alone(latest("k")),
+    "Scan": lambda: alone(scan(added, "k", "total BIGINT")),
+    "Hopping": lambda: alone(windows.hopping("4 seconds", "2 seconds", by="k", **ALL)),
+    "Sliding": lambda: alone(windows.sliding("4 seconds", by="k", **FEW)),
+    "Session": lambda: alone(windows.session("4 seconds", by="k", **FEW)),
+    "Within": lambda: paired(
+        joins.within(None, on="k", after="5 seconds", how="full", prefix="r_"), EVENTS, EVENTS
+    ),
+    "AsOf": lambda: paired(joins.as_of(None, on="k", prefix="r_"), EVENTS, TABLE),
+    "Lookup": lambda: paired(joins.lookup(None, on="k", prefix="r_"), EVENTS, TABLE),
+    "TableJoin": lambda: paired(joins.tables(None, on="k", how="full", prefix="r_"), TABLE, TABLE),
+    "TableGroup": lambda: alone(tables.group("name", n=agg.count(), first=agg.min("at")), TABLE),
+}
+
+
+def results(case: Case, chunks: list[pa.Table]) -> list[pa.Table]:
+    """What comes of the second step, and of the end of time, after chunks were absorbed."""
+    state = case.operator.begin(case.steps[0].schema)
+    for chunk in chunks:
+        case.operator.absorb(state, chunk)
+    last = case.steps[1]
+    return [case.operator.step(state, last, 4_000_000).out, case.operator.step(state, last[:0], FOREVER).out]
+
+
+def chunk_of(case: Case) -> pa.Table:
+    chunk = case.operator.step(case.operator.begin(case.steps[0].schema), case.steps[0], 0).chunk
+    assert chunk is not None
+    return chunk
+
+
+def files(name: str, operator: Operator[Any]) -> tuple[Path, Path]:
+    stem = f"{name}.{operator.version}"
+    return KEPT / f"{stem}.chunk.arrow", KEPT / f"{stem}.out.arrow"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_operator_goes_on_from_a_state_of_its_version(name: str) -> None:
+    case = CASES[name]()
+    chunk, out = files(name, case.operator)
+    found = pa.concat_tables(results(case, [feather.read_table(chunk)]))
+    kept = feather.read_table(out)
+    assert kept.to_pylist() != pa.concat_tables(results(case, [])).to_pylist(), "the state makes a difference"
+    assert found.schema.equals(kept.schema), "raise the operator's version, and write what it keeps now"
+    assert repr(found.to_pylist()) == repr(kept.to_pylist()), "raise the operator's version, as above"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_chunk_has_the_columns_that_one_of_its_version_has(name: str) -> None:
+    case = CASES[name]()
+    assert chunk_of(case).schema.equals(feather.read_table(files(name, case.operator)[0]).schema)
+
+
+def test_no_operator_is_left_out() -> None:
+    known: set[str] = set()
+    waiting = [Operator]
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        if kind.__module__.startswith(headwater.operators.__name__) and not inspect.isabstract(kind):
+            known.add(kind.__name__)
+    assert known == set(CASES)
+
+
+if __name__ == "__main__":
+    KEPT.mkdir(exist_ok=True)
+    for name, make in CASES.items():
+        case = make()
+        chunk, out = files(name, case.operator)
+        if not chunk.exists():
+            feather.write_feather(chunk_of(case), str(chunk), compression="uncompressed")
+            kept = feather.read_table(chunk)
+            feather.write_feather(
+                pa.concat_tables(results(case, [kept])), str(out), compression="uncompressed"
+            )
