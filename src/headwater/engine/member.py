@@ -114,7 +114,7 @@ class Member:
         self._late_sink = self._dead_sink = None
         committed = sink.begin()
         self._done = milestone.read(self.home)
-        _check_ahead(self.node, committed, self.checkpoint)
+        _check_ahead(self.node, max(committed, self._done.batch), self.checkpoint)
         _check_behind(self.node, committed, self._done)
         _check_missed(self.node, self._done, self.checkpoint, self._names)
         if self.stage is not None:
@@ -133,7 +133,8 @@ class Member:
         done = self._done.after(number, after)
         clock = self._promise(done.clock(number, after))
         fresh = self._sink.commit(Batch(number, rows, after.positions, clock))
-        milestone.write(self.home, done)
+        if done != self._done:  # a micro-batch that is repeated has been noted
+            milestone.write(self.home, done)
         self._done = done
         crash.point("query: committed")
         if fresh:  # what is repeated has been counted
@@ -204,7 +205,7 @@ class Member:
             str(self.home),
             stage.operator,
             stage.schema,
-            str(self._states.chunks.absolute()),
+            str(self._states.home.absolute()),
             before=_or_never(self._done.clock(number - 1, self.mine(slice.before))),
             now=_or_never(self._done.clock(number, self.mine(slice.after))),
             buckets=self._states.before(number),

@@ -6,13 +6,11 @@ where it was, its clock never goes back, and it is the same in a micro-batch tha
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headwater.engine import checkpoint
+from headwater.engine import checkpoint, notes
 from headwater.engine.checkpoint import Reached
 
 _COMMITTED = "committed"
@@ -52,18 +50,14 @@ class Milestone:
 
 def write(home: Path, made: Milestone) -> None:
     """Note what a version of a node has committed, in its home."""
-    path = home / _COMMITTED
-    draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(vars(made)))
-    os.replace(draft, path)
+    notes.write(home / _COMMITTED, vars(made))
 
 
 def read(home: Path) -> Milestone:
     """Return what was noted last; nothing done, if nothing was."""
-    path = home / _COMMITTED
-    if not path.exists():
+    told = notes.read(home / _COMMITTED)
+    if told is None:
         return Milestone()
-    told = json.loads(path.read_text())
     return Milestone(told["batch"], told["positions"], {int(n): time for n, time in told["clocks"].items()})
 
 
