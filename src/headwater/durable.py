@@ -64,7 +64,7 @@ def sync_tree(directory: Path) -> None:
 
 
 def make(directory: Path) -> None:
-    """Make a directory and those above it that are missing."""
+    """Make a directory and those above it that are missing; one that is there was made by this, too."""
     if directory.is_dir():
         return
     make(directory.parent)
