@@ -18,6 +18,7 @@ def test_a_note_is_read_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", [b"", b'{"batch": 3', b"\xff\xfe\0"])
 def test_a_damaged_note_is_refused_with_what_to_do(tmp_path: Path, left: bytes) -> None:
-    (tmp_path / "committed").write_bytes(left)
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "committed").write_bytes(left)
     with pytest.raises(HeadwaterError, match=r'committed" of a pipeline is damaged\n.*\nhint: restore'):
         milestone.read(tmp_path)

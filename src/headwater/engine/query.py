@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headwater.engine import applying, checkpoint, failures
+from headwater.engine import applying, checkpoint, failures, milestone
 from headwater.engine.applying import Capturing
 from headwater.engine.calling import call
 from headwater.engine.inputs import LIMIT, Inputs
@@ -120,6 +120,8 @@ class Query:
         failed = next((member.error for member in self.members.values() if member.error), None)
         if failed is not None:
             raise failed
+        milestone.write(self.checkpoint, {each.home: each.done for each in self.members.values()})
+        crash.point("query: noted")
         self.done += 1
 
 
