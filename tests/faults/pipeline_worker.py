@@ -1,7 +1,8 @@
-"""A pipeline that runs until it is killed, dies at a named point of a commit, or has caught up."""
+"""A pipeline that runs until it is killed, dies or pauses at named points of commits, or has caught up."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
@@ -21,7 +22,10 @@ def add(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
 
 
 def shop(root: Path, database: str) -> Pipeline:
-    """Return a pipeline with a derived topic, views in SQLite, and a view and a sink in PostgreSQL."""
+    """Return a pipeline with a derived topic, views in SQLite, and a view and a sink in PostgreSQL.
+
+    Without a database, that view is in SQLite too, and the sink is a directory of files.
+    """
     pipeline = Pipeline("shop", log=f"file:{root / 'log'}")
     schema = "id BIGINT, who STRING, amount BIGINT, at TIMESTAMP"
     pipeline.source("orders", schema, event_time="at", lateness="1 hour", key="who")
@@ -36,7 +40,7 @@ def shop(root: Path, database: str) -> Pipeline:
     def unique(orders: DataFrame) -> DataFrame:
         return orders.transform(dedup(on="id", within="1 day"))
 
-    @pipeline.view(key="who", store=database)
+    @pipeline.view(key="who", store=database or None)
     def totals(unique: DataFrame) -> DataFrame:
         return unique.transform(scan(add, by="who", schema="n BIGINT, total BIGINT"))
 
@@ -58,7 +62,9 @@ def shop(root: Path, database: str) -> Pipeline:
         found = unique.transform(joins.within(payments, on="id", after="10 minutes", how="left"))
         return found.select("id", F.col("paid").isNotNull().alias("paid"))
 
-    @pipeline.sink(targets.postgres(database, "archive", "id"))
+    @pipeline.sink(
+        targets.postgres(database, "archive", "id") if database else targets.parquet(root / "files")
+    )
     def archived(unique: DataFrame) -> DataFrame:
         return unique.select("id", "who", "amount")
 
@@ -79,21 +85,38 @@ def die_at(count: int) -> None:
     crash.watch(reached)
 
 
+def pause_at(every: int) -> None:
+    """Let this process and all of its children stand still at every so many-th point, until they go on."""
+    count = itertools.count(1)
+
+    def reached(name: str) -> None:
+        if next(count) % every == 0:
+            os.write(2, f"paused at {name}\n".encode())
+            os.killpg(0, signal.SIGSTOP)
+
+    crash.watch(reached)
+
+
 def main(root: Path, task: str, database: str) -> None:
     from headwater.engine.recompute import verify
     from headwater.engine.runner import Runner
 
     with Runner(shop(root, database), limit=2000) as runner:
+        if task == "catch up":
+            return runner.catch_up()
         if task == "finish":
             runner.catch_up()
             proved = [name for name in runner.nodes if name != "archived"]
             assert all(verify(runner, name).ok for name in proved), proved
-            return
-        if int(task):
+            return None
+        if task.startswith("pause"):
+            pause_at(int(task.removeprefix("pause")))
+        elif int(task):
             die_at(int(task))
         runner.run(lambda: None)
         raise SystemExit("; ".join(str(each.error) for each in runner.nodes.values()))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])
+    for root in sys.argv[1].split(os.pathsep):
+        main(Path(root), sys.argv[2], sys.argv[3])

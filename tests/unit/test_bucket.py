@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from headwater.engine import bucket as buckets
 from headwater.engine.bucket import Bucket, Meta
 from headwater.engine.cache import Cache
+from headwater.engine.chunk_files import Chunk
 from headwater.operators.operator import Operator, Step
 from soaking import examples
 
@@ -60,12 +61,13 @@ class Store:
         """Return the same chunks for a task whose list counts only if it is the one that is taken."""
         return Store(self.chunks, self.meta)
 
-    def get(self, token: str) -> bytes:
-        return self.chunks[token]
+    def get(self, chunk: Chunk) -> bytes:
+        return self.chunks[chunk.file]
 
-    def put(self, token: str, data: bytes) -> None:
-        assert token not in self.chunks
-        self.chunks[token] = data
+    def put(self, data: bytes) -> Chunk:
+        name = str(len(self.chunks))
+        self.chunks[name] = data
+        return Chunk(name, len(data))
 
 
 def run(store: Store, cache: Cache, rows: list[dict[str, Any]]) -> dict[str, int]:
@@ -110,7 +112,7 @@ def test_chunks_are_joined_and_replaced_by_snapshots(monkeypatch: pytest.MonkeyP
     for number in range(100):
         state = run(store, cache, [{"k": f"k{number % 3}", "n": 1}])
         counts.append(len(store.meta.chunks))
-        assert sum(len(store.chunks[chunk.token]) for chunk in store.meta.chunks) == store.meta.size
+        assert sum(len(store.chunks[chunk.file]) for chunk in store.meta.chunks) == store.meta.size
     assert max(counts) <= 5
     assert run(store, Cache(), []) == state == {"k0": 34, "k1": 33, "k2": 33}
 

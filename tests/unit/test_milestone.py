@@ -77,11 +77,27 @@ def test_a_clock_does_not_go_back_and_a_repeated_batch_has_the_same(tmp_path: Pa
     done = Milestone().after(0, far)
     assert done.clock(1, back) == 100
     after = done.after(1, back)
-    milestone.write(tmp_path, after)
-    again = milestone.read(tmp_path)
+    home = tmp_path / "nodes" / "totals" / "v1"
+    (home / "checkpoint").mkdir(parents=True)
+    milestone.write(home / "checkpoint", {home: after})
+    again = milestone.read(home)
     assert again == after
     assert (again.clock(0, far), again.clock(1, back)) == (100, 100)
     assert again.after(1, back) == after
+
+
+def test_nodes_of_a_query_are_noted_together_and_one_that_is_away_stays(tmp_path: Path) -> None:
+    query, homes = tmp_path / "query", [tmp_path / "nodes" / name / "v1" for name in "ab"]
+    query.mkdir()
+    for home in homes:
+        home.mkdir(parents=True)
+        (home / "checkpoint").symlink_to(query)
+    assert milestone.read(homes[0]) == Milestone()
+    first = Milestone().after(0, Reached({"x": heard(5)}))
+    milestone.write(query, dict.fromkeys(homes, first))
+    second = first.after(1, Reached({"x": heard(6)}))
+    milestone.write(query, {homes[0]: second})
+    assert [milestone.read(home) for home in homes] == [second, first]
 
 
 def test_clocks_are_kept_as_long_as_offsets_are() -> None:

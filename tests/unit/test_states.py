@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
+import zlib
 from pathlib import Path
 
 import pytest
 
-from headwater.engine.bucket import Chunk, Meta
+from headwater.engine.bucket import Meta
+from headwater.engine.chunk_files import Chunk
 from headwater.engine.states import KEPT, States
 from headwater.errors import HeadwaterError
 
@@ -18,12 +21,16 @@ def begun(home: Path) -> States:
 
 
 def chunk(states: States, token: str) -> Meta:
-    (states.chunks / token).write_bytes(b"x")
-    return Meta((Chunk(token, 1),), wake=7)
+    (states.home / file(token)).write_bytes(b"x")
+    return Meta((Chunk(file(token), 1),), wake=7)
+
+
+def file(token: str) -> str:
+    return f"{zlib.crc32(token.encode()):016x}"
 
 
 def stored(states: States) -> set[str]:
-    return {path.name for path in states.chunks.iterdir()}
+    return {path.name for path in states.home.iterdir() if len(path.name) == 16}
 
 
 def test_a_repeated_micro_batch_begins_from_the_list_before_it(tmp_path: Path) -> None:
@@ -32,9 +39,9 @@ def test_a_repeated_micro_batch_begins_from_the_list_before_it(tmp_path: Path) -
     states.commit(0, {1: chunk(states, "a")})
     states.commit(1, {1: chunk(states, "b"), 2: chunk(states, "c")})
     again = begun(tmp_path)
-    assert [meta.chunks[0].token for meta in again.before(1).values()] == ["a"]
+    assert [meta.chunks[0].file for meta in again.before(1).values()] == [file("a")]
     again.commit(1, {1: chunk(again, "d")})
-    assert {number: meta.chunks[0].token for number, meta in again.before(2).items()} == {1: "d"}
+    assert {number: meta.chunks[0].file for number, meta in again.before(2).items()} == {1: file("d")}
 
 
 def test_micro_batches_without_a_list_leave_things_as_they_were(tmp_path: Path) -> None:
@@ -49,9 +56,9 @@ def test_chunks_that_no_kept_list_names_are_removed(tmp_path: Path) -> None:
     states = begun(tmp_path)
     for number in range(KEPT + 2):
         states.commit(number, {0: chunk(states, f"of-{number}")})
-    assert stored(states) == {f"of-{number}" for number in range(2, KEPT + 2)}
+    assert stored(states) == {file(f"of-{number}") for number in range(2, KEPT + 2)}
     chunk(states, "of-a-task-that-failed")
-    assert "of-a-task-that-failed" not in stored(begun(tmp_path))
+    assert file("of-a-task-that-failed") not in stored(begun(tmp_path))
 
 
 def test_what_a_replaced_runner_still_writes_does_not_count(tmp_path: Path) -> None:
@@ -60,7 +67,7 @@ def test_what_a_replaced_runner_still_writes_does_not_count(tmp_path: Path) -> N
     new = begun(tmp_path)
     new.commit(1, {0: chunk(new, "new")})
     old.commit(1, {0: chunk(old, "old")})
-    assert begun(tmp_path).before(2)[0].chunks[0].token == "new"
+    assert begun(tmp_path).before(2)[0].chunks[0].file == file("new")
 
 
 def test_every_runner_has_a_term_of_its_own(tmp_path: Path) -> None:
@@ -70,7 +77,7 @@ def test_every_runner_has_a_term_of_its_own(tmp_path: Path) -> None:
 def test_a_list_that_was_not_finished_is_not_seen(tmp_path: Path) -> None:
     states = begun(tmp_path)
     states.commit(0, {0: chunk(states, "a")})
-    (tmp_path / "buckets" / "1.1.draft").write_text('{"0": [')
+    (tmp_path / f".1.1.json-{uuid.uuid4().hex}").write_text('{"0": [')
     assert set(begun(tmp_path).before(5)) == {0}
 
 
@@ -80,7 +87,7 @@ def test_a_micro_batch_may_be_repeated_any_number_of_times(tmp_path: Path) -> No
         states.commit(number, {0: chunk(states, f"of-{number}")})
     for attempt in range(2 * KEPT):
         again = begun(tmp_path)
-        assert again.before(5)[0].chunks[0].token == "of-4"
+        assert again.before(5)[0].chunks[0].file == file("of-4")
         again.commit(5, {0: chunk(again, f"attempt-{attempt}")})
 
 
@@ -98,3 +105,40 @@ def test_a_state_that_is_no_longer_kept_is_never_taken_for_none(tmp_path: Path) 
         states.commit(number, {0: chunk(states, f"of-{number}")})
     with pytest.raises(HeadwaterError, match="the state before batch 1 is no longer kept"):
         begun(tmp_path).before(1)
+
+
+def test_a_term_that_a_power_loss_has_taken_back_is_not_given_again_where_its_lists_are(
+    tmp_path: Path,
+) -> None:
+    begun(tmp_path)
+    states = begun(tmp_path)
+    states.commit(0, {0: chunk(states, "first")})
+    for path in tmp_path.glob("term-*"):
+        path.unlink()
+    again = begun(tmp_path)
+    again.commit(0, {0: chunk(again, "again")})
+    assert begun(tmp_path).before(1)[0].chunks[0].file == file("again")
+
+
+@pytest.mark.parametrize("left", [None, b""])
+def test_a_chunk_that_is_lost_or_cut_is_refused_where_its_list_counts(
+    tmp_path: Path, left: bytes | None
+) -> None:
+    states = begun(tmp_path)
+    states.commit(0, {0: chunk(states, "a")})
+    states.commit(1, {0: chunk(states, "b")})
+    (tmp_path / file("b")).unlink()
+    if left is not None:
+        (tmp_path / file("b")).write_bytes(left)
+    again = begun(tmp_path)
+    assert again.before(1)[0].chunks[0].file == file("a"), "a micro-batch that was not committed is repeated"
+    with pytest.raises(HeadwaterError, match=f'file ".*{file("b")}" of a pipeline is damaged'):
+        again.before(2)
+
+
+def test_a_list_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    states = begun(tmp_path)
+    states.commit(0, {0: chunk(states, "a")})
+    (tmp_path / "0.1.json").write_text('{"0": [')
+    with pytest.raises(HeadwaterError, match=r'0\.1\.json" of a pipeline is damaged'):
+        begun(tmp_path)

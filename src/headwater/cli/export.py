@@ -14,6 +14,7 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headwater import durable
 from headwater.cli import units
 from headwater.cli.failure import refused
 from headwater.cli.options import range_options, with_log
@@ -90,9 +91,8 @@ def _replacing(file: Path) -> Iterator[Path]:
         raise HeadwaterError(f'no directory "{file.parent}"', hint="make it, or export to another place")
     try:
         yield unfinished
-        with open(unfinished, "rb") as written:
-            os.fsync(written.fileno())
-        unfinished.replace(file)
+        durable.sync(unfinished)
+        durable.replace(unfinished, file)
     except OSError as error:
         reason = refused(error)
         raise HeadwaterError(f'cannot write "{file}"', detail=reason.detail, hint=reason.hint) from None

@@ -1,4 +1,4 @@
-"""A bucket's state as it is stored: a small log of chunks, each a file, and a list of them.
+"""A bucket's state as it is stored: a small log of chunks, and a list of them.
 
 A step appends a chunk. Now and then the newer chunks are joined into one, and when they outweigh
 the snapshot before them, a new snapshot takes the place of all. A chunk is never changed, and its
@@ -10,54 +10,21 @@ Invariant: absorbing the chunks from first to last gives the state, in any proce
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from headwater.engine import blobs
 from headwater.engine.cache import STATES, Cache, Entry
+from headwater.engine.chunk_files import Chunk, Chunks
 from headwater.operators.operator import Operator
 
 JOIN_AT = 64
 """Chunks after a snapshot that are joined into one."""
 SNAPSHOT_BYTES = 1 << 20
 """Chunks below this size are not worth a snapshot."""
-
-
-class Chunks(Protocol):
-    """Where chunks are kept."""
-
-    def get(self, token: str) -> bytes:
-        """Return a chunk."""
-
-    def put(self, token: str, data: bytes) -> None:
-        """Store a chunk under a name that no other has."""
-
-
-class Files:
-    """Chunks as files of a directory, which all workers see."""
-
-    def __init__(self, folder: str):
-        self._folder = Path(folder)
-
-    def get(self, token: str) -> bytes:
-        """Return a chunk."""
-        return (self._folder / token).read_bytes()
-
-    def put(self, token: str, data: bytes) -> None:
-        """Store a chunk; a reader never sees a part of it, as its name is known only when it is whole."""
-        (self._folder / token).write_bytes(data)
-
-
-class Chunk(NamedTuple):
-    """What is known of a chunk without reading it."""
-
-    token: str
-    size: int
 
 
 @dataclass(frozen=True)
@@ -104,7 +71,7 @@ class Bucket:
         entry = cache.take(self._key)
         known = _known(entry, meta) if entry is not None else 0
         state = entry.state if entry is not None and known else self._operator.begin(self._schema)
-        data = [self._chunks.get(chunk.token) for chunk in meta.chunks[known:]]
+        data = [self._chunks.get(chunk) for chunk in meta.chunks[known:]]
         for part in (part for each in data for part in _parts(each)):
             self._operator.absorb(state, part)
         return Loaded(state, known > 0, sum(map(len, data)))
@@ -112,31 +79,32 @@ class Bucket:
     def store(self, meta: Meta, state: Any, chunk: pa.Table | None, cache: Cache = STATES) -> Meta:
         """Store what a step has learnt, and keep the state at hand."""
         if chunk is not None and chunk.num_rows:
-            meta = self._append(meta, blobs.encode(chunk))
-            if sum(each.size for each in meta.chunks[1:]) > max(meta.chunks[0].size, SNAPSHOT_BYTES):
-                meta = self._append(replace(meta, chunks=()), blobs.encode(self._operator.snapshot(state)))
-            elif len(meta.chunks) > JOIN_AT:
-                meta = self._join(meta)
+            meta = self._stored(meta, state, blobs.encode(chunk))
         if meta.chunks:
-            cache.put(self._key, Entry(state, meta.chunks[-1].token), meta.size)
+            cache.put(self._key, Entry(state, meta.chunks[-1].file), meta.size)
         return replace(meta, wake=self._operator.wake(state))
 
-    def _append(self, meta: Meta, data: bytes) -> Meta:
-        chunk = Chunk(os.urandom(8).hex(), len(data))
-        self._chunks.put(chunk.token, data)
-        return replace(meta, chunks=(*meta.chunks, chunk))
+    def _stored(self, meta: Meta, state: Any, learnt: bytes) -> Meta:
+        """Store one chunk: what was learnt, joined with what is newer than the first, or a snapshot."""
+        first, newer = meta.chunks[:1], meta.chunks[1:]
+        if first and sum(each.size for each in newer) + len(learnt) > max(first[0].size, SNAPSHOT_BYTES):
+            return self._appended((), blobs.encode(self._operator.snapshot(state)))
+        if len(meta.chunks) >= JOIN_AT:
+            return self._appended(first, self._joined([*map(self._chunks.get, newer), learnt]))
+        return self._appended(meta.chunks, learnt)
 
-    def _join(self, meta: Meta) -> Meta:
-        """Join all chunks but the first, and each stays a batch of its own."""
-        first, *newer = meta.chunks
-        tail = pa.concat_tables([part for each in newer for part in _parts(self._chunks.get(each.token))])
-        return self._append(replace(meta, chunks=(first,)), blobs.encode(tail))
+    def _appended(self, chunks: tuple[Chunk, ...], data: bytes) -> Meta:
+        return Meta((*chunks, self._chunks.put(data)))
+
+    def _joined(self, chunks: list[bytes]) -> bytes:
+        """Join chunks; each stays a batch of its own."""
+        return blobs.encode(pa.concat_tables([part for each in chunks for part in _parts(each)]))
 
 
 def _known(entry: Entry, meta: Meta) -> int:
     """Return how many of the chunks that are stored an entry was made from; 0 if it is of others."""
-    tokens = [chunk.token for chunk in meta.chunks]
-    return tokens.index(entry.token) + 1 if entry.token in tokens else 0
+    files = [chunk.file for chunk in meta.chunks]
+    return files.index(entry.file) + 1 if entry.file in files else 0
 
 
 def _parts(data: bytes) -> Iterator[pa.Table]:

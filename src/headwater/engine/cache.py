@@ -1,11 +1,11 @@
 """Decoded states of buckets, kept in a worker's memory from one micro-batch to the next.
 
 A state changes in place, so an entry is worth something only while what is stored is exactly what
-it was made from. That is told by the random token of the newest chunk: a task that was retried,
+it was made from. That is told by the random name of the newest chunk's file: a task that was retried,
 or run twice at a time, has stored another one.
 
 Invariant: an entry is out of the cache while it is being changed, and comes back only with the
-token of what was stored.
+name of what was stored; one whose name is in no list counts for nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Entry:
     """A state, and the newest chunk that it was made from."""
 
     state: Any
-    token: str
+    file: str
     size: int = 0
 
 

@@ -2,17 +2,21 @@
 
 Spark stores the offsets before it runs a micro-batch, so they are there when results are committed,
 and the same when the micro-batch is repeated. Where it began is ours, stored beside them.
+
+Spark syncs nothing. Invariant: the offsets of a micro-batch are durable before anything that it does is.
 """
 
 from __future__ import annotations
 
 import json
-import os
+import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headwater import durable
+from headwater.engine import notes
 from headwater.engine.reading import NEVER, Offsets
 from headwater.log.position import Position
 
@@ -117,8 +121,25 @@ def reached(checkpoint: Path, batch: int) -> Reached:
     """Return where a micro-batch ends; the one before the first ends where the query began."""
     if batch < 0:
         return Reached({name: Input(at, NEVER) for name, at in begun(checkpoint).items()})
-    _, _, *sources = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
-    return Reached({told["name"]: _input(told) for told in map(json.loads, sources)})
+    path = plan(checkpoint, batch)
+    try:
+        _, _, *sources = path.read_text().splitlines()
+        return Reached({told["name"]: _input(told) for told in map(json.loads, sources)})
+    except (ValueError, KeyError, TypeError) as error:
+        raise notes.damaged(path, f"{type(error).__name__}: {error}") from None
+
+
+def plan(checkpoint: Path, batch: int) -> Path:
+    """Return the file in which Spark has stored where a micro-batch ends."""
+    return checkpoint / "offsets" / str(batch)
+
+
+def secure(checkpoint: Path, batch: int, *, first: bool) -> None:
+    """Make the plan of a micro-batch durable; with the ``first`` of a run, also the folder it is in."""
+    durable.sync(plan(checkpoint, batch))
+    durable.sync(checkpoint / "offsets")
+    if first:
+        durable.sync(checkpoint)
 
 
 def _input(told: Mapping[str, Any]) -> Input:
@@ -133,6 +154,12 @@ def _input(told: Mapping[str, Any]) -> Input:
         return Input(position)
     silent, heard = offsets.silent, offsets.heard
     return Input(position, offsets.clock, silent, heard, told["lateness"], told["silence"], ahead)
+
+
+def identify(checkpoint: Path) -> None:
+    """Give a query another identifier: of two with the same one Spark ends the older."""
+    notes.write(checkpoint / "metadata", {"id": str(uuid.uuid4())})
+    (checkpoint / ".metadata.crc").unlink(missing_ok=True)
 
 
 def last_batch(checkpoint: Path) -> int:
@@ -159,18 +186,14 @@ def begin(checkpoint: Path, places: Mapping[str, Position]) -> None:
     path = checkpoint / _BEGIN
     if path.exists():
         return
-    checkpoint.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps({name: str(at) for name, at in places.items()}))
-    os.replace(draft, path)
+    durable.make(checkpoint)
+    notes.write(path, {name: str(at) for name, at in places.items()})
 
 
 def begun(checkpoint: Path) -> dict[str, Position]:
     """Return where a query began, in each of its inputs; nothing if it has not."""
-    path = checkpoint / _BEGIN
-    if not path.exists():
-        return {}
-    return {name: Position.parse(text) for name, text in json.loads(path.read_text()).items()}
+    found = notes.read(checkpoint / _BEGIN) or {}
+    return {name: Position.parse(text) for name, text in found.items()}
 
 
 def _last(folder: Path) -> int:

@@ -6,13 +6,13 @@ same to it as to the query that wrote them.
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from headwater import durable
 from headwater import schema as schemas
-from headwater.engine import placing
+from headwater.engine import notes, placing
 from headwater.engine.applying import BUCKETS, Stage
 from headwater.engine.fingerprint import fingerprint
 from headwater.engine.shape import Shape
@@ -49,11 +49,11 @@ def definition(shape: Shape, topics: list[str]) -> dict[str, Any]:
 def check(home: Path, shape: Shape, topics: list[str]) -> None:
     """Write the definition beside a new checkpoint; compare it with that of an old one."""
     path, now = home / "definition.json", definition(shape, topics)
-    if not path.exists():
-        home.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(now, indent=1))
+    before = notes.read(path)
+    if before is None:
+        durable.make(home)
+        notes.write(path, now)
         return
-    before = json.loads(path.read_text())
     for name, what in _NAMES.items():
         if before.get(name) != now[name]:
             raise PipelineError(

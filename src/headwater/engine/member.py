@@ -90,7 +90,8 @@ class Member:
         """Why it failed, if it has since it began."""
         self._states = States(home / "state")
         self._finishing = Finishing(shape, inputs)
-        self._done = Milestone()
+        self.done = Milestone()
+        """What it has committed; its query notes it when all nodes have."""
         self._late_sink: Sink | None = None
         self._dead_sink: Sink | None = None
         self._notes: list[dict[str, Any]] = []
@@ -112,10 +113,10 @@ class Member:
         self._sink, self._late, self._dead, self.error = sink, late, dead, None
         self._late_sink = self._dead_sink = None
         committed = sink.begin()
-        self._done = milestone.read(self.home)
-        _check_ahead(self.node, committed, self.checkpoint)
-        _check_behind(self.node, committed, self._done)
-        _check_missed(self.node, self._done, self.checkpoint, self._names)
+        self.done = milestone.read(self.home)
+        _check_ahead(self.node, max(committed, self.done.batch), self.checkpoint)
+        _check_behind(self.node, committed, self.done)
+        _check_missed(self.node, self.done, self.checkpoint, self._names)
         if self.stage is not None:
             self._states.begin()
 
@@ -129,11 +130,10 @@ class Member:
         if self._letters:
             self._dead_rows().commit(Batch(number, letters(self._letters)))
         crash.point("query: computed")
-        done = self._done.after(number, after)
+        done = self.done.after(number, after)
         clock = self._promise(done.clock(number, after))
         fresh = self._sink.commit(Batch(number, rows, after.positions, clock))
-        milestone.write(self.home, done)
-        self._done = done
+        self.done = done
         crash.point("query: committed")
         if fresh:  # what is repeated has been counted
             self._count(slice, rows.num_rows)
@@ -204,9 +204,9 @@ class Member:
             str(self.home),
             stage.operator,
             stage.schema,
-            str(self._states.chunks.absolute()),
-            before=_or_never(self._done.clock(number - 1, self.mine(slice.before))),
-            now=_or_never(self._done.clock(number, self.mine(slice.after))),
+            str(self._states.home.absolute()),
+            before=_or_never(self.done.clock(number - 1, self.mine(slice.before))),
+            now=_or_never(self.done.clock(number, self.mine(slice.after))),
             buckets=self._states.before(number),
         )
         results = self._stepped(stage, work, slice)

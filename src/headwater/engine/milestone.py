@@ -1,4 +1,4 @@
-"""What a node has done so far, by its own account: beside its checkpoint, which others may share.
+"""What a node has done so far, by its own account: in the checkpoint, which others may share.
 
 A query goes on without a node that is not declared for a while. Invariant: a node goes on only from
 where it was, its clock never goes back, and it is the same in a micro-batch that is repeated.
@@ -6,13 +6,12 @@ where it was, its clock never goes back, and it is the same in a micro-batch tha
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from headwater.engine import checkpoint
+from headwater.engine import checkpoint, notes
 from headwater.engine.checkpoint import Reached
 
 _COMMITTED = "committed"
@@ -43,6 +42,16 @@ class Milestone:
         before = [time for number, time in self.clocks.items() if number <= batch]
         return None if told is None else max([told, *before[-1:]])
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that is stored."""
+        return {**vars(self), "clocks": {str(number): time for number, time in self.clocks.items()}}
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Milestone:
+        """Read what ``to_json`` has written."""
+        clocks = {int(number): time for number, time in told["clocks"].items()}
+        return cls(told["batch"], told["positions"], clocks)
+
     def after(self, batch: int, reached: Reached) -> Milestone:
         """Return what it is after a micro-batch."""
         clock = self.clock(batch, reached)
@@ -50,21 +59,27 @@ class Milestone:
         return Milestone(batch, _positions(reached), dict(list(clocks.items())[-KEPT:]))
 
 
-def write(home: Path, made: Milestone) -> None:
-    """Note what a version of a node has committed, in its home."""
-    path = home / _COMMITTED
-    draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(vars(made)))
-    os.replace(draft, path)
+def write(checkpoint: Path, done: Mapping[Path, Milestone]) -> None:
+    """Note what the nodes of a query have committed, each by the home of its version; others keep theirs.
+
+    One note for all: to make it durable costs the same, however many nodes there are.
+    """
+    path = checkpoint / _COMMITTED
+    before = notes.read(path) or {}
+    now = {**before, **{_key(home): made.to_json() for home, made in done.items()}}
+    if now != before:
+        notes.write(path, now)
 
 
 def read(home: Path) -> Milestone:
-    """Return what was noted last; nothing done, if nothing was."""
-    path = home / _COMMITTED
-    if not path.exists():
-        return Milestone()
-    told = json.loads(path.read_text())
-    return Milestone(told["batch"], told["positions"], {int(n): time for n, time in told["clocks"].items()})
+    """Return what was noted last of a version of a node; nothing done, if nothing was."""
+    told = (notes.read(home / "checkpoint" / _COMMITTED) or {}).get(_key(home))
+    return Milestone() if told is None else Milestone.from_json(told)
+
+
+def _key(home: Path) -> str:
+    """Return by what a version is known: its node's name, and its number."""
+    return f"{home.parent.name}/{home.name}"
 
 
 def has_missed(last: Milestone, folder: Path, upstreams: Collection[str]) -> bool:

@@ -6,13 +6,13 @@ it restarts a node. Invariant: of two runners the one that came last goes on.
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import uuid
 from pathlib import Path
 
 from headwater.clock import instant, now
+from headwater.engine import notes
 from headwater.errors import Fenced
 
 
@@ -29,15 +29,15 @@ class Ownership:
             return
         self._id = uuid.uuid4().hex
         who = {"id": self._id, "host": socket.gethostname(), "pid": os.getpid(), "since": str(instant(now()))}
-        draft = self._path.with_suffix(f".{self._id}")
-        draft.write_text(json.dumps(who))
-        os.replace(draft, self._path)
+        notes.write(self._path, who)
 
     def check(self) -> None:
         """Refuse to go on if another runner has taken over since; who never took it may go on."""
         if self._id is None:
             return
-        found = json.loads(self._path.read_text())
+        found = notes.read(self._path)
+        if found is None:
+            raise notes.damaged(self._path, "it is missing")
         if found["id"] != self._id:
             raise Fenced(
                 "another runner has taken over this pipeline",

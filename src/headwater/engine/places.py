@@ -7,12 +7,12 @@ user's file. Invariant: no password is written down; who has the home only gives
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
+from headwater import durable
+from headwater.engine import notes
 from headwater.pipeline import Pipeline
 from headwater.sinks.sqlite.store import FileViews, ViewStore
 from headwater.sinks.views.opening import open_store
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 def store_of(pipeline: Pipeline) -> Store:
     """Open the views of a pipeline for its runner, and note where they are."""
-    pipeline.home.mkdir(parents=True, exist_ok=True)
+    durable.make(pipeline.home)
     own: Store = ViewStore(pipeline.home / STORE)
     _note(pipeline)
     return PlacedStore(own, _opened(_urls(pipeline), open_store))
@@ -41,8 +41,7 @@ def views_of(pipeline: Pipeline) -> Views:
 def views_in(home: Path) -> Views:
     """Open the views of the pipeline with a home, as its runner has noted where they are."""
     own: Views = FileViews(home / STORE)
-    path = home / _NOTED
-    return PlacedViews(own, _opened(json.loads(path.read_text()) if path.exists() else {}, _without_password))
+    return PlacedViews(own, _opened(notes.read(home / _NOTED) or {}, _without_password))
 
 
 def _urls(pipeline: Pipeline) -> dict[str, str]:
@@ -70,6 +69,4 @@ def _note(pipeline: Pipeline) -> None:
         return
     from headwater.sinks.postgres.connection import without_secrets
 
-    draft = path.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps({name: without_secrets(url) for name, url in urls.items()}, indent=1))
-    os.replace(draft, path)
+    notes.write(path, {name: without_secrets(url) for name, url in urls.items()})

@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from headwater import durable
+
 LIMIT = 10 << 20
 EVERY = 10.0
 """Seconds between two looks at the size."""
@@ -27,7 +29,7 @@ def printing_to(path: Path | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    durable.make(path.parent)
     shorten(path)
     threading.Thread(target=_mind, args=(path.absolute(),), daemon=True, name="spark.log").start()
     kept = [os.dup(1), os.dup(2)]

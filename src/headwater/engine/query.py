@@ -3,7 +3,8 @@
 Spark plans each micro-batch over all their inputs and stores where it ends; then each node does its
 part, one after the other. So twenty views cost one query, and each topic is read once.
 
-Invariant: Spark counts a micro-batch as done only after every node has committed its part.
+Invariant: Spark counts a micro-batch as done only after every node has committed its part, and no node
+begins its part before the plan is durable.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from headwater.engine import checkpoint, failures
+from headwater.engine import checkpoint, failures, milestone
 from headwater.engine.inputs import LIMIT, Inputs
 from headwater.engine.member import Member
+from headwater.engine.recovery import recover
 from headwater.engine.slice import Slice
 from headwater.errors import Fenced, HeadwaterError, SinkRefused, SinkUnavailable
 from headwater.log import Position
@@ -48,6 +50,7 @@ class Query:
         """Why it stopped last."""
         self.done = 0
         """Micro-batches done in this run."""
+        self._secured = False
 
     @property
     def broken(self) -> bool:
@@ -57,11 +60,13 @@ class Query:
         return isinstance(error, Fenced) or (error is not None and self.failed >= ATTEMPTS and not away)
 
     def begin(self, places: Mapping[str, Position]) -> None:
-        """Write down where the inputs begin, at the first start."""
+        """Write down where the inputs begin, at the first start; make good what a power loss has left."""
         checkpoint.begin(self.checkpoint, dict(sorted(places.items())))
+        recover(self.checkpoint)
 
     def start(self) -> StreamingQuery:
         """Start, when every member has begun."""
+        self._secured = False
         writer = self._stream().writeStream.foreachBatch(self._process)
         self.spark = writer.option("checkpointLocation", str(self.checkpoint.resolve())).start()
         return self.spark
@@ -95,6 +100,8 @@ class Query:
             return Source(name=name, file="", line=0, schema=pa.schema([]), topic=at.topic, lateness=none)
 
     def _process(self, rows: DataFrame, number: int) -> None:
+        checkpoint.secure(self.checkpoint, number, first=not self._secured)
+        self._secured = True
         before = checkpoint.reached(self.checkpoint, number - 1)
         slice = Slice(before, checkpoint.reached(self.checkpoint, number))
         crash.point("query: planned")
@@ -103,6 +110,8 @@ class Query:
         failed = next((member.error for member in self.members.values() if member.error), None)
         if failed is not None:
             raise failed
+        milestone.write(self.checkpoint, {each.home: each.done for each in self.members.values()})
+        crash.point("query: noted")
         self.done += 1
 
 

@@ -12,12 +12,11 @@ who reads a node's checkpoint need not know which of the two it is.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
-import uuid
 from pathlib import Path
 
+from headwater import durable
 from headwater.engine import checkpoint
 from headwater.engine.shape import Shape
 from headwater.engine.versions import Version
@@ -38,9 +37,10 @@ def join(version: Version, query: Path) -> None:
     own = version.home / "checkpoint"
     if own.exists() or own.resolve() == query:
         return
-    own.parent.mkdir(parents=True, exist_ok=True)
-    query.mkdir(parents=True, exist_ok=True)
+    durable.make(own.parent)
+    durable.make(query)
     own.symlink_to(os.path.relpath(query.resolve(), own.parent.resolve()), target_is_directory=True)
+    durable.sync(own.parent)
 
 
 def leave(version: Version) -> Path:
@@ -48,15 +48,14 @@ def leave(version: Version) -> Path:
     alone, draft = version.home / "alone", version.home / "alone.draft"
     shutil.rmtree(draft, ignore_errors=True)  # it was leaving before, when everything ended
     shutil.copytree((version.home / "checkpoint").resolve(), draft)
-    # Of two queries with one identifier Spark ends the older.
-    (draft / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
-    (draft / ".metadata.crc").unlink(missing_ok=True)
+    checkpoint.identify(draft)
+    durable.sync_tree(draft)
     shutil.rmtree(alone, ignore_errors=True)  # of one that was leaving, and had not left, when all ended
-    draft.rename(alone)
+    durable.replace(draft, alone)
     link = version.home / "checkpoint.draft"
     link.unlink(missing_ok=True)
     link.symlink_to(alone.name, target_is_directory=True)
-    os.replace(link, version.home / "checkpoint")
+    durable.replace(link, version.home / "checkpoint")
     return alone.resolve()
 
 

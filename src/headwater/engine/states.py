@@ -5,17 +5,20 @@ micro-batch are committed, and keeps the lists of the last few: a micro-batch th
 begins from the list before it. Each runner has a term of its own, so what a runner that has been
 replaced still writes is not taken for its successor's.
 
-Invariant: a chunk that a kept list names is there, and a list is there whole or not at all.
+Invariant: a list is there whole or not at all; once a micro-batch is committed, its list and the chunks
+that the list names are durable.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from headwater import durable
+from headwater.engine import chunk_files, notes
 from headwater.engine.bucket import Meta
 from headwater.errors import HeadwaterError
 
@@ -24,6 +27,9 @@ KEPT = 3
 
 _TRIMMED = "trimmed"
 """A file that is there once a list was removed: then there was a state before the oldest that is left."""
+
+_LIST = re.compile(r"(\d+)\.(\d+)\.json")
+_CHUNK = re.compile(r"[0-9a-f]{16}")
 
 Buckets = dict[int, Meta]
 
@@ -39,35 +45,50 @@ class States:
     """The states of one version of a node."""
 
     def __init__(self, home: Path):
-        self._lists, self.chunks = home / "buckets", home / "chunks"
+        self.home = home
+        """Where the lists are, and the chunks: one sync makes the names of both durable."""
         self._known: dict[Place, Buckets] = {}
+        self._unchecked: set[Place] = set()
         self._term = 0
 
     def begin(self) -> None:
         """Begin a new term, and remove what no list names."""
-        for folder in (self._lists, self.chunks):
-            folder.mkdir(parents=True, exist_ok=True)
-        self._term = _next_term(self._lists)
-        self._known = {place: _read(self._path(place)) for place in self._places()}
-        self._sweep({path.name for path in self.chunks.iterdir()})
+        durable.make(self.home)
+        durable.sweep(self.home)
+        places = self._places()
+        self._term = _next_term(self.home, places)
+        self._known = {place: _read(self._path(place)) for place in places}
+        self._unchecked = set(self._known)
+        self._sweep({path.name for path in self.home.iterdir() if _CHUNK.fullmatch(path.name)})
 
     def before(self, batch: int) -> Buckets:
         """Return the buckets as they were before a micro-batch."""
         places = [place for place in self._known if place.batch < batch]
         if not places and self._trimmed():
-            raise HeadwaterError(f'the state before batch {batch} is no longer kept in "{self._lists}"')
-        return self._known[max(places)] if places else {}
+            raise HeadwaterError(f'the state before batch {batch} is no longer kept in "{self.home}"')
+        return self._checked(max(places)) if places else {}
+
+    def _checked(self, place: Place) -> Buckets:
+        """Return a list; one that a runner before has left, and that counts, must have all its chunks.
+
+        One that does not count may lack some after a power loss, as it names what was not committed.
+        """
+        buckets = self._known[place]
+        if place in self._unchecked:
+            chunk_files.check(self.home, [chunk for meta in buckets.values() for chunk in meta.chunks])
+            self._unchecked.discard(place)
+        return buckets
 
     def commit(self, batch: int, changed: Mapping[int, Meta]) -> None:
         """Note the buckets as they are after a micro-batch, given those that it has changed."""
         place, buckets = Place(batch, self._term), {**self.before(batch), **changed}
-        _write(self._path(place), buckets)
+        notes.write(self._path(place), {number: meta.to_json() for number, meta in buckets.items()})
         self._known[place] = buckets
         gone = self._outdated()
         kept = {each.batch for each in self._known.keys() - gone}
         if any(each.batch not in kept for each in gone):  # not where only its list of an earlier term goes
-            (self._lists / _TRIMMED).touch()
-        named = _tokens(*(self._known.pop(each) for each in gone))
+            self._note_trimmed()
+        named = _files(*(self._known.pop(each) for each in gone))
         for each in gone:
             self._path(each).unlink(missing_ok=True)
         self._sweep(named)
@@ -79,27 +100,36 @@ class States:
         return [place for place in self._known if place not in kept]
 
     def _trimmed(self) -> bool:
-        return (self._lists / _TRIMMED).exists()
+        return (self.home / _TRIMMED).exists()
+
+    def _note_trimmed(self) -> None:
+        if not self._trimmed():
+            durable.write(self.home / _TRIMMED, b"")
 
     def _sweep(self, candidates: set[str]) -> None:
-        """Remove those of some chunks that no list names any more."""
-        for token in candidates - _tokens(*self._known.values()):
-            (self.chunks / token).unlink(missing_ok=True)
+        """Remove those of some files of chunks that no list names any more."""
+        for name in candidates - _files(*self._known.values()):
+            (self.home / name).unlink(missing_ok=True)
 
     def _path(self, place: Place) -> Path:
-        return self._lists / f"{place.batch}.{place.term}.json"
+        return self.home / f"{place.batch}.{place.term}.json"
 
     def _places(self) -> list[Place]:
-        return [Place(*map(int, path.name.split(".")[:2])) for path in self._lists.glob("*.json")]
+        found = map(_LIST.fullmatch, os.listdir(self.home))
+        return [Place(int(name[1]), int(name[2])) for name in found if name]
 
 
-def _tokens(*lists: Buckets) -> set[str]:
-    return {chunk.token for buckets in lists for meta in buckets.values() for chunk in meta.chunks}
+def _files(*lists: Buckets) -> set[str]:
+    return {chunk.file for buckets in lists for meta in buckets.values() for chunk in meta.chunks}
 
 
-def _next_term(folder: Path) -> int:
-    """Return a number higher than that of any runner before, which no other runner gets."""
-    term = 1 + max((int(path.name[5:]) for path in folder.glob("term-*")), default=0)
+def _next_term(folder: Path, places: list[Place]) -> int:
+    """Return a number higher than that of any runner before, which no other runner gets.
+
+    A power loss may take back the newest of the files that number runners, but not the lists that count.
+    """
+    numbers = [*(int(path.name[5:]) for path in folder.glob("term-*")), *(place.term for place in places)]
+    term = 1 + max(numbers, default=0)
     while True:
         try:
             os.close(os.open(folder / f"term-{term}", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
@@ -113,10 +143,4 @@ def _next_term(folder: Path) -> int:
 
 
 def _read(path: Path) -> Buckets:
-    return {int(number): Meta.from_json(meta) for number, meta in json.loads(path.read_text()).items()}
-
-
-def _write(path: Path, buckets: Buckets) -> None:
-    draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps({number: meta.to_json() for number, meta in buckets.items()}))
-    os.replace(draft, path)
+    return {int(number): Meta.from_json(meta) for number, meta in notes.read(path).items()}

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.engine import blobs, placing
-from headwater.engine.bucket import Bucket, Files, Meta
+from headwater.engine.bucket import Bucket, Meta
+from headwater.engine.chunk_files import Chunks, Files, Pack
 from headwater.operators.operator import NEVER, Operator, Step
 
 
@@ -41,10 +43,11 @@ class Work:
         """Return the buckets that want to be woken, though no rows may come for them."""
         return [number for number, meta in self.buckets.items() if self._is_due(meta.wake)]
 
-    def step(self, number: int, rows: pa.Table) -> Done:
-        """Let a bucket take its new rows."""
+    def step(self, number: int, rows: pa.Table, chunks: Chunks | None = None) -> Done:
+        """Let a bucket take its new rows; ``chunks`` is where it stores what it learns, if not by itself."""
         meta = self.buckets.get(number, Meta())
-        bucket = Bucket(self.operator, self.schema, (self.node, number), Files(self.chunks))
+        kept = chunks or Files(Path(self.chunks))
+        bucket = Bucket(self.operator, self.schema, (self.node, number), kept)
         loaded = bucket.load(meta)
         steps = list(self._steps(loaded.state, rows))
         learnt = [step.chunk.combine_chunks() for step in steps if step.chunk is not None]
@@ -106,5 +109,7 @@ class Done:
 def here(work: Work, rows: pa.Table, count: int) -> list[Done]:
     """Let all buckets take their rows, in this process."""
     parts = dict(blobs.split(rows, placing.buckets(rows, work.operator.key, count)))
-    numbers = sorted({*parts, *work.due()})
-    return [work.step(number, parts.get(number, work.schema.empty_table())) for number in numbers]
+    numbers, pack = sorted({*parts, *work.due()}), Pack(Path(work.chunks))
+    done = [work.step(number, parts.get(number, work.schema.empty_table()), pack) for number in numbers]
+    pack.write()
+    return done

@@ -12,6 +12,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from headwater import durable
 from headwater.errors import SinkUnavailable, UsageError
 from headwater.node import Node
 from headwater.pipeline import Pipeline
@@ -85,8 +86,8 @@ class Rebuilding(Versions):
             )
         made = self._version(node, max(self._known(node), default=0) + 1)
         shutil.rmtree(made.home, ignore_errors=True)  # what a rebuild left that was broken off
-        made.home.mkdir(parents=True)
-        (made.home / "start").write_text(start)
+        durable.make(made.home)
+        durable.write(made.home / "start", start)
         return made
 
     def publish(self, node: Node, version: Version) -> None:

@@ -12,6 +12,7 @@ import tempfile
 import zlib
 from pathlib import Path
 
+from headwater import durable
 from headwater.errors import HeadwaterError
 
 
@@ -38,10 +39,7 @@ def own_directory(name: str) -> Path:
 def _written(directory: Path, name: str, script: str) -> Path:
     _make_own(directory / "bin")
     path = directory / "bin" / name
-    draft = path.with_name(f".{name}-{os.getpid()}")  # another process may be starting the script
-    draft.write_text(script)
-    draft.chmod(stat.S_IRWXU)
-    os.replace(draft, path)
+    durable.write(path, script, executable=True)  # another process may be starting it
     return path
 
 

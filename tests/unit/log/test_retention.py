@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -217,7 +218,7 @@ def test_every_removal_is_made_durable_before_the_next(
     def note(directory: Path) -> None:
         left.append(len(list(directory.glob("*.log"))))
 
-    monkeypatch.setattr(retention, "sync_directory", note)
+    monkeypatch.setattr(retention, "durable", SimpleNamespace(sync=note))
     log.create_topic("t", "n BIGINT")
     fill(log, 40)
     before = len(list((log.root / "topics/t/0").glob("*.log")))

@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from headwater import durable
 from headwater.errors import DamagedLog
 from headwater.log import record
 from headwater.log.embedded.catalog import Stored
-from headwater.log.embedded.partition import sync_directory
 from headwater.log.topic import Topic
 from headwater.schema import evolve
 
@@ -71,19 +71,18 @@ def covers(archived: Sequence[Archived], start: int, stop: int) -> bool:
 
 def store(place: Path, base: int, end: int, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
     """Write a segment's records, whole or not at all."""
-    _make(place)
+    durable.make(place)
     draft = place / f"{base:020d}-{end:020d}.tmp"
     with pq.ParquetWriter(draft, schema, compression="zstd", write_page_checksum=True) as writer:
         for batch in batches:
             writer.write_batch(batch)
-    with open(draft, "rb+") as file:
-        os.fsync(file.fileno())
+    durable.sync(draft)
     path = place / f"{draft.stem}-{_footer(draft):08x}.parquet"
     os.replace(draft, path)
     for left in place.glob(f"{draft.stem}-*.parquet"):  # of a process killed before its unlink
         if left != path:
             left.unlink()
-    sync_directory(place)
+    durable.sync(place)
 
 
 def read(
@@ -167,11 +166,3 @@ def _footer(path: Path) -> int:
         length = int.from_bytes(file.read(4), "little")
         file.seek(max(0, size - 8 - length))
         return zlib.crc32(file.read())
-
-
-def _make(place: Path) -> None:
-    """Make a directory and those above it, each of them durably."""
-    if not place.is_dir():
-        _make(place.parent)
-        place.mkdir(exist_ok=True)
-        sync_directory(place.parent)

@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 import orjson
 import pyarrow as pa
 
+from headwater import durable
 from headwater import schema as schemas
 from headwater.errors import DamagedLog, HeadwaterError, LogUnavailable, NotALog, TopicError, TopicExists
 from headwater.log import topic as topics
-from headwater.log.embedded.partition import sync_directory
 from headwater.log.topic import Topic
 
 FORMAT = 1
@@ -94,9 +94,9 @@ class Catalog:
             body = _declaration(replace(topic, id=uuid.uuid4().hex))
             for number in range(topic.partitions):
                 _make_partition(draft / str(number))
-            _replace(draft / "topic.json", body)
+            durable.write(draft / "topic.json", body)
             os.rename(draft, place)
-            sync_directory(place.parent)
+            durable.sync(place.parent)
         return self.get(topic.name)
 
     def change(self, name: str, changes: dict[str, Any]) -> Stored:
@@ -107,7 +107,7 @@ class Catalog:
             body = _declaration(new)
             for number in range(stored.topic.partitions, new.partitions):
                 _make_partition(stored.partition(number))
-            _replace(stored.directory / "topic.json", body)
+            durable.write(stored.directory / "topic.json", body)
         return self.get(name)
 
     def remove(self, name: str) -> Stored:
@@ -118,17 +118,17 @@ class Catalog:
                 gone = self.root / "topics" / f".deleted-{uuid.uuid4().hex}"
                 os.rename(stored.directory, gone)
                 removing.enter_context(_claimed(gone))
-                sync_directory(gone.parent)
+                durable.sync(gone.parent)
             shutil.rmtree(gone)
         return stored
 
     def prepare(self) -> None:
         """Make the log's directory if it is not there yet."""
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
+            durable.make(self.root)
             if not (self.root / MARKER).exists():
-                _replace(self.root / MARKER, orjson.dumps({"format": FORMAT}) + b"\n")
-            (self.root / "topics").mkdir(exist_ok=True)
+                durable.write(self.root / MARKER, orjson.dumps({"format": FORMAT}) + b"\n")
+            durable.make(self.root / "topics")
         except FileExistsError:
             raise NotALog(f'"{self.root}" is a file, not a log directory') from None
         except OSError as error:
@@ -260,14 +260,3 @@ def _read(text: bytes) -> Topic:
     if not (isinstance(id, str) and id and topic.schemas):
         raise ValueError("it has no id or no schema")
     return topic
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file durably, in one replace."""
-    draft = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
-    with open(draft, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
-    sync_directory(path.parent)

@@ -17,12 +17,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater import clock
+from headwater import clock, durable
 from headwater.log import keys
 from headwater.log.embedded import frame, segment
 from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.frame import Header, Kind
-from headwater.log.embedded.partition import SEGMENT_BYTES, Partition, sync_directory
+from headwater.log.embedded.partition import SEGMENT_BYTES, Partition
 from headwater.log.embedded.segment import Entry, Segment
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.topic import TOMBSTONE_TIME, Topic
@@ -115,7 +115,7 @@ def _rewrite(
     os.replace(draft, new.path)
     for entry in entries:
         segment.add_entry(new, entry)
-    sync_directory(directory)
+    durable.sync(directory)
     for old in group:
         if old.path != new.path:
             _unlink(old)

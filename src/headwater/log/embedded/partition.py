@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from headwater import clock
+from headwater import clock, durable
 from headwater.errors import Fenced, UnknownTopic
 from headwater.log.embedded import frame, head, segment, tail
 from headwater.log.embedded.frame import Draft, Flag, Header, Kind
@@ -200,7 +200,7 @@ class Partition:
     def _opened(self, active: Segment) -> int:
         descriptor = os.open(active.path, os.O_RDWR | os.O_CREAT, 0o644)
         if self._fsync:  # also for a segment that another has made and not synced
-            sync_directory(self.directory)
+            durable.sync(self.directory)
         return descriptor
 
     def _note(self, kind: Kind, producer: str, epoch: int, time: int) -> None:
@@ -246,15 +246,6 @@ def _placed(each: Draft, kind: Kind, flags: int, base: int, place: tuple[str, in
         each.first_sequence, each.last_sequence, previous, received, each.sent, each.newest,
         each.payload_checksum, producer, len(each.payload),
     )  # fmt: skip
-
-
-def sync_directory(path: Path) -> None:
-    """Make a new or renamed file's name durable."""
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def fenced(producer: str) -> Fenced:

@@ -10,11 +10,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from headwater import clock
+from headwater import clock, durable
 from headwater.log import record
 from headwater.log.embedded import archive, segment, times
 from headwater.log.embedded.catalog import Stored
-from headwater.log.embedded.partition import Partition, sync_directory
+from headwater.log.embedded.partition import Partition
 from headwater.log.embedded.segment import Segment
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.topic import Topic
@@ -39,7 +39,7 @@ def enforce(root: Path, stored: Stored, number: int, partition: Partition, fsync
         each.path.unlink()
         each.index_path.unlink(missing_ok=True)
         if fsync:  # so that a power loss brings back no older segment without the newer ones
-            sync_directory(directory)
+            durable.sync(directory)
 
 
 def _expired(directory: Path, active: int, oldest: int | None, topic: Topic) -> Iterator[tuple[Segment, int]]:

@@ -14,8 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headwater import durable
 from headwater.sinks import crash
-from headwater.sinks.parquet.manifest import File, Manifest, sync
+from headwater.sinks.parquet.manifest import File, Manifest
 
 DRAFT = ".draft-"
 
@@ -34,8 +35,7 @@ def write(
         file.flush()
         os.fsync(file.fileno())
     crash.point("parquet: file drafted")
-    os.rename(draft, directory / name)
-    sync(directory)
+    durable.replace(draft, directory / name)
     crash.point("parquet: file there")
     return File(name, rows, os.path.getsize(directory / name), tier)
 

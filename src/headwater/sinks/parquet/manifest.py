@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -20,10 +19,10 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from headwater import durable
 from headwater import schema as schemas
 from headwater.errors import Fenced, SchemaError, SinkRefused, SinkUnavailable
 from headwater.log.position import Position
-from headwater.sinks import crash
 from headwater.sinks.fitting import DELETED
 
 FORMAT = 1
@@ -85,23 +84,9 @@ def load(directory: Path) -> Manifest | None:
 def store(directory: Path, manifest: Manifest) -> None:
     """Replace the manifest, durably."""
     stored = {**asdict(manifest), "positions": [str(each) for each in manifest.positions]}
-    draft = directory / f".{NAME}-{uuid.uuid4().hex}"
-    with open(draft, "wb") as file:
-        file.write(orjson.dumps({"format": FORMAT, "manifest": stored}, option=orjson.OPT_INDENT_2))
-        file.flush()
-        os.fsync(file.fileno())
-    crash.point("parquet: manifest drafted")
-    os.replace(draft, directory / NAME)
-    sync(directory)
-
-
-def sync(directory: Path) -> None:
-    """Make names in a directory durable."""
-    fd = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+    durable.write(
+        directory / NAME, orjson.dumps({"format": FORMAT, "manifest": stored}, option=orjson.OPT_INDENT_2)
+    )
 
 
 @contextmanager

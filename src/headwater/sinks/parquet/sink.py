@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from headwater import clock
+from headwater import clock, durable
 from headwater import schema as schemas
 from headwater.errors import UsageError
 from headwater.sinks import crash, disk
@@ -56,7 +56,7 @@ class ParquetSink(Sink):
     def begin(self) -> int:
         """Take over from any other runner; return the number of the last batch committed, or -1."""
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            durable.make(self._directory)
             with manifest.locked(self._directory):
                 begun = manifest.begun(self._directory, schemas.ddl(self._shape.schema))
                 # With the lock held: what is not listed now is of a runner that is shut out.

@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
+from headwater import durable
 from headwater.errors import HeadwaterError, RowError, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import disk
 from headwater.wal import write_ahead
@@ -176,7 +177,7 @@ def _connect(database: Path | str, uri: bool = False) -> sqlite3.Connection:
 
 
 def _create(path: Path, durability: Durability) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    durable.make(path.parent)
     db = _connect(path)
     try:
         _check_format(db, path)

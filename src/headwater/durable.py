@@ -1,0 +1,79 @@
+"""Files that a power loss takes nothing from: written whole, synced, and found under their names again.
+
+A file's bytes and its name are made durable apart: the bytes by syncing the file, the name by
+syncing the directory that has it. Invariant: when a function returns, what it was asked for is on the
+disk; until then, what was there before is, whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+import uuid
+from pathlib import Path
+
+_DRAFT = re.compile(r"\..+-[0-9a-f]{32}")
+_ABANDONED_SECONDS = 3600.0
+
+
+def write(path: Path, data: bytes | str, *, executable: bool = False) -> None:
+    """Write a file, or put another in its place: whole or not at all, whoever else is writing it."""
+    draft = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
+    try:
+        create(draft, data.encode() if isinstance(data, str) else data)
+        if executable:
+            draft.chmod(stat.S_IRWXU)
+        replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def create(path: Path, data: bytes) -> None:
+    """Write a new file's bytes; its name is durable once its directory is synced."""
+    with open(path, "xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def replace(draft: Path, path: Path) -> None:
+    """Give a file or a link its name, in place of what had it; its bytes must be synced."""
+    os.replace(draft, path)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Sync the bytes of a file that others have written, or the names in a directory."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def sync_tree(directory: Path) -> None:
+    """Sync a directory with all that is below it; links are names only."""
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            if not (path := Path(folder) / name).is_symlink():
+                sync(path)
+        sync(Path(folder))
+
+
+def make(directory: Path) -> None:
+    """Make a directory and those above it that are missing; one that is there was made by this, too."""
+    if directory.is_dir():
+        return
+    make(directory.parent)
+    directory.mkdir(exist_ok=True)
+    sync(directory.parent)
+
+
+def sweep(directory: Path) -> None:
+    """Remove the drafts of processes that have died; those of the last hour may be of a living one."""
+    for path in directory.iterdir() if directory.is_dir() else ():
+        if _DRAFT.fullmatch(path.name) and time.time() - path.lstat().st_mtime > _ABANDONED_SECONDS:
+            path.unlink(missing_ok=True)
