@@ -121,7 +121,7 @@ class Assembly(Closing):
         return member
 
     def _query(self, path: Path) -> Query:
-        return Query(path, lambda name: self.pipeline[name], self.inputs)
+        return Query(path, self.inputs)
 
     def _declare(self, topic: str, member: Member) -> None:
         """Make the derived topic of a stream; one with deletions keeps the newest row of each key."""

@@ -121,8 +121,8 @@ def reached(checkpoint: Path, batch: int) -> Reached:
     """Return where a micro-batch ends; the one before the first ends where the query began."""
     if batch < 0:
         return Reached({name: Input(at, NEVER) for name, at in begun(checkpoint).items()})
-    _, _, *sources = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
-    return Reached({told["name"]: _input(told) for told in map(json.loads, sources)})
+    _, _, told = (checkpoint / "offsets" / str(batch)).read_text().splitlines()
+    return Reached({name: _input(offsets) for name, offsets in json.loads(told).items()})
 
 
 def _input(told: Mapping[str, Any]) -> Input:
@@ -132,7 +132,7 @@ def _input(told: Mapping[str, Any]) -> Input:
         for (partition, producer), claim in offsets.claims.items()
         if claim.ahead
     )
-    position = Position(topic, offsets.offsets)
+    position = Position(topic, offsets.offsets, told["id"])
     if not told["timed"]:
         return Input(position)
     silent, heard = offsets.silent, offsets.heard

@@ -42,6 +42,7 @@ from headwater.engine.slice import Slice
 from headwater.engine.states import States
 from headwater.engine.stepping import Work
 from headwater.errors import HeadwaterError, PipelineError
+from headwater.log import Position
 from headwater.node import Declaration, Node
 from headwater.operators.operator import ERROR, NEVER
 from headwater.sinks import crash
@@ -117,8 +118,15 @@ class Member:
         _check_ahead(self.node, committed, self.checkpoint)
         _check_behind(self.node, committed, self._done)
         _check_missed(self.node, self._done, self.checkpoint, self._names)
+        self.check_inputs()
         if self.stage is not None:
             self._states.begin()
+
+    def check_inputs(self) -> None:
+        """Refuse to go on where the inputs no longer hold what comes next."""
+        begun = checkpoint.begun(self.checkpoint)
+        stands = {name: self._done.positions.get(name) or str(begun[name]) for name in self._names}
+        self.inputs.check(self.node, map(Position.parse, stands.values()))
 
     def process(self, number: int, slice: Slice, given: DataFrame | None) -> None:
         """Do a node's part of a micro-batch; ``given`` is what Spark has made of it, if it has."""
@@ -174,6 +182,7 @@ class Member:
         except HeadwaterError:
             raise
         except Exception as error:
+            self.check_inputs()  # what is gone is no record's fault
             places = (list(reached.of(self.upstreams).positions) for reached in (slice.before, slice.after))
             found = culprits.find(self.shape, self.inputs, *places)
             if not found:  # it fails on no record alone

@@ -9,11 +9,9 @@ Invariant: Spark counts a micro-batch as done only after every node has committe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+from collections.abc import Mapping
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -23,9 +21,9 @@ from headwater.engine.calling import call
 from headwater.engine.inputs import LIMIT, Inputs
 from headwater.engine.member import Member
 from headwater.engine.slice import Slice
-from headwater.errors import Fenced, HeadwaterError, SinkRefused, SinkUnavailable
+from headwater.errors import Fenced, HeadwaterError, InputLost, SinkRefused, SinkUnavailable
 from headwater.log import Position
-from headwater.node import Declaration, Source
+from headwater.node import Declaration
 from headwater.sinks import crash
 
 ATTEMPTS = 6
@@ -37,10 +35,10 @@ LEAST = 20_000
 class Query:
     """Runs nodes, together."""
 
-    def __init__(self, checkpoint: Path, upstreams: Callable[[str], Declaration], inputs: Inputs):
+    def __init__(self, checkpoint: Path, inputs: Inputs):
         self.checkpoint = checkpoint
         self.members: dict[str, Member] = {}
-        self._upstream, self._inputs = upstreams, inputs
+        self._inputs = inputs
         self.spark: StreamingQuery | None = None
         self.failed = 0
         self.batches = 0
@@ -57,7 +55,8 @@ class Query:
         """Whether it is not tried again: a target that cannot be reached is waited for, however long."""
         error = self.error
         away = isinstance(error, SinkUnavailable) and not isinstance(error, SinkRefused)
-        return isinstance(error, Fenced) or (error is not None and self.failed >= ATTEMPTS and not away)
+        final = isinstance(error, Fenced | InputLost)
+        return final or (error is not None and self.failed >= ATTEMPTS and not away)
 
     def begin(self, places: Mapping[str, Position]) -> None:
         """Write down where the inputs begin, at the first start."""
@@ -73,7 +72,7 @@ class Query:
         """Tell whether places in inputs are behind it, or it cannot get there because it has failed."""
         done = checkpoint.last_done(self.checkpoint)
         reached = checkpoint.reached(self.checkpoint, done)
-        wanted = {name: at for name, at in places.items() if name in reached.inputs}
+        wanted = {name: at for name, at in places.items() if name in self._upstreams()}
         return self.spark is None or all(
             reached.inputs[name].position.passed(at) for name, at in wanted.items()
         )
@@ -84,20 +83,15 @@ class Query:
             self.spark.stop()
         self.spark = None
 
+    def _upstreams(self) -> dict[str, Declaration]:
+        """Return the inputs of all members."""
+        return {name: each for member in self.members.values() for name, each in member.upstreams.items()}
+
     def _stream(self) -> DataFrame:
         begin = checkpoint.begun(self.checkpoint)
         if self.own is not None:
             return _own_plan(self.own, begin)
-        upstreams = {name: self._declared(name, at) for name, at in begin.items()}
-        return self._inputs.plan(upstreams, begin, max(LIMIT // max(len(self.members), 1), LEAST))
-
-    def _declared(self, name: str, at: Position) -> Declaration:
-        """Return an input; one that is declared no longer is planned all the same, as Spark counts them."""
-        try:
-            return self._upstream(name)
-        except HeadwaterError:
-            none = timedelta()
-            return Source(name=name, file="", line=0, schema=pa.schema([]), topic=at.topic, lateness=none)
+        return self._inputs.plan(self._upstreams(), begin, max(LIMIT // max(len(self.members), 1), LEAST))
 
     @property
     def own(self) -> Member | None:

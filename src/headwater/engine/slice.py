@@ -63,8 +63,8 @@ class Slice:
         new = [number for number, last in end.offsets.items() if start.offsets.get(number, 0) < last]
         if not new:
             return inputs.empty(each)
-        first = Position(end.topic, {number: start.offsets.get(number, 0) for number in new})
-        last = Position(end.topic, {number: end.offsets[number] for number in new})
+        first = Position(end.topic, {number: start.offsets.get(number, 0) for number in new}, end.id)
+        last = Position(end.topic, {number: end.offsets[number] for number in new}, end.id)
         return inputs.part(each, first, last, used)
 
     def parts(self, inputs: Inputs, each: Declaration, side: int) -> list[Part]:
@@ -72,7 +72,7 @@ class Slice:
         start, end = self._start(each.name), self._end(each.name)
         options = located(inputs.options(each))
         return [
-            Part(side, options, number, start.offsets.get(number, 0), last)
+            Part(side, options, end.id, number, start.offsets.get(number, 0), last)
             for number, last in sorted(end.offsets.items())
             if start.offsets.get(number, 0) < last
         ]
