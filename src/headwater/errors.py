@@ -20,6 +20,7 @@
     │   ├── DiskFull          there is no room: others may still have some
     │   └── SinkRefused       it is there, and says no: waiting does not mend that
     └── PipelineError         a pipeline is declared wrongly, or its code has failed
+        └── InputLost         an input no longer holds what a node has to read next
 
 Invariant: an error never carries a secret, and raising one leaves what is stored untouched.
 """
@@ -146,6 +147,10 @@ class PipelineError(HeadwaterError):
         told = ": ".join(part for part in (place, detail) if part)
         super().__init__(message, detail=told or None, hint=hint)
         self.place = place
+
+
+class InputLost(PipelineError):
+    """An input no longer holds what a node has to read next: another topic, or records that are gone."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -63,8 +63,8 @@ def write(
     for folder in ("offsets", "commits"):
         (place / folder).mkdir(parents=True, exist_ok=True)
     source = {
-        "name": topic,
         "topic": topic,
+        "id": "8b1f",
         "timed": True,
         "offsets": {"0": offset},
         "clock": CLOCK,
@@ -75,7 +75,9 @@ def write(
         "silence": 0,
     }
     about = {"batchWatermarkMs": 0}
-    (place / "offsets" / str(batch)).write_text("\n".join(["v1", json.dumps(about), json.dumps(source)]))
+    (place / "offsets" / str(batch)).write_text(
+        "\n".join(["v1", json.dumps(about), json.dumps({topic: source})])
+    )
     (place / "commits" / str(batch)).write_text("v1\n{}")
     os.utime(place / "commits" / str(batch), (1000, 1000))
     return place

@@ -20,12 +20,12 @@ COMMIT = b'v1\n{"nextBatchWatermarkMs":0}'
 
 def planned(end: int) -> bytes:
     """Return a plan as Spark stores it, for two inputs."""
-    told = [
-        {"name": name, "topic": name, "timed": False, "offsets": {"0": end}, "clock": 0, "claims": {}}
+    told = {
+        name: {"topic": name, "id": "8b1f", "timed": False, "offsets": {"0": end}, "clock": 0, "claims": {}}
         | {"heard": 0, "silent": False}
         for name in ("orders", "rates")
-    ]
-    return "\n".join(["v1", '{"batchWatermarkMs":0}', *map(json.dumps, told)]).encode()
+    }
+    return "\n".join(["v1", '{"batchWatermarkMs":0}', json.dumps(told)]).encode()
 
 
 def checkpointed(path: Path, *, plans: int, done: int) -> Path:

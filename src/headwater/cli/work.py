@@ -92,11 +92,10 @@ class Work:
         spark.declare(self._pipeline)
         self.step = "starting Spark"
         started = spark.start(spark.log_of(self._pipeline), self._wish.master, self._wish.settings)
-        from headwater.engine.inputs import LIMIT
         from headwater.engine.runner import Runner
 
         self.step = "preparing the nodes"
-        return Runner(self._pipeline, spark=started, limit=self._wish.limit or LIMIT)
+        return Runner(self._pipeline, spark=started, limit=self._wish.limit)
 
     def _process(self, runner: Runner) -> None:
         if not self._wish.until_caught_up:

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from headwater.engine import derived, sharing
 from headwater.engine.checking import check_stored
-from headwater.engine.inputs import LIMIT, Inputs, declare
+from headwater.engine.inputs import Inputs, declare
 from headwater.engine.looking import Looking, Parts, check_place
 from headwater.engine.member import Member
 from headwater.engine.ownership import Ownership
@@ -70,7 +70,7 @@ class Assembly(Looking):
         pipeline: Pipeline,
         *,
         spark: SparkSession | None = None,
-        limit: int = LIMIT,
+        limit: int | None = None,
         patient: bool = False,
         gate: Path | None = None,
         share: bool = True,
@@ -124,7 +124,7 @@ class Assembly(Looking):
         return member
 
     def _query(self, path: Path) -> Query:
-        return Query(path, lambda name: self.pipeline[name], self.inputs)
+        return Query(path, self.inputs)
 
     def _declare(self, topic: str, member: Member) -> None:
         """Make the derived topic of a stream."""

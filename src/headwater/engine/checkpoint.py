@@ -123,8 +123,8 @@ def reached(checkpoint: Path, batch: int) -> Reached:
         return Reached({name: Input(at, NEVER) for name, at in begun(checkpoint).items()})
     path = plan(checkpoint, batch)
     try:
-        _, _, *sources = path.read_text().splitlines()
-        return Reached({told["name"]: _input(told) for told in map(json.loads, sources)})
+        _, _, told = path.read_text().splitlines()
+        return Reached({name: _input(offsets) for name, offsets in json.loads(told).items()})
     except (ValueError, KeyError, TypeError) as error:
         raise notes.damaged(path, f"{type(error).__name__}: {error}") from None
 
@@ -149,7 +149,7 @@ def _input(told: Mapping[str, Any]) -> Input:
         for (partition, producer), claim in offsets.claims.items()
         if claim.ahead
     )
-    position = Position(topic, offsets.offsets)
+    position = Position(topic, offsets.offsets, told["id"])
     if not told["timed"]:
         return Input(position)
     silent, heard = offsets.silent, offsets.heard

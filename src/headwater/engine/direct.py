@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.engine import blobs, worker
 from headwater.engine.applying import Stage
 from headwater.engine.blobs import PACKED
-from headwater.engine.records import records
+from headwater.engine.records import Span, records
 from headwater.engine.source import pieces
 from headwater.log.open import open as open_log
 from headwater.operators.pairing import Pairing
@@ -32,6 +32,8 @@ class Part:
     side: int
     options: Mapping[str, str]
     """Those of the data source: ``url``, ``topic``, and perhaps ``log`` and ``skip``."""
+    id: str | None
+    """The topic's identity."""
     partition: int
     start: int
     end: int
@@ -48,7 +50,7 @@ class Part:
             found = [
                 batch.select(schema.names)
                 for first, last in pieces(self.start, self.end, skips.get(str(self.partition), ()))
-                for batch in records(log, topic, self.partition, first, last)
+                for batch in records(log, Span(topic, self.id, self.partition, first, last))
             ]
         return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
 

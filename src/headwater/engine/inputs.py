@@ -7,36 +7,35 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater import clock
 from headwater.declaring import IDLE, MAX_AHEAD
-from headwater.engine import pruning
+from headwater.engine import continuity, pruning
 from headwater.engine.blank import Blank, blank
 from headwater.engine.dead import Skips
 from headwater.engine.frames import frame
 from headwater.engine.marking import marked
 from headwater.engine.pruning import NOTHING, Used
-from headwater.engine.records import records
+from headwater.engine.records import Span, records
 from headwater.engine.source import pieces
 from headwater.errors import TopicError
 from headwater.log import Log, Position, Topic, record
 from headwater.log.position import parse_start
 from headwater.log.topic import Cleanup
-from headwater.node import Declaration, Source, Table
+from headwater.node import Declaration, Node, Source, Table
 from headwater.pipeline import Pipeline
 
-LIMIT = 500_000
-"""Rows that a micro-batch takes from one topic at the most."""
+MOST, LEAST = 500_000, 200_000
+"""Rows that a micro-batch takes from one topic: fewer where many nodes share it, so that none waits long for
+the others, but so many that workers are worth asking."""
 
 
 def declare(log: Log, each: Declaration) -> Topic:
@@ -60,7 +59,7 @@ class Inputs:
         pipeline: Pipeline,
         log: Log,
         *,
-        limit: int = LIMIT,
+        limit: int | None = None,
         patient: bool = False,
         gate: Path | None = None,
     ):
@@ -74,6 +73,11 @@ class Inputs:
         fewer._skips = skips
         return fewer
 
+    @property
+    def cores(self) -> int:
+        """How many tasks Spark's workers do at a time."""
+        return self._spark.sparkContext.defaultParallelism
+
     def blanks(self, upstreams: Mapping[str, Declaration]) -> dict[str, Blank]:
         """Return upstreams as streams without rows."""
         return {name: self._blank(each) for name, each in upstreams.items()}
@@ -83,21 +87,23 @@ class Inputs:
         return blank(self._spark, topic.read_schema, topic.event_time, topic.key)
 
     def plan(
-        self, upstreams: Mapping[str, Declaration], begin: Mapping[str, Position], limit: int
+        self, upstreams: Mapping[str, Declaration], begin: Mapping[str, Position], nodes: int
     ) -> DataFrame:
         """Return a stream whose micro-batches are planned over upstreams, and which is not to be read."""
-        options = {"limit": str(min(limit, self._limit))}
-        streams = [self._stream(upstreams[name], {**options, "start": str(at)}) for name, at in begin.items()]
-        return reduce(DataFrame.union, [each.select(F.lit(0)) for each in streams])
+        most = {"limit": str(self._limit or max(MOST // max(nodes, 1), LEAST))}
+        inputs = {
+            name: self._streaming(upstreams[name], {**most, "start": str(at)})
+            for name, at in begin.items()
+            if name in upstreams  # else it is declared no longer, and keeps its place
+        }
+        return self._spark.readStream.format("headwater-plan").option("inputs", json.dumps(inputs)).load()
 
-    def _stream(self, each: Declaration, more: Mapping[str, str]) -> DataFrame:
+    def _streaming(self, each: Declaration, more: Mapping[str, str]) -> dict[str, str]:
         topic = self._topic(each)
-        options = {**self._options(each, topic), "limit": str(self._limit), "name": each.name, **more}
+        options = {**self._options(each, topic), **more}
         if self._gate is not None:
             options["gate"] = str(self._gate)
-        if topic.event_time is not None:
-            options |= timing(each, self._patient)
-        return self._spark.readStream.format("headwater").options(**options).load()
+        return options | (timing(each, self._patient) if topic.event_time is not None else {})
 
     def batch(self, each: Declaration, start: str, end: Position) -> DataFrame:
         """Return an upstream's rows between two places."""
@@ -127,7 +133,7 @@ class Inputs:
             batch
             for partition, last in sorted(end.offsets.items())
             for first, until in pieces(start.offsets.get(partition, 0), last, skips.get(partition, ()))
-            for batch in records(self._log, start.topic, partition, first, until)
+            for batch in records(self._log, Span(end.topic, end.id, partition, first, until))
         ]
         return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
 
@@ -148,6 +154,10 @@ class Inputs:
     def empty(self, each: Declaration) -> DataFrame:
         """Return a DataFrame with an upstream's columns and no rows."""
         return self.frame(each, self.schema(each).empty_table())
+
+    def check(self, node: Node, places: Iterable[Position]) -> None:
+        """Refuse to let a node go on from places that are not in their topics any more."""
+        continuity.check(self._log, node, places)
 
     def resolve(self, each: Declaration, start: str) -> Position:
         """Return the offsets that a start stands for in an upstream."""

@@ -42,6 +42,7 @@ from headwater.engine.slice import Slice
 from headwater.engine.states import States
 from headwater.engine.stepping import Work
 from headwater.errors import HeadwaterError, PipelineError
+from headwater.log import Position
 from headwater.node import Declaration, Node
 from headwater.operators.operator import ERROR, NEVER
 from headwater.sinks import crash, disk
@@ -117,8 +118,15 @@ class Member:
         _check_ahead(self.node, max(committed, self.done.batch), self.checkpoint)
         _check_behind(self.node, committed, self.done)
         _check_missed(self.node, self.done, self.checkpoint, self._names)
+        self.check_inputs()
         if self.stage is not None:
             self._states.begin()
+
+    def check_inputs(self) -> None:
+        """Refuse to go on where the inputs no longer hold what comes next."""
+        begun = checkpoint.begun(self.checkpoint)
+        stands = {name: self.done.positions.get(name) or str(begun[name]) for name in self._names}
+        self.inputs.check(self.node, map(Position.parse, stands.values()))
 
     def process(self, number: int, slice: Slice) -> None:
         """Do a node's part of a micro-batch."""
@@ -174,6 +182,7 @@ class Member:
         except Exception as error:
             if disk.is_full(error):  # of no record
                 raise failures.of(self.node, error) from error
+            self.check_inputs()  # what is gone is no record's fault
             places = (list(reached.of(self.upstreams).positions) for reached in (slice.before, slice.after))
             found = culprits.find(self.shape, self.inputs, *places)
             if not found:  # it fails on no record alone
@@ -185,7 +194,7 @@ class Member:
             return self.shape.schema.empty_table()
         if self.shape.table is not None:
             return self._of_table(slice, self.upstreams[self.shape.table])
-        if self.shape.straight and slice.is_small(self._names):
+        if self.shape.straight and slice.small:
             (rows,) = self._straight(slice)
         else:
             rows = call(self.node, self._frames(slice)).toArrow()
@@ -220,7 +229,7 @@ class Member:
         return finished.made
 
     def _stepped(self, stage: Stage, work: Work, slice: Slice) -> Results:
-        if slice.is_small(self._names):
+        if slice.small:
             taken = self._taken(stage, slice)
             results = runtime.gathered(stepping.here(work, taken, BUCKETS), stage.late, stage.output)
             results.check(taken.num_rows)
@@ -259,7 +268,7 @@ class Member:
         return capturing.stage.rows
 
     def _frames(self, slice: Slice) -> dict[str, DataFrame]:
-        if slice.is_small(self._names):
+        if slice.small:
             return {name: slice.frame(self.inputs, each) for name, each in self.upstreams.items()}
         used = self.shape.used
         return {name: slice.part(self.inputs, each, used) for name, each in self.upstreams.items()}

@@ -1,7 +1,7 @@
 """A Spark query that one or more nodes share.
 
 Spark plans each micro-batch over all their inputs and stores where it ends; then each node does its
-part, one after the other. So twenty views cost one query, and each topic is read once.
+part, some of them side by side. So twenty views cost one query, and each topic is read once.
 
 Invariant: Spark counts a micro-batch as done only after every node has committed its part, and no node
 begins its part before the plan is durable.
@@ -9,37 +9,36 @@ begins its part before the plan is durable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
-import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark import inheritable_thread_target
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headwater.engine import checkpoint, failures, milestone
-from headwater.engine.inputs import LIMIT, Inputs
+from headwater.engine.inputs import Inputs
 from headwater.engine.member import Member
 from headwater.engine.recovery import recover
-from headwater.engine.slice import Slice
-from headwater.errors import Fenced, HeadwaterError, SinkRefused, SinkUnavailable
+from headwater.engine.slice import SIDE_BY_SIDE, Slice
+from headwater.errors import Fenced, HeadwaterError, InputLost, SinkRefused, SinkUnavailable
 from headwater.log import Position
-from headwater.node import Declaration, Source
+from headwater.node import Declaration
 from headwater.sinks import crash
 
 ATTEMPTS = 6
 """Failures in a row, without a batch in between, after which a query counts as broken."""
-LEAST = 20_000
-"""Rows of a topic that a micro-batch may take, however many nodes share it."""
 
 
 class Query:
     """Runs nodes, together."""
 
-    def __init__(self, checkpoint: Path, upstreams: Callable[[str], Declaration], inputs: Inputs):
+    def __init__(self, checkpoint: Path, inputs: Inputs):
         self.checkpoint = checkpoint
         self.members: dict[str, Member] = {}
-        self._upstream, self._inputs = upstreams, inputs
+        self._inputs = inputs
         self.spark: StreamingQuery | None = None
         self.failed = 0
         self.batches = 0
@@ -57,7 +56,8 @@ class Query:
         """Whether it is not tried again: a target that cannot be reached is waited for, however long."""
         error = self.error
         away = isinstance(error, SinkUnavailable) and not isinstance(error, SinkRefused)
-        return isinstance(error, Fenced) or (error is not None and self.failed >= ATTEMPTS and not away)
+        final = isinstance(error, Fenced | InputLost)
+        return final or (error is not None and self.failed >= ATTEMPTS and not away)
 
     def begin(self, places: Mapping[str, Position]) -> None:
         """Write down where the inputs begin, at the first start; make good what a power loss has left."""
@@ -75,7 +75,7 @@ class Query:
         """Tell whether places in inputs are behind it, or it cannot get there because it has failed."""
         done = checkpoint.last_done(self.checkpoint)
         reached = checkpoint.reached(self.checkpoint, done)
-        wanted = {name: at for name, at in places.items() if name in reached.inputs}
+        wanted = {name: at for name, at in places.items() if name in self._upstreams()}
         return self.spark is None or all(
             reached.inputs[name].position.passed(at) for name, at in wanted.items()
         )
@@ -86,18 +86,13 @@ class Query:
             self.spark.stop()
         self.spark = None
 
+    def _upstreams(self) -> dict[str, Declaration]:
+        """Return the inputs of all members."""
+        return {name: each for member in self.members.values() for name, each in member.upstreams.items()}
+
     def _stream(self) -> DataFrame:
         begin = checkpoint.begun(self.checkpoint)
-        upstreams = {name: self._declared(name, at) for name, at in begin.items()}
-        return self._inputs.plan(upstreams, begin, max(LIMIT // max(len(self.members), 1), LEAST))
-
-    def _declared(self, name: str, at: Position) -> Declaration:
-        """Return an input; one that is declared no longer is planned all the same, as Spark counts them."""
-        try:
-            return self._upstream(name)
-        except HeadwaterError:
-            none = timedelta()
-            return Source(name=name, file="", line=0, schema=pa.schema([]), topic=at.topic, lateness=none)
+        return self._inputs.plan(self._upstreams(), begin, len(self.members))
 
     def _process(self, rows: DataFrame, number: int) -> None:
         checkpoint.secure(self.checkpoint, number, first=not self._secured)
@@ -105,8 +100,7 @@ class Query:
         before = checkpoint.reached(self.checkpoint, number - 1)
         slice = Slice(before, checkpoint.reached(self.checkpoint, number))
         crash.point("query: planned")
-        for member in self.members.values():
-            _try(member, number, slice)
+        self._compute(number, slice, rows.sparkSession)
         failed = next((member.error for member in self.members.values() if member.error), None)
         if failed is not None:
             raise failed
@@ -114,8 +108,17 @@ class Query:
         crash.point("query: noted")
         self.done += 1
 
+    def _compute(self, number: int, slice: Slice, session: SparkSession) -> None:
+        """Let every member do its part, as many side by side as there are cores for."""
+        members, cores = list(self.members.values()), self._inputs.cores
+        slice.weigh([list(member.upstreams) for member in members], cores)
+        with ThreadPoolExecutor(min(len(members), cores, SIDE_BY_SIDE) or 1) as pool:
+            # Spark ends the jobs of a query that is stopped by what its thread hands on.
+            inheriting = inheritable_thread_target(session)
+            list(pool.map(inheriting(partial(_try, number, slice)), members))
 
-def _try(member: Member, number: int, slice: Slice) -> None:
+
+def _try(number: int, slice: Slice, member: Member) -> None:
     """Let a member do its part; what fails there keeps no other from doing its own."""
     try:
         member.process(number, slice)

@@ -7,6 +7,7 @@ that of its receipt. Invariant: every way of reading goes through here, so all s
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,14 +16,23 @@ from headwater.log import Log, Position
 from headwater.sinks.fitting import DELETED
 
 
-def records(
-    log: Log, topic: str, partition: int, start: int, end: int, *, meta: bool = False
-) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a partition from an offset to another."""
-    declared = log.topic(topic)
+class Span(NamedTuple):
+    """Records of one partition of a topic, from an offset to another."""
+
+    topic: str
+    id: str | None
+    """The topic's identity: one that was made again under its name is not read in its place."""
+    partition: int
+    start: int
+    end: int
+
+
+def records(log: Log, span: Span, *, meta: bool = False) -> Iterator[pa.RecordBatch]:
+    """Yield the records of a span."""
+    declared = log.topic(span.topic)
     timed = declared.event_time if declared.compacted else None
-    first, last = (Position(topic, {partition: at}) for at in (start, end))
-    for batch in log.read(topic, partition, first, last, meta=meta or timed is not None):
+    first, last = (Position(span.topic, {span.partition: at}, span.id) for at in (span.start, span.end))
+    for batch in log.read(span.topic, span.partition, first, last, meta=meta or timed is not None):
         told = batch if timed is None else _timed(batch, timed)
         yield told if meta or timed is None else told.select(declared.read_schema.names)
 

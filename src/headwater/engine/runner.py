@@ -16,7 +16,7 @@ from headwater.engine.assembly import OF_ONE, SHARED, Assembly, Running
 from headwater.engine.culprits import Poisoned
 from headwater.engine.member import Member
 from headwater.engine.query import Query
-from headwater.errors import HeadwaterError, SinkUnavailable
+from headwater.errors import HeadwaterError, InputLost, SinkUnavailable
 from headwater.log import Start
 from headwater.log.position import place_text
 from headwater.node import Node
@@ -57,18 +57,20 @@ class Runner(Assembly):
         for query in self._idle():
             self._start(query)
         there = {name: self.inputs.resolve(self.pipeline[name], "latest") for name in self._outside()}
-        patience, failed = Patience(STILL_SECONDS), list[HeadwaterError]()
+        patience = Patience(STILL_SECONDS)
         while True:
             before = self._done()
-            failed = [error for query in list(self.queries.values()) if (error := self._await(query))]
+            for query in list(self.queries.values()):
+                self._await(query)
             # What one query derives may be another's input; and Spark may have looked just before.
             behind = [query for query in self.queries.values() if not query.passed(there)]
             if before == self._done() and not behind:
                 break
             if not patience.left(self._done()):
                 raise _stands_still(behind)
-        if failed:
-            raise failed[0]
+        for query in self.queries.values():  # also those that parted from others meanwhile
+            if query.spark is None and query.error is not None:
+                raise query.error
 
     def run(self, watch: Callable[[], None], every: float = 0.5) -> None:
         """Run until stopped, or until every query is broken; ``watch`` is called now and then."""
@@ -145,18 +147,15 @@ class Runner(Assembly):
 
     # Minding
 
-    def _await(self, query: Query) -> HeadwaterError | None:
+    def _await(self, query: Query) -> None:
         """Wait until a query has processed its input; records that it sets aside cost it another start."""
-        while query.members:
-            if query.spark is None:
-                return query.error
+        while query.members and query.spark is not None:
             try:
                 query.spark.processAllAvailable()
-                return None
+                return
             except Exception as error:
                 if self._failed(query, _why(query, error)):
                     self._start(query)
-        return None
 
     def _mind(self, query: Query) -> None:
         """Notice a query that has ended, and start it again when its time has come."""
@@ -168,8 +167,9 @@ class Runner(Assembly):
     def _failed(self, query: Query, error: HeadwaterError) -> bool:
         """Decide how a query that has ended goes on; tell whether what made it fail is out of its way."""
         query.stop()
-        failing = {name: member.error for name, member in query.members.items() if member.error is not None}
         try:
+            failing = {name: why for name, member in query.members.items() if (why := _own_error(member))}
+            error = next(iter(failing.values()), error)
             left = {name: why for name, why in failing.items() if not self._mend(name, why)}
             mended = bool(failing) and (not left or self._part(query, left))
         except (HeadwaterError, OSError) as problem:  # the log or the disk is away: later, then
@@ -228,6 +228,16 @@ class Runner(Assembly):
 
     def _done(self) -> int:
         return sum(query.done for query in self.queries.values())
+
+
+def _own_error(member: Member) -> HeadwaterError | None:
+    """Return why a member has failed, or why it cannot go on though it was not asked: planning has failed."""
+    if member.error is None:
+        try:
+            member.check_inputs()
+        except InputLost as error:
+            member.error = error
+    return member.error
 
 
 def _goes_to(member: Member) -> str:

@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from headwater.engine import class_archive, java
 from headwater.engine.applying import BUCKETS
 from headwater.engine.class_archive import with_options
+from headwater.engine.planner import PlanSource
 from headwater.engine.printed import printing_to
 from headwater.engine.python import quick
 from headwater.engine.source import HeadwaterSource
@@ -78,7 +79,8 @@ def session(
         options = with_options(_BRIEF) if brief else nullcontext()
         with printing_to(output), options, class_archive.shared(found, make=not brief):
             running = _start({**_SPARK_HAS_TOO, **settings, "spark.master": master})
-    running.dataSource.register(HeadwaterSource)
+    for each in (HeadwaterSource, PlanSource):
+        running.dataSource.register(each)
     return running
 
 

@@ -28,7 +28,7 @@ from pyspark.sql.types import StructType
 from headwater import clock
 from headwater.engine import reading, worker
 from headwater.engine.reading import NEVER, Offsets, Timing
-from headwater.engine.records import records
+from headwater.engine.records import Span, records
 from headwater.log import Log, Position
 from headwater.log.open import open as open_log
 from headwater.log.position import parse_start
@@ -64,11 +64,11 @@ class HeadwaterSource(DataSource):
         return StreamReader(located(self.options))
 
 
-class Span(InputPartition):
-    """The records of one partition that a task reads."""
+class Task(InputPartition):
+    """The records that a task reads."""
 
-    def __init__(self, partition: int, start: int, end: int):
-        self.partition, self.start, self.end = partition, start, end
+    def __init__(self, span: Span):
+        self.span = span
 
 
 class BatchReader(DataSourceReader):
@@ -82,10 +82,13 @@ class BatchReader(DataSourceReader):
         with _open(self._options) as log:
             topic = self._options["topic"]
             start = parse_start(self._options.get("start", "earliest"))
-            first = log.resolve(topic, start).offsets
+            first = log.resolve(topic, start)
             last = log.resolve(topic, parse_start(self._options.get("end", "latest"))).offsets
-        named = start.offsets if "only" in self._options and isinstance(start, Position) else first
-        return [Span(number, first[number], last[number]) for number in named]
+        named = start if "only" in self._options and isinstance(start, Position) else first
+        return [
+            Task(Span(topic, first.id, number, first.offsets[number], last[number]))
+            for number in named.offsets
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the records of a task."""
@@ -104,7 +107,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query begins."""
         start = parse_start(self._options.get("start", "earliest"))
-        return self._told(Offsets(self._opened().resolve(self._topic, start).offsets))
+        begin = self._opened().resolve(self._topic, start)
+        return self._told(Offsets(begin.offsets), begin.id)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return how much a micro-batch may read."""
@@ -120,6 +124,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if "gate" in self._options and not os.path.exists(self._options["gate"]):
             return start
         log, begun = self._opened(), Offsets.from_json(start)
+        log.resolve(self._topic, Position(self._topic, begun.offsets, start["id"]))  # or else it is refused
         ends = self._target or log.resolve(self._topic, "latest").offsets
         # A query that runs to a target does not wait for producers to go idle.
         now = NEVER if self._target is not None else clock.now()
@@ -131,17 +136,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             now,
             self._timing(),
         )
-        return self._told(reached)
+        return self._told(reached, start["id"])
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """Return where the topic ends now."""
-        return self._told(Offsets(self._opened().resolve(self._topic, "latest").offsets))
+        end = self._opened().resolve(self._topic, "latest")
+        return self._told(Offsets(end.offsets), end.id)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return a task for each partition that has something new."""
         first, last = Offsets.from_json(start), Offsets.from_json(end)
         return [
-            Span(number, first.offsets.get(number, 0), reached)
+            Task(Span(self._topic, end["id"], number, first.offsets.get(number, 0), reached))
             for number, reached in last.offsets.items()
             if first.offsets.get(number, 0) < reached
         ]
@@ -161,10 +167,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._log = _open(self._options)
         return self._log
 
-    def _told(self, offsets: Offsets) -> dict[str, Any]:
+    def _told(self, offsets: Offsets, id: str | None) -> dict[str, Any]:
         timing = self._timing()
-        name = self._options.get("name", self._topic)
-        told = {"name": name, "topic": self._topic, "timed": timing is not None, **offsets.to_json()}
+        told = {"topic": self._topic, "id": id, "timed": timing is not None, **offsets.to_json()}
         if timing is not None:
             told |= {"lateness": timing.lateness or 0, "silence": timing.silence or 0}
         return told
@@ -203,14 +208,14 @@ def _schema(log: Log, options: Mapping[str, str]) -> pa.Schema:
     return pa.schema([whole.field(name) for name in options["columns"].split(",")])
 
 
-def _read(options: Mapping[str, str], span: Any) -> Iterator[pa.RecordBatch]:
+def _read(options: Mapping[str, str], task: Any) -> Iterator[pa.RecordBatch]:
     worker.settle()
     with _open(options) as log:
-        schema = _schema(log, options)
+        schema, span = _schema(log, options), task.span
         meta = options.get("meta") == "true"
         skips = json.loads(options.get("skip", "{}")).get(str(span.partition), ())
         for start, end in pieces(span.start, span.end, skips):
-            for batch in records(log, options["topic"], span.partition, start, end, meta=meta):
+            for batch in records(log, span._replace(start=start, end=end), meta=meta):
                 yield _selected(batch, schema)
 
 

@@ -38,7 +38,7 @@ class Harness(Closing):
     ``docs/testing.md`` shows one at work; ``headwater.testing.fixtures`` has it as a pytest fixture.
     """
 
-    def __init__(self, pipeline: Pipeline, *, spark: Any = None, limit: int = 500_000):
+    def __init__(self, pipeline: Pipeline, *, spark: Any = None, limit: int | None = None):
         from headwater.engine.runner import Runner
 
         self._directory = Path(tempfile.mkdtemp(prefix="headwater-harness-"))
