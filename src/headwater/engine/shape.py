@@ -43,7 +43,7 @@ class Shape:
     """Whether what comes out of the operator is the node's result, as it is."""
     table: str | None
     """The table that the node is a view of, row by row."""
-    leaves: Mapping[int, str]
+    leaves: Mapping[int | None, str]
     """The names of upstreams by what they are known by in plans."""
 
     @property
