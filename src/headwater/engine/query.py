@@ -121,5 +121,5 @@ def _try(member: Member, number: int, slice: Slice) -> None:
         member.process(number, slice)
     except HeadwaterError as error:
         member.error = error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a fold, or a function that a sink calls, may end the program
         member.error = failures.of(member.node, error)
