@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from contextlib import redirect_stdout
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +27,8 @@ def load(path: str | os.PathLike[str], name: str | None = None) -> Pipeline:
     """Run a file and return its pipeline: the only one, or the one of a name.
 
     The name is the pipeline's or its variable's, and may also follow the path: ``shop.py:shop``.
-    What the file raises is told as a ``PipelineError`` with the user's own line.
+    What the file raises is told as a ``PipelineError`` with the user's own line; what it prints goes to
+    stderr.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as place:
@@ -92,7 +94,8 @@ def _run(module: ModuleType, file: Path) -> None:
     sys.modules[name] = module
     try:
         # Not through the loader: its cache takes two edits within a second for the same text.
-        exec(compile(file.read_bytes(), str(file), "exec", dont_inherit=True), module.__dict__)
+        with redirect_stdout(sys.stderr):  # stdout is for the result of a command
+            exec(compile(file.read_bytes(), str(file), "exec", dont_inherit=True), module.__dict__)
     except BaseException as error:
         sys.path[:] = path
         _put_back(name, before)
@@ -116,7 +119,12 @@ def _failed(error: Exception | SystemExit, file: Path) -> HeadwaterError:
         return PipelineError(error.message, place=place, detail=error.detail, hint=error.hint)
     text = (error.msg if isinstance(error, SyntaxError) else str(error)).strip()
     said = ": ".join([type(error).__name__, *text.splitlines()[:1]])
-    return PipelineError(f'cannot load "{file.name}"', place=place, detail=said)
+    hint = (
+        "a pipeline's file only declares; it may not end the program"
+        if isinstance(error, SystemExit)
+        else None
+    )
+    return PipelineError(f'cannot load "{file.name}"', place=place, detail=said, hint=hint)
 
 
 def _line(error: BaseException, file: Path) -> Place:

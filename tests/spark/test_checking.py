@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -153,3 +155,28 @@ def test_more_columns_than_the_target_takes_are_found(spark: SparkSession, tmp_p
     with pytest.raises(PipelineError, match="too many columns"):
         check(pipeline, spark)
     assert not (tmp_path / "wide.db").exists()
+
+
+def test_a_function_that_ends_the_program_is_refused_with_its_line(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    pipeline = shop(tmp_path)
+
+    @pipeline.view(key="id")
+    def leaving(orders: DataFrame) -> DataFrame:
+        sys.exit(0)  # here, too
+
+    for look in (partial(check, pipeline, spark), partial(Runner, pipeline, spark=spark)):
+        with pytest.raises(PipelineError, match='view "leaving" ended the program') as caught:
+            look()
+        assert str(line("sys.exit(0)  # here, too")) in (caught.value.place or "")
+
+
+def test_what_spark_says_is_told_without_its_codes(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = shop(tmp_path)
+    pipeline.sql("seen", "SELECT id, amout FROM orders", key="id")
+    with pytest.raises(PipelineError) as caught:
+        check(pipeline, spark)
+    told = caught.value.detail or ""
+    assert "`amout` cannot be resolved. Did you mean" in told
+    assert "SQLSTATE" not in told and "[UNRESOLVED" not in told and "\n" not in told

@@ -147,6 +147,14 @@ def test_an_exception_of_the_users_code_is_told_by_its_line(write: Write, text: 
     assert failure("shop.py").startswith(f'cannot load "shop.py"\ndetail: {detail}')
 
 
+def test_what_a_file_prints_is_no_result_of_a_command(
+    write: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("from headwater import Pipeline\nprint('hello')\nshop = Pipeline('shop')\n")
+    assert load("shop.py").name == "shop"
+    assert capsys.readouterr() == ("", "hello\n")
+
+
 def test_an_exception_beside_the_file_is_told_by_the_innermost_line_of_the_user(write: Write) -> None:
     write("def divide():\n    return 1 / 0\n", "lib_of_shop.py")
     write("import lib_of_shop\nlib_of_shop.divide()\n")

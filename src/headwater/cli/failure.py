@@ -32,6 +32,7 @@ from typing import Any, NoReturn
 import click
 
 from headwater.cli import wording
+from headwater.cli.stdout import kept_for_results
 from headwater.errors import HeadwaterError, UsageError
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -66,7 +67,7 @@ class ReportingGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a failure becomes lines on stderr and an exit code."""
         try:
-            with _terminated_cleanly():
+            with _terminated_cleanly(), kept_for_results():
                 result = super().invoke(ctx)
                 sys.stdout.flush()  # a closed pipe shows here, not while Python shuts down
                 return result

@@ -36,7 +36,8 @@ def verify(file: str, nodes: tuple[str, ...], form: str, **where: Any) -> None:
     """Prove the views and streams of the pipeline in FILE, or some of them, right.
 
     Each is computed again from the log as a batch, up to where it has got, and compared row by row.
-    Nothing is changed, and the pipeline may run meanwhile. Exits with 1 if anything differs.
+    Nothing is changed, and the pipeline may run meanwhile. Exits with 1 if anything differs; what the
+    proof does not cover is named as not verified.
 
     \b
     Examples:
@@ -50,6 +51,9 @@ def verify(file: str, nodes: tuple[str, ...], form: str, **where: Any) -> None:
     with waiting(f'verifying pipeline "{pipeline.name}"'):
         verdicts = apart(partial(verdicts_of, pipeline, ready, where)) if ready else []
     _print(chosen, verdicts, form)
+    _tell_unverified(
+        pipeline, verdicts, [] if nodes else [each for each in pipeline.order() if each.kind == "sink"]
+    )
     tell_wrong(pipeline, verdicts)
 
 
@@ -94,11 +98,28 @@ def _print(nodes: Sequence[Node], verdicts: Sequence[Verdict], form: str) -> Non
     elif proved := [each for each in verdicts if each.unproved is None]:
         print_verdicts(proved)
         if all(each.ok for each in proved):
-            some = any(each.equal for each in proved)
-            click.echo("\nall rows are equal" if some else "\nthere are no rows to compare")
+            click.echo(f"\n{_summary(proved)}")
+
+
+def _summary(proved: Sequence[Verdict]) -> str:
+    """Say of verdicts that found nothing wrong what they have found."""
+    if not any(each.equal for each in proved):
+        return "there are no rows to compare"
+    return "all rows are equal" + (
+        ", but for what is not verified" if any(each.aside for each in proved) else ""
+    )
+
+
+def _tell_unverified(pipeline: Pipeline, verdicts: Sequence[Verdict], sinks: Sequence[Node]) -> None:
+    """Name everything that the proof does not cover."""
     for each in verdicts:
         if each.unproved is not None:
-            say("note", f'"{each.node}" cannot be proved: {each.unproved}')
+            say("note", f"{pipeline[each.node].title} is not verified: {each.unproved}")
+        elif each.aside:
+            columns = ", ".join(each.aside)
+            say("note", f"{pipeline[each.node].title} is verified without its estimates: {columns}")
+    for node in sinks:
+        say("note", f"{node.title} is not verified: what it holds is not known here")
 
 
 def print_verdicts(verdicts: Sequence[Verdict]) -> None:
@@ -138,4 +159,10 @@ def _examples(verdict: Verdict) -> Iterator[str]:
 def _facts(verdict: Verdict, kind: str) -> dict[str, Any]:
     examples = list(_examples(verdict))
     told = {"node": verdict.node, "kind": kind, "ok": verdict.ok if verdict.unproved is None else None}
-    return {**told, **_counts(verdict), "examples": examples, "unproved": verdict.unproved}
+    return {
+        **told,
+        **_counts(verdict),
+        "examples": examples,
+        "unproved": verdict.unproved,
+        "aside": list(verdict.aside),
+    }

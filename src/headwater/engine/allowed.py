@@ -30,7 +30,7 @@ _KEEPS_ITS_RIGHT = {"INNER", "CROSS", "RIGHT OUTER"}
 """Joins that give nothing but what they make of the rows of one side."""
 
 
-def sources(rows: DataFrame, leaves: Mapping[int, str]) -> frozenset[str]:
+def sources(rows: DataFrame, leaves: Mapping[int | None, str]) -> frozenset[str]:
     """Return the names of the leaves that rows are made of, row by row; raise ``Refused`` if they are not."""
     plan = rows._jdf.queryExecution().analyzed()
     _check_repeatable(plan, rows.sparkSession._jvm)
@@ -68,7 +68,7 @@ def listed(sequence: Any) -> list[Any]:
 class _Walk:
     """One way through a plan."""
 
-    def __init__(self, leaves: Mapping[int, str]):
+    def __init__(self, leaves: Mapping[int | None, str]):
         self._leaves = leaves
         self._defined: dict[int, frozenset[str]] = {}
         """What the queries that SQL has given names are made of."""
@@ -96,16 +96,15 @@ class _Walk:
         return frozenset[str]().union(*(self.sources(each) for each in listed(plan.children())))
 
     def _below(self, plan: Any) -> frozenset[str]:
-        known = {self._leaves.get(leaf) for each in walk(plan) if (leaf := leaf_of(each)) is not None}
+        known = {name for each in walk(plan) if (name := self._leaves.get(leaf_of(each)))}
         named = [self._defined[each.cteId()] for each in walk(plan) if kind(each) == "CTERelationRef"]
-        return frozenset(name for name in known if name).union(*named)
+        return frozenset(known).union(*named)
 
     def _leaf(self, plan: Any) -> frozenset[str]:
         leaf = leaf_of(plan)
-        name = None if leaf is None else self._leaves.get(leaf)
-        if name is None:
+        if leaf not in self._leaves:
             raise Refused(instead.FOREIGN)
-        return frozenset({name})
+        return frozenset({self._leaves[leaf]})
 
     def _with(self, plan: Any) -> frozenset[str]:
         *definitions, query = listed(plan.children())

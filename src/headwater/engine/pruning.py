@@ -28,7 +28,7 @@ _PASSES = ("Filter",)
 """What passes the columns of its input on, and looks at those it names."""
 
 
-def used(rows: DataFrame, leaves: Mapping[int, str]) -> Used:
+def used(rows: DataFrame, leaves: Mapping[int | None, str]) -> Used:
     """Return what rows are made of, of each upstream that is not used whole."""
     plan = rows._jdf.queryExecution().analyzed()
     try:
@@ -38,7 +38,7 @@ def used(rows: DataFrame, leaves: Mapping[int, str]) -> Used:
     found: dict[str, set[str]] = {}
     there: dict[str, int] = {}
     for leaf, wanted in _leaves(optimised, None):
-        name, columns = leaves[leaf_of(leaf) or -1], _named(leaf.output())
+        name, columns = leaves[leaf_of(leaf)], _named(leaf.output())
         there[name] = len(columns)
         names = {name for name, number in columns if wanted is None or number in wanted}
         found[name] = found.get(name, set()) | names

@@ -124,5 +124,5 @@ def _try(number: int, slice: Slice, member: Member) -> None:
         member.process(number, slice)
     except HeadwaterError as error:
         member.error = error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a fold, or a function that a sink calls, may end the program
         member.error = failures.of(member.node, error)

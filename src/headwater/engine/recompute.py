@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from headwater.engine import applying, checkpoint, milestone, tables
+from headwater.engine import applying, checkpoint, milestone, pruning, tables
 from headwater.engine.applying import Phase, Stage
 from headwater.engine.calling import call
 from headwater.engine.equality import frozen
@@ -24,10 +24,12 @@ from headwater.engine.finishing import Finishing
 from headwater.engine.frames import frame
 from headwater.engine.looking import Looking
 from headwater.engine.member import Member
+from headwater.engine.shape import RESULTS
 from headwater.engine.versions import late_producer
 from headwater.errors import UsageError
 from headwater.log import Position
 from headwater.node import Declaration, Node
+from headwater.operators.joins.as_of import REVISION
 from headwater.operators.operator import NEVER
 from headwater.sinks.fitting import DELETED
 from headwater.sinks.keyed import declare, settle
@@ -53,6 +55,8 @@ class Verdict:
     """Rows of one key: what the batch has, what the node has."""
     unproved: str | None = None
     """Why nothing can be proved, if that is so: then no row was compared."""
+    aside: tuple[str, ...] = ()
+    """Columns that were not compared: estimates, which another run may tell otherwise."""
 
     @property
     def ok(self) -> bool:
@@ -75,10 +79,12 @@ def verify(look: Looking, name: str) -> Verdict:
         )
     if member.node.kind == "stream" and not _told_apart(member):
         return Verdict(name, unproved="its code drops or renames what tells results apart")
+    if _hidden_estimates(member):
+        return Verdict(name, unproved=f"its code goes on with estimates: {', '.join(_estimates(member))}")
     if member.node.kind == "view":
-        return _view(look, member)
+        return replace(_view(look, member), aside=_estimates(member))
     if member.node.kind == "stream":
-        return _stream(look, member)
+        return replace(_stream(look, member), aside=_estimates(member))
     raise UsageError(f"{member.node.title} cannot be verified", detail="what a sink holds is not known here")
 
 
@@ -86,6 +92,23 @@ def _told_apart(member: Member) -> bool:
     """Tell whether the results of a node still have what tells them apart."""
     identity = member.stage.operator.identity if member.stage else ()
     return set(identity) <= set(member.shape.schema.names)
+
+
+def _estimates(member: Member) -> tuple[str, ...]:
+    """Return the columns of a node's operator that another run may tell otherwise."""
+    if member.stage is None:
+        return ()
+    history = member.stage.operator.history
+    return tuple(name for name in history if name != REVISION and name in member.stage.output.names)
+
+
+def _hidden_estimates(member: Member) -> bool:
+    """Tell whether code behind the operator may have made something else of its estimates."""
+    hidden = set(_estimates(member)) - set(member.shape.schema.names)
+    if not hidden or member.shape.bare:
+        return False
+    used = pruning.used(member.shape.rows, member.shape.leaves).get(RESULTS)
+    return used is None or bool(used & hidden)
 
 
 def _view(look: Looking, member: Member) -> Verdict:

@@ -6,7 +6,7 @@ no log is opened, nothing is read and nothing started; what has a shape can run 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +23,8 @@ from headwater.errors import PipelineError
 from headwater.node import Declaration, Node
 from headwater.sinks.fitting import DELETED
 
-_RESULTS = "what comes out of its operator"
+RESULTS = "what comes out of its operator"
+"""The name of that in plans, beside those of upstreams."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class Shape:
     """Whether what comes out of the operator is the node's result, as it is."""
     table: str | None
     """The table that the node is a view of, row by row."""
-    leaves: Mapping[int, str]
-    """The names of upstreams by what they are known by in plans."""
+    leaves: Mapping[int | None, str]
+    """The names of upstreams, and of the operator's results, by what they are known by in plans."""
 
     @property
     def stored(self) -> pa.Schema:
@@ -78,8 +79,15 @@ def shape(node: Node, upstreams: Mapping[str, Declaration], blanks: Mapping[str,
         straight=_straight(stage.sides if stage else (rows,), frames),
         bare=rows is capturing.made,
         table=tables.read_by(node, upstreams, stage),
-        leaves={blanks[name].leaf: name for name in upstreams},
+        leaves=_leaves(upstreams, blanks, capturing),
     )
+
+
+def _leaves(names: Iterable[str], blanks: Mapping[str, Blank], capturing: Capturing) -> dict[int | None, str]:
+    leaves: dict[int | None, str] = {blanks[name].leaf: name for name in names}
+    if capturing.results is not None:
+        leaves[capturing.results.leaf] = RESULTS
+    return leaves
 
 
 class _Looking:
@@ -87,7 +95,7 @@ class _Looking:
 
     def __init__(self, node: Node, blanks: Mapping[str, Blank]):
         self._node = node
-        self._leaves = {each.leaf: name for name, each in blanks.items()}
+        self._leaves: dict[int | None, str] = {each.leaf: name for name, each in blanks.items()}
         self._tables = {name for name, each in blanks.items() if each.is_table}
 
     def look(self, rows: DataFrame, capturing: Capturing) -> None:
@@ -98,12 +106,12 @@ class _Looking:
         for number, side in enumerate(capturing.stage.sides):
             self._look_before(side, capturing.stage, number)
         assert capturing.results is not None
-        leaves = {**self._leaves, capturing.results.leaf: _RESULTS}
+        leaves = {**self._leaves, capturing.results.leaf: RESULTS}
         try:
             read = allowed.sources(rows, leaves)
         except Refused as refused:
             raise self._refused_after(refused.instead, capturing.stage) from None
-        if read != {_RESULTS}:
+        if read != {RESULTS}:
             raise _upstream_after(self._node, capturing.stage)
 
     def _look_alone(self, rows: DataFrame) -> None:

@@ -78,14 +78,22 @@ def test_the_same_is_there_for_scripts(run: Run, found: list[Verdict]) -> None:
         "extra": 0,
         "different": 1,
         "unproved": None,
+        "aside": [],
     }
 
 
-def test_what_cannot_be_proved_is_told_and_no_failure(run: Run, found: list[Verdict]) -> None:
+def test_what_is_not_verified_is_told_and_never_called_equal(run: Run, found: list[Verdict]) -> None:
     found.append(Verdict("seen", unproved="its lookup goes by what had arrived"))
     result = run("verify", "shop.py")
-    told = 'note: "seen" cannot be proved: its lookup goes by what had arrived\n'
+    told = 'note: view "seen" is not verified: its lookup goes by what had arrived\n'
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", told)
+
+
+def test_columns_that_are_not_compared_are_named(run: Run, found: list[Verdict]) -> None:
+    found.append(Verdict("seen", equal=3, aside=("p99",)))
+    result = run("verify", "shop.py")
+    assert result.stdout.splitlines()[-1] == "all rows are equal, but for what is not verified"
+    assert result.stderr == 'note: view "seen" is verified without its estimates: p99\n'
 
 
 def test_a_view_is_verified_wherever_it_is_kept_and_a_sink_is_not(
@@ -97,5 +105,6 @@ def test_a_view_is_verified_wherever_it_is_kept_and_a_sink_is_not(
     )
     found.append(RIGHT)
     assert run("verify", "shop.py", "seen").exit_code == 0
+    assert 'note: sink "out" is not verified' in run("verify", "shop.py").stderr
     result = run("verify", "shop.py", "out")
     assert (result.exit_code, result.stderr.splitlines()[0]) == (2, 'error: sink "out" cannot be verified')
