@@ -182,7 +182,8 @@ class Partition:
 
     def now(self) -> int:
         """Return what time it is by all clocks; call it with the lock held, after ``refresh``."""
-        return receipt.look(self._lock, self._head, self.tail.received).agreed(self.directory)
+        clocks = receipt.look(clock.now(), (self._lock, self._head), self.tail.received)
+        return clocks.agreed(self.directory)
 
     def _received(self) -> int:
         """Return when what is written now is received.
@@ -192,7 +193,7 @@ class Partition:
         now, newest = clock.now(), self.tail.received
         if 0 <= now - self._agreed <= receipt.FRESH and newest - now <= receipt.SKEW:
             return max(now, newest)
-        clocks = receipt.look(self._lock, self._head, newest)
+        clocks = receipt.look(now, (self._lock, self._head), newest)
         received, self._agreed = clocks.receipt(self.directory), clocks.now
         if received < newest:
             self.roll()

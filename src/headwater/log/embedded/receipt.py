@@ -68,9 +68,10 @@ class Clocks(NamedTuple):
         return self.received
 
 
-def look(lock: int, head: int, received: int) -> Clocks:
-    """Ask the witnesses, by the open files of a partition and its newest time of receipt."""
-    return Clocks(clock.now(), files_clock(lock), _changed(head), received)
+def look(now: int, files: tuple[int, int], received: int) -> Clocks:
+    """Ask the witnesses, by a partition's open files, lock and head, and its newest time of receipt."""
+    lock, head = files
+    return Clocks(now, files_clock(lock), _changed(head), received)
 
 
 def files_clock(lock: int) -> int:
