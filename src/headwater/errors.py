@@ -3,7 +3,8 @@
     HeadwaterError
     ├── UsageError            an argument that cannot be meant
     ├── LogUnavailable        the log cannot be reached or used: path, permission, disk, broker
-    │   └── NotALog           the directory is something else, or of a newer format
+    │   ├── NotALog           the directory is something else, or of a newer format
+    │   └── ClockWrong        clocks differ absurdly, so nothing is stamped or removed by age
     ├── DamagedLog            stored bytes do not match their checksum
     ├── TopicError            a topic's declaration is wrong
     │   ├── UnknownTopic
@@ -59,6 +60,10 @@ class LogUnavailable(HeadwaterError):
 
 class NotALog(LogUnavailable):
     """The directory is something else than a log, or a log of a newer format."""
+
+
+class ClockWrong(LogUnavailable):
+    """The clocks that tell when a record is received differ so much that one must be wrong."""
 
 
 class DamagedLog(HeadwaterError):

@@ -16,6 +16,7 @@ from headwater.clock import MICROSECOND
 from headwater.engine.reading import Offsets, Timing, advance
 from headwater.errors import UsageError
 from headwater.lateness import profile
+from headwater.log.embedded import receipt
 from soaking import examples
 
 SECOND = 1_000_000
@@ -54,6 +55,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     with headwater.open("memory:") as log:
         made = Shop(log)
         monkeypatch.setattr(clock, "now", lambda: made.now)
+        monkeypatch.setattr(receipt, "files_clock", lambda _: made.now)
         yield made
         made.close()
 
@@ -182,6 +184,7 @@ def test_the_engine_would_have_found_the_same_rows_late(
     with pytest.MonkeyPatch.context() as patch, headwater.open("memory:") as log:
         shop = Shop(log, partitions=2)
         patch.setattr(clock, "now", lambda: shop.now)
+        patch.setattr(receipt, "files_clock", lambda _: shop.now)
         for producer, times, wait in appends:
             elapsed = (shop.now - NOON) // SECOND
             shop.append(producer, [None if at is None else elapsed + at for at in times], wait=wait)

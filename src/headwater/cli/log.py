@@ -8,6 +8,7 @@ from headwater.cli import units
 from headwater.cli.failure import say
 from headwater.cli.options import with_log
 from headwater.cli.progress import progress
+from headwater.errors import DamagedLog
 from headwater.log import Log, TopicInfo, Verification
 
 
@@ -29,16 +30,26 @@ def verify(log: Log, topic: str | None) -> None:
     Example:
       headwater log verify
     """
-    names = [topic] if topic else [each.name for each in log.topics()]
-    checked = _verify(log, [log.describe(name) for name in names])
+    known = _known(log, topic)
+    checked = log.verify(topic) if known is None else _verify(log, known)
     for finding in checked.findings:
-        say("error", f'topic "{finding.topic}", partition {finding.partition}: {finding.problem}')
-    read = f"{units.plural(checked.records, 'record')} in {units.plural(len(names), 'topic')}"
+        where = "" if finding.partition is None else f", partition {finding.partition}"
+        say("error", f'topic "{finding.topic}"{where}: {finding.problem}')
+    within = "" if known is None else f" in {units.plural(len(known), 'topic')}"
+    read = f"{units.plural(checked.records, 'record')}{within}"
     amount = f"{read} ({units.plural(checked.batches, 'batch')}, {units.size(checked.bytes)})"
     wrong = len(checked.findings)
     click.echo(f"checked {amount}: {units.plural(wrong, 'problem') if wrong else 'all is well'}")
     if wrong:
         raise click.exceptions.Exit(1)
+
+
+def _known(log: Log, topic: str | None) -> list[TopicInfo] | None:
+    """Return what there is to check, or None where a declaration is damaged and that cannot be told."""
+    try:
+        return [log.describe(name) for name in ([topic] if topic else [each.name for each in log.topics()])]
+    except DamagedLog:
+        return None
 
 
 def _verify(log: Log, topics: list[TopicInfo]) -> Verification:

@@ -66,7 +66,8 @@ class Finding:
     """Something ``verify`` found wrong."""
 
     topic: str
-    partition: int
+    partition: int | None
+    """None where it concerns the topic as a whole."""
     problem: str
 
 

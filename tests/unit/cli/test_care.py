@@ -54,3 +54,11 @@ def test_seek_notes_a_group_that_is_new(run: Run, orders: Log) -> None:
     result = run("seek", "biling", "orders", "--to", "earliest")
     assert result.stderr == 'note: group "biling" is new; did you mean "billing"?\n'
     assert result.stdout == "orders:0=0\n"
+
+
+def test_verify_finds_a_topic_whose_declaration_is_missing(run: Run, orders: Log, tmp_path: Path) -> None:
+    (tmp_path / "data" / "topics" / "orders" / "topic.json").unlink()
+    result = run("log", "verify")
+    assert result.exit_code == 1
+    assert 'error: topic "orders": declaration of topic "orders" cannot be read' in result.stderr
+    assert result.stdout.startswith("checked 0 records (")

@@ -12,6 +12,7 @@ import pytest
 from tests.unit.cli.conftest import Run
 
 from headwater import Log, clock, loading
+from headwater.log.embedded import receipt
 
 SECOND = 1_000_000
 NOON = 1_767_268_800 * SECOND
@@ -31,6 +32,7 @@ def sold(orders: Log, monkeypatch: pytest.MonkeyPatch) -> Log:
     """Of a thousand orders two come late, by 5 and by 90 seconds, one has no time, one is hours ahead."""
     received = itertools.count(NOON + 1000 * SECOND)
     monkeypatch.setattr(clock, "now", lambda: next(received))
+    monkeypatch.setattr(receipt, "files_clock", lambda _: next(received))
     with orders.producer("orders", id="till-1") as producer:
         for times in (range(500), [494], range(500, 999), [908]):
             producer.send_batch([{"id": second, "at": NOON + second * SECOND} for second in times])

@@ -6,7 +6,6 @@ by sending it again with the same sequence numbers.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
@@ -20,6 +19,7 @@ import pyarrow.compute as pc
 
 from headwater.errors import LogUnavailable
 from headwater.log.embedded import frame
+from headwater.log.embedded.failures import reason
 from headwater.log.embedded.frame import Compression, Draft
 from headwater.log.embedded.partition import Partition, fenced
 from headwater.log.outgoing import Outgoing
@@ -242,16 +242,7 @@ def _storage_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        known = {
-            errno.ENOSPC: (
-                "the disk is full",
-                "free some space and flush again: the rows are still buffered",
-            ),
-            errno.EDQUOT: ("the disk quota is used up", "free some space and flush again"),
-            errno.EROFS: ("the directory is read-only", "open the log where it can be written"),
-            errno.EACCES: ("the directory may not be written", "check its owner and permissions"),
-        }
-        what, hint = known.get(error.errno or 0, (error.strerror or str(error), "check the disk"))
+        what, hint = reason(error)
         raise LogUnavailable(
             f"cannot append to the log: {what}",
             detail="the records are kept and will be tried again",

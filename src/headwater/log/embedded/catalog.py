@@ -22,8 +22,9 @@ import pyarrow as pa
 
 from headwater import durable
 from headwater import schema as schemas
-from headwater.errors import DamagedLog, HeadwaterError, LogUnavailable, NotALog, TopicError, TopicExists
+from headwater.errors import DamagedLog, HeadwaterError, NotALog, TopicError, TopicExists
 from headwater.log import topic as topics
+from headwater.log.embedded.failures import gone, unusable
 from headwater.log.topic import Topic
 
 FORMAT = 1
@@ -69,7 +70,9 @@ class Catalog:
             if cached is None or cached[0] != version:
                 cached = self._cache[name] = (version, _load(path))
         except (FileNotFoundError, NotADirectoryError):
-            raise topics.unknown(name, self.names()) from None
+            raise self._missing(name, path) from None
+        except OSError as error:
+            raise unusable(self.root, error) from None
         return cached[1]
 
     def names(self) -> list[str]:
@@ -78,8 +81,10 @@ class Catalog:
             found = os.listdir(self.root / "topics")
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise unusable(self.root, error) from None
         made = (name for name in found if not name.startswith("."))
-        return sorted(name for name in made if (self.root / "topics" / name / "topic.json").exists())
+        return sorted(name for name in made if self._is_topic(name))
 
     def add(self, topic: Topic) -> Stored:
         """Make a topic's directory, whole or not at all."""
@@ -132,7 +137,7 @@ class Catalog:
         except FileExistsError:
             raise NotALog(f'"{self.root}" is a file, not a log directory') from None
         except OSError as error:
-            raise unwritable(self.root, error) from None
+            raise unusable(self.root, error, "be written") from None
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -140,14 +145,28 @@ class Catalog:
         try:
             file = open(self.root / "topics" / ".lock", "w")
         except OSError as error:
-            raise unwritable(self.root, error) from None
+            raise unusable(self.root, error, "be written") from None
         with file:
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
                 self._sweep()
                 yield
             except OSError as error:
-                raise unwritable(self.root, error) from None
+                raise unusable(self.root, error, "be written") from None
+
+    def _is_topic(self, name: str) -> bool:
+        """Tell whether a directory is a topic's, also of one that has lost its declaration."""
+        place = self.root / "topics" / name
+        return (place / "topic.json").exists() or (place / "0" / "head").exists()
+
+    def _missing(self, name: str, path: Path) -> HeadwaterError:
+        """Return the error for a topic without a declaration."""
+        known = self._cache.pop(name, None) is not None
+        if known and not self.root.exists():
+            return gone(self.root)
+        if self._is_topic(name) and not path.exists():
+            return _unreadable(path, "it is missing")
+        return topics.unknown(name, self.names())
 
     def _sweep(self) -> None:
         """Remove what killed processes have left; to be called with the lock held."""
@@ -188,7 +207,9 @@ class Catalog:
                 return None
             if MARKER in found:  # it was written just now
                 return self._marker()
-        except (OSError, orjson.JSONDecodeError) as error:
+        except OSError as error:
+            raise unusable(self.root, error, "be read") from None
+        except orjson.JSONDecodeError as error:
             raise NotALog(
                 f'log "{self.root}" cannot be read', detail=f'"{self.root / MARKER}": {error}'
             ) from None
@@ -197,15 +218,6 @@ class Catalog:
             detail=f'it has files, but no "{MARKER}"',
             hint="name an empty or a new directory",
         )
-
-
-def unwritable(root: Path, error: OSError) -> LogUnavailable:
-    """Return the error for a log that may not be changed."""
-    return LogUnavailable(
-        f'log "{root}" cannot be written',
-        detail=error.strerror,
-        hint="check the disk and the directory's owner and permissions",
-    )
 
 
 def _make_partition(path: Path) -> None:
@@ -244,12 +256,16 @@ def _load(path: Path) -> Stored:
     try:
         return Stored(_read(text), path.parent)
     except (*_UNREADABLE, HeadwaterError) as error:
-        raise DamagedLog(
-            f'declaration of topic "{path.parent.name}" cannot be read',
-            detail=f'"{path}": {type(error).__name__}: {error}',
-            hint="restore the file from a copy; the records themselves are untouched",
-            resume=None,
-        ) from None
+        raise _unreadable(path, f"{type(error).__name__}: {error}") from None
+
+
+def _unreadable(path: Path, reason: str) -> DamagedLog:
+    return DamagedLog(
+        f'declaration of topic "{path.parent.name}" cannot be read',
+        detail=f'"{path}": {reason}',
+        hint="restore the file from a copy; the records themselves are untouched",
+        resume=None,
+    )
 
 
 def _read(text: bytes) -> Topic:

@@ -34,6 +34,7 @@ def compact(root: Path, stored: Stored, number: int, partition: Partition) -> No
     """Compact everything received so far in one partition."""
     with partition.locked():
         partition.refresh()
+        oldest = partition.now() - (stored.topic.retention or TOMBSTONE_TIME) // clock.MICROSECOND
         if partition.tail.at:
             partition.roll()
         active = partition.tail.segment.base
@@ -42,7 +43,7 @@ def compact(root: Path, stored: Stored, number: int, partition: Partition) -> No
     closed = [s for s in segment.listing(directory) if s.base < active]
     if not closed:
         return
-    survivors = _survivors(root, stored, number, (closed[0].base, active))
+    survivors = _survivors(_batches(root, stored, number, (closed[0].base, active)), stored.topic, oldest)
     for group, end in _groups(closed, active):
         _rewrite(root, stored, number, (group, end), survivors)
 
@@ -62,16 +63,13 @@ def worthwhile(directory: Path) -> bool:
     return raw > sum(os.stat(s.path).st_size for s in closed if s.end is not None)
 
 
-def _survivors(root: Path, stored: Stored, number: int, bounds: tuple[int, int]) -> npt.NDArray[np.int64]:
+def _survivors(batches: Iterator[pa.RecordBatch], topic: Topic, oldest: int) -> npt.NDArray[np.int64]:
     """Return the offsets of the records that stay, in order; memory follows the number of keys."""
-    oldest = clock.now() - (stored.topic.retention or TOMBSTONE_TIME) // clock.MICROSECOND
     newest = _NEWEST.empty_table()
     gone: list[npt.NDArray[np.int64]] = []
-    for batch in _batches(root, stored, number, bounds):
+    for batch in batches:
         offsets = batch.column("_offset")
-        found = pa.table(
-            [keys.key_bytes([batch.column(k) for k in stored.topic.key]), offsets], schema=_NEWEST
-        )
+        found = pa.table([keys.key_bytes([batch.column(k) for k in topic.key]), offsets], schema=_NEWEST)
         merged = pa.concat_tables([newest, found]).group_by("key").aggregate([("offset", "max")])
         newest = merged.rename_columns({"offset_max": "offset"}).select(["key", "offset"])
         received = batch.column("_received").cast(pa.int64())

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.errors import UsageError
+from headwater.log.embedded.failures import saying
 from headwater.log.embedded.groups import CHECK_SECONDS, Member, fenced
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.wakeup import Wakeup
@@ -35,6 +36,7 @@ class EmbeddedConsumer(Consumer):
         open: Callable[[int, int], RecordReader],
     ):
         self._stored, self._member, self._committed = stored, member, committed
+        self._root = member.directory.parent.parent
         self._start, self._open = start, open
         self._readers: dict[int, RecordReader] = {}
         self._delivered: dict[int, int] = {}
@@ -51,8 +53,9 @@ class EmbeddedConsumer(Consumer):
             raise UsageError("the consumer is closed")
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            self._follow_group()
-            batch = self._next()
+            with saying(self._root):
+                self._follow_group()
+                batch = self._next()
             if batch is not None:
                 return batch
             left = CHECK_SECONDS if deadline is None else deadline - time.monotonic()
@@ -76,7 +79,8 @@ class EmbeddedConsumer(Consumer):
 
     def assignment(self) -> tuple[int, ...]:
         """Return the partitions this member owns now."""
-        self._follow_group()
+        with saying(self._root):
+            self._follow_group()
         return tuple(sorted(self._readers))
 
     def position(self) -> Position:

@@ -60,11 +60,13 @@ class State:
         self._lock = threading.RLock()
         with self._errors():
             self._db = _read_only(path) if _unwritable(path) else _connect(path)
+        self._file = _inode(path)
 
     @contextmanager
     def transaction(self, durable: bool = False) -> Iterator[sqlite3.Connection]:
         """Change the state, all or nothing; ``durable`` means before a power loss can take it."""
         check_process(self._process)
+        self._check_there()
         with self._lock, self._errors():
             self._db.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
@@ -74,6 +76,15 @@ class State:
             finally:
                 if self._db.in_transaction:  # SQLite may have rolled back by itself, as on a full disk
                     self._db.execute("ROLLBACK")
+
+    def _check_there(self) -> None:
+        """Refuse to store into a file that was deleted: SQLite would not say so."""
+        if self._file is not None and _inode(self._path) != self._file:
+            raise LogUnavailable(
+                f'groups of log "{self._path.parent}" are gone',
+                detail=f'"{self._path}" was deleted or replaced while it was open; nothing was stored',
+                hint="put it back, or open the log again: groups then begin anew",
+            )
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -167,6 +178,14 @@ def _connect(database: Path | str, uri: bool = False) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _unwritable(path: Path) -> bool:
@@ -282,7 +301,7 @@ class Member:
     def close(self) -> None:
         """Leave the group."""
         _members.discard(self)
-        with self._state.transaction() as db:
+        with suppress(LogUnavailable), self._state.transaction() as db:  # a log that is gone has no members
             _remove(db, (*self._of, self.id))
         (self.directory / self.id).unlink(missing_ok=True)
         self.file.close()

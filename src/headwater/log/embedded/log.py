@@ -13,14 +13,15 @@ from typing import Any, Literal, TypeVar, get_args
 
 import pyarrow as pa
 
-from headwater.errors import UsageError
+from headwater.errors import DamagedLog, UsageError
 from headwater.log import topic as topics
 from headwater.log.embedded import archive as archives
 from headwater.log.embedded import verify
 from headwater.log.embedded.appender import EmbeddedAppender
 from headwater.log.embedded.care import Care
-from headwater.log.embedded.catalog import Stored, unwritable
+from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.consumer import EmbeddedConsumer
+from headwater.log.embedded.failures import saying, unusable
 from headwater.log.embedded.frame import Compression
 from headwater.log.embedded.groups import Member, SharedEpochs
 from headwater.log.embedded.partition import SEGMENT_BYTES
@@ -39,7 +40,7 @@ from headwater.log.position import (
     check_start,
     check_within,
 )
-from headwater.log.report import Lag, TopicInfo, Verification
+from headwater.log.report import Finding, Lag, TopicInfo, Verification
 from headwater.log.stretch import Stretch
 from headwater.log.topic import Topic
 
@@ -116,7 +117,7 @@ class EmbeddedLog(Log):
         topics.check_name("group", group)
         check_start(start, stored.topic)
         directory = self._storage.members(stored, group)
-        try:
+        with saying(self.root):
             member = Member(
                 self._storage.state,
                 directory,
@@ -124,8 +125,6 @@ class EmbeddedLog(Log):
                 stored.topic,
                 lambda: self._storage.same(stored).topic.partitions,
             )
-        except OSError as error:
-            raise unwritable(self.root, error) from None
         return EmbeddedConsumer(
             lambda: self._storage.same(stored),
             member,
@@ -150,7 +149,11 @@ class EmbeddedLog(Log):
         """Check every checksum, and the sequence of every producer."""
         total = Verification()
         for name in [topic] if topic is not None else self._storage.catalog.names():
-            stored = self._storage.catalog.get(name)
+            try:
+                stored = self._storage.catalog.get(name)
+            except DamagedLog as error:
+                total += Verification(findings=(Finding(name, None, f"{error.message}: {error.detail}"),))
+                continue
             for number in range(stored.topic.partitions):
                 total += self._storage.steady(stored, partial(self._verify, stored, number))
         return total
@@ -248,7 +251,8 @@ class EmbeddedLog(Log):
 
     def _stretches(self, stored: Stored, number: int, start: int) -> Iterator[Stretch]:
         """Yield stretches, asked for one by one; where a file vanishes, go on with what replaced it."""
-        directory, published = self._storage.directory(stored, number), self._storage.head(stored, number)
+        directory = stored.partition(number)
+        published = self._storage.steady(stored, lambda: self._storage.head(stored, number))
         while True:
             archived = archives.listing(archives.directory(self.root, stored, number))
             try:
@@ -258,6 +262,8 @@ class EmbeddedLog(Log):
                 return
             except FileNotFoundError:
                 self._storage.same(stored)
+            except OSError as error:
+                raise unusable(self.root, error) from None
 
     def _has_members(self, group: str, stored: Stored) -> bool:
         query = "SELECT 1 FROM members WHERE grp = ? AND topic = ? LIMIT 1"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from headwater import clock, durable
 from headwater.errors import Fenced, UnknownTopic
-from headwater.log.embedded import frame, head, segment, tail
+from headwater.log.embedded import frame, head, receipt, segment, tail
 from headwater.log.embedded.frame import Draft, Flag, Header, Kind
 from headwater.log.embedded.head import Head
 from headwater.log.embedded.segment import Entry, Segment
@@ -45,6 +45,7 @@ class Partition:
         self._head = os.open(directory / "head", os.O_RDWR | os.O_CREAT, 0o644)
         self._fd = -1
         self._tail: Tail | None = None
+        self._agreed = 0
 
     @property
     def tail(self) -> tail.Tail:
@@ -92,7 +93,8 @@ class Partition:
             self.sync()
             self.publish()
             self.tail.save(self.directory, self._fsync)
-        before, received = self.tail.at, max(clock.now(), self.tail.received)
+        received = self._received()
+        before = self.tail.at
         base, last = self.tail.end, self.check(producer, epoch)
         headers, buffers = [], []
         for number, each in enumerate(drafts):
@@ -172,8 +174,30 @@ class Partition:
     def recover(self) -> None:
         """Bring the head up to what is on disk, after a crash or a power loss."""
         with self.locked():
+            appended = os.fstat(self._head)
             self.refresh()
             self.publish(self.sync())
+            # Nothing was appended: the file goes on telling when that was.
+            os.utime(self._head, ns=(appended.st_atime_ns, appended.st_mtime_ns))
+
+    def now(self) -> int:
+        """Return what time it is by all clocks; call it with the lock held, after ``refresh``."""
+        clocks = receipt.look(clock.now(), (self._lock, self._head), self.tail.received)
+        return clocks.agreed(self.directory)
+
+    def _received(self) -> int:
+        """Return when what is written now is received.
+
+        Where that goes back, a new segment is begun, so that times rise within each.
+        """
+        now, newest = clock.now(), self.tail.received
+        if 0 <= now - self._agreed <= receipt.FRESH and newest - now <= receipt.SKEW:
+            return max(now, newest)
+        clocks = receipt.look(now, (self._lock, self._head), newest)
+        received, self._agreed = clocks.receipt(self.directory), clocks.now
+        if received < newest:
+            self.roll()
+        return received
 
     def _reload(self, trusted: Head | None, published: Head | None) -> None:
         """Read everything anew; without a head to trust, the newest segment is the active one."""
@@ -206,7 +230,7 @@ class Partition:
     def _note(self, kind: Kind, producer: str, epoch: int, time: int) -> None:
         """Write a frame without records."""
         empty = Draft(0, 0, 0, 0, 0, clock.now(), time, b"", 0)
-        place = (producer, epoch, self.check(producer, epoch), max(clock.now(), self.tail.received))
+        place = (producer, epoch, self.check(producer, epoch), self._received())
         header = _placed(empty, kind, 0, self.tail.end, place)
         self._write([frame.pack(header)])
         self._take([header])

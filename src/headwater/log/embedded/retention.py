@@ -1,7 +1,8 @@
 """Retention: whole segments leave the log when they are too old or it is too large.
 
-They are deleted, or moved to the archive as Parquet. Invariant: a segment goes only after every
-older one, and never the active one.
+They are deleted, or moved to the archive as Parquet. An active segment whose newest record is too
+old is closed first. Invariant: a segment goes only after every older one, and none goes that is
+active, or holds a record within the retention.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from headwater.log import record
 from headwater.log.embedded import archive, segment, times
 from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.partition import Partition
+from headwater.log.embedded.receipt import SKEW
 from headwater.log.embedded.segment import Segment
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.topic import Topic
@@ -25,15 +27,16 @@ def enforce(root: Path, stored: Stored, number: int, partition: Partition, fsync
     topic = stored.topic
     if topic.retention is None and topic.retention_bytes is None:
         return
-    oldest = clock.now() - topic.retention // clock.MICROSECOND if topic.retention else None
     with partition.locked():
         partition.refresh()
+        now = partition.now()
+        oldest = now - topic.retention // clock.MICROSECOND if topic.retention else None
         holds_records = partition.tail.end > partition.tail.segment.base
         if oldest is not None and holds_records and partition.tail.received < oldest:
             partition.roll()
         active = partition.tail.segment.base
     directory = stored.partition(number)
-    for each, following in _expired(directory, active, oldest, topic):
+    for each, following in _expired(directory, active, (oldest, now), topic):
         if topic.archive is not None:
             _move(root, stored, number, (each.base, following))
         each.path.unlink()
@@ -42,28 +45,38 @@ def enforce(root: Path, stored: Stored, number: int, partition: Partition, fsync
             durable.sync(directory)
 
 
-def _expired(directory: Path, active: int, oldest: int | None, topic: Topic) -> Iterator[tuple[Segment, int]]:
+def _expired(
+    directory: Path, active: int, ages: tuple[int | None, int], topic: Topic
+) -> Iterator[tuple[Segment, int]]:
     """Yield closed segments that must go, oldest first, each with the base of the one after it."""
+    oldest, now = ages
     segments = segment.listing(directory)
     limit = topic.retention_bytes
     total = sum(os.stat(s.path).st_size for s in segments)
-    for each, following in zip(segments, [*segments[1:], None], strict=True):
+    for place, each in enumerate(segments):
         if each.base >= active:
             return
-        newest = _newest(each, following, active, topic) if oldest is not None else None
+        later = segments[place + 1 :]
+        following = later[0].base if later else active
+        newest = _newest(each, following, later, (topic, now)) if oldest is not None else None
         too_old = oldest is not None and newest is not None and newest < oldest
         if not too_old and (limit is None or total <= limit):
             return
         total -= os.stat(each.path).st_size
-        yield each, following.base if following is not None else active
+        yield each, following
 
 
-def _newest(each: Segment, following: Segment | None, active: int, topic: Topic) -> int | None:
-    """Return a time before which all of a segment was received; None if nothing tells, and it stays."""
-    newest = times.last_received(each, following.base if following is not None else active)
-    if newest is None and following is not None:  # its end is damaged: not later than what came next
-        newest = times.first_received(following, topic)
-    return newest
+def _newest(each: Segment, following: int, later: list[Segment], known: tuple[Topic, int]) -> int | None:
+    """Return a time before which all of a segment was received; None if nothing tells, and it stays.
+
+    Where its end is damaged, or of a clock that was ahead, it was received no later than what came next.
+    """
+    topic, now = known
+    newest = times.last_received(each, following)
+    if newest is not None and newest <= now + SKEW:
+        return newest
+    told = (times.first_received(one, topic) for one in later)
+    return next((at for at in told if at is not None and at <= now + SKEW), newest)
 
 
 def _move(root: Path, stored: Stored, number: int, bounds: tuple[int, int]) -> None:

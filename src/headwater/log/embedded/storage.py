@@ -23,6 +23,7 @@ from headwater.errors import DamagedLog
 from headwater.log import topic as topics
 from headwater.log.embedded import head, reader
 from headwater.log.embedded.catalog import Catalog, Stored
+from headwater.log.embedded.failures import saying, unusable
 from headwater.log.embedded.groups import State
 from headwater.log.embedded.head import Head
 from headwater.log.embedded.partition import Partition
@@ -77,6 +78,8 @@ class Storage:
             except FileNotFoundError as error:  # by retention or compaction, or with the topic
                 self.same(stored)
                 missing = error
+            except OSError as error:
+                raise unusable(self.root, error) from None
         raise DamagedLog(
             f'log is damaged: a file of topic "{stored.topic.name}" is missing',
             detail=str(missing),
@@ -114,7 +117,8 @@ class Storage:
     def reader(self, stored: Stored, number: int, offset: int, meta: bool) -> RecordReader:
         """Open a partition for reading."""
         self.steady(stored, lambda: self.head(stored, number))
-        return RecordReader(self.root, lambda: self.same(stored), number, offset, meta)
+        with saying(self.root):
+            return RecordReader(self.root, lambda: self.same(stored), number, offset, meta)
 
     def _recover(self, stored: Stored, number: int) -> None:
         """Bring a head up to date, where it may be written.

@@ -13,6 +13,7 @@ import pyarrow as pa
 from headwater.errors import DamagedLog, OffsetLost
 from headwater.log.embedded import archive, reader
 from headwater.log.embedded.catalog import Stored
+from headwater.log.embedded.failures import unusable
 
 FAR = 1 << 62
 _Archived = tuple[int, Iterator[tuple[pa.RecordBatch, int]]]
@@ -63,9 +64,11 @@ class RecordReader:
             if self._archived is None:
                 raise
             return _NOTHING_HERE
-        except FileNotFoundError:
+        except FileNotFoundError as error:
             self._stored()  # says so if the topic is gone
-            raise
+            raise unusable(self._root, error) from None
+        except OSError as error:
+            raise unusable(self._root, error) from None
         if not frames:
             return None
         return reader.records(frames, self._stored().topic, self.number, (start, end), self._meta)

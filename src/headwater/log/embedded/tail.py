@@ -55,7 +55,7 @@ class Tail:
         """Account for a frame that has been written or found."""
         self.at = at + header.size()
         self.end = header.last + 1
-        self.received = max(self.received, header.received)
+        self.received = header.received
         self.unsaved += 1
         if header.kind != Kind.COMPACTED:
             last = header.last_sequence if header.kind == Kind.DATA else header.previous_sequence

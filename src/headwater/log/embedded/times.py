@@ -1,8 +1,9 @@
 """Offsets by time of receipt, and the times of a partition's ends.
 
-Times of receipt never go back within a partition, so a time is found by its segment, the sparse
-index, and a short walk over headers. The header of a compacted frame has the newest time only, so
-there the records are looked at.
+Times of receipt never go back within a segment, so a time is found by its segment, the sparse
+index, and a short walk over headers. Where a clock that was ahead was corrected between segments,
+what is found lies no later than every record with a right time. The header of a compacted frame has
+the newest time only, so there the records are looked at.
 """
 
 from __future__ import annotations

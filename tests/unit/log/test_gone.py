@@ -1,0 +1,135 @@
+"""Directories and files that go while a log is open, and descriptors that run out: said in words."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headwater
+from headwater.errors import DamagedLog, HeadwaterError, LogUnavailable, UnknownTopic
+from headwater.log.embedded import EmbeddedLog
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[EmbeddedLog]:
+    with EmbeddedLog(tmp_path / "log") as log:
+        log.create_topic("t", "n BIGINT", partitions=2)
+        with log.producer("t") as producer:
+            producer.send_batch([{"n": n} for n in range(20)])
+        yield log
+
+
+def refused(use: Callable[[], Any]) -> HeadwaterError:
+    with pytest.raises(HeadwaterError) as told:
+        use()
+    assert told.value.hint
+    return told.value
+
+
+def in_use(log: EmbeddedLog) -> tuple[headwater.Producer, headwater.Consumer, Iterator[Any]]:
+    """Return a producer, a consumer and a follower, all under way."""
+    producer, consumer = log.producer("t"), log.consumer("t", "g")
+    assert consumer.poll(5) is not None
+    follower = log.read("t", follow=True)
+    next(follower)
+    return producer, consumer, follower
+
+
+@pytest.mark.parametrize("gone", ["topic", "log"])
+def test_a_directory_that_is_deleted_under_its_users_is_told_to_each(log: EmbeddedLog, gone: str) -> None:
+    producer, consumer, follower = in_use(log)
+    shutil.rmtree(log.root if gone == "log" else log.root / "topics" / "t")
+    kind = LogUnavailable if gone == "log" else UnknownTopic
+    assert isinstance(refused(consumer.commit), kind)
+
+    def send() -> None:
+        producer.send_batch([{"n": 1}])
+        producer.flush()
+
+    def consume() -> None:
+        for _ in range(20):
+            consumer.poll(0.1)
+
+    for use in (send, consume, lambda: [next(follower) for _ in range(20)]):
+        refused(use)
+    for use in (
+        lambda: list(log.read("t")),
+        lambda: log.describe("t"),
+        lambda: log.producer("t"),
+        lambda: log.consumer("t", "other"),
+        lambda: log.compact("t"),
+        lambda: list(log.stretches("t", 0, 0)),
+        producer.close,
+    ):
+        refused(use)
+    consumer.close()
+
+
+def test_a_commit_into_a_groups_file_that_was_deleted_is_refused(log: EmbeddedLog) -> None:
+    with log.consumer("t", "g") as consumer:
+        assert consumer.poll(5) is not None
+        for left in log.root.glob("state.db*"):
+            left.unlink()
+        assert "nothing was stored" in str(refused(consumer.commit).detail)
+        refused(lambda: log.seek("g", "t", "earliest"))
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    taken = []
+    try:
+        while True:
+            taken.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        pass
+    try:
+        yield
+    finally:
+        for each in taken:
+            os.close(each)
+
+
+def test_running_out_of_descriptors_is_told_and_passes(log: EmbeddedLog) -> None:
+    log.groups()
+    producer, before = log.producer("t"), resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    try:
+        with no_descriptors():
+            for use in (
+                lambda: list(log.read("t")),
+                lambda: log.describe("t"),
+                lambda: log.resolve("t", "earliest"),
+                lambda: log.resolve("t", 3),
+                lambda: log.consumer("t", "other"),
+                lambda: log.compact("t"),
+                lambda: list(log.stretches("t", 0, 0)),
+                lambda: log.verify(),
+                lambda: log.topics(),
+                lambda: log.create_topic("other", "n BIGINT"),
+                lambda: headwater.open(log.url).topics(),
+            ):
+                refused(use)
+            producer.send_batch([{"n": 20}])
+            assert "files are open" in str(refused(producer.flush))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    producer.close()
+    assert sorted(row["n"] for batch in log.read("t") for row in batch.to_pylist()) == list(range(21))
+
+
+def test_a_declaration_that_is_missing_is_found(log: EmbeddedLog) -> None:
+    (log.root / "topics" / "t" / "topic.json").unlink()
+    [finding] = log.verify().findings
+    assert (finding.topic, finding.partition) == ("t", None)
+    assert "topic.json" in finding.problem
+    with pytest.raises(DamagedLog, match='declaration of topic "t" cannot be read'):
+        log.topic("t")
+    with pytest.raises(DamagedLog):
+        log.create_topic("t", "n BIGINT")
