@@ -18,6 +18,9 @@ TIMESTAMP = pa.timestamp("us", "UTC")
 VARIANT = {b"headwater.type": b"VARIANT"}
 """Field metadata of a column that holds any JSON value, stored as its text."""
 
+DEEPEST = 24
+"""How many types may lie in one another: Arrow reads no more than 64 levels, and a map takes two."""
+
 _SIMPLE: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
     "TINYINT": pa.int8(),
@@ -83,6 +86,12 @@ def read(schema: str | pa.Schema) -> pa.Schema:
 
 def ddl(schema: pa.Schema) -> str:
     """Write an Arrow schema as a Spark DDL string."""
+    for field in schema:
+        if _depth(field.type) > DEEPEST:
+            raise SchemaError(
+                f'column "{field.name}" is nested too deeply',
+                detail=f"at most {DEEPEST} types may lie in one another",
+            )
     return ", ".join(f"{_name(f.name)} {type_name(f)}" + ("" if f.nullable else " NOT NULL") for f in schema)
 
 
@@ -135,6 +144,21 @@ def _name(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def _depth(arrow: pa.DataType) -> int:
+    """Return how many nested types lie in one another; beyond the deepest allowed it may be more."""
+    level, depth = [arrow], 0
+    while depth <= DEEPEST and (level := [each for each in level if pa.types.is_nested(each)]):
+        level = [child for each in level for child in _children(each)]
+        depth += 1
+    return depth
+
+
+def _children(arrow: pa.DataType) -> list[pa.DataType]:
+    if pa.types.is_map(arrow):
+        return [arrow.key_type, arrow.item_type]
+    return [arrow.field(number).type for number in range(arrow.num_fields)]
+
+
 def _type_name(arrow: pa.DataType) -> str:
     for name, simple in _SIMPLE.items():
         if arrow == simple:
@@ -167,10 +191,11 @@ class _Reader:
             self.tokens.append(match[0].strip())
             at = match.end()
         self.at = 0
+        self.depth = 0
 
     def error(self, reason: str) -> SchemaError:
         return SchemaError(
-            f'invalid schema "{self.text}"',
+            f'invalid schema "{self.text[:200]}"',
             detail=reason,
             hint='write Spark DDL, as in "id BIGINT NOT NULL, at TIMESTAMP, tags ARRAY<STRING>"',
         )
@@ -239,7 +264,13 @@ class _Reader:
                 f'column "{column}" has an unknown type "{written}"',
                 hint=known or "known types: " + ", ".join([*_SIMPLE, *_NESTED]),
             )
-        return _Type(special[name](column))
+        nests = name in ("ARRAY", "MAP", "STRUCT")
+        self.depth += nests
+        if self.depth > DEEPEST:
+            raise self.error(f'column "{column}" is nested too deeply: over {DEEPEST} types in one another')
+        made = _Type(special[name](column))
+        self.depth -= nests
+        return made
 
     def plain(self, column: str) -> pa.DataType:
         kind = self.type(column)

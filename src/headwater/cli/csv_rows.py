@@ -18,7 +18,8 @@ import pyarrow.csv as pv
 
 from headwater.cli.texts import is_plain
 from headwater.errors import RowError, nearest
-from headwater.log import Topic, jsonl
+from headwater.log import Topic, floats, jsonl
+from headwater.log.columns import Misfit
 from headwater.log.jsonl_columns import how_to_write, not_utf8
 from headwater.log.record import META, read_schema
 from headwater.schema import type_name
@@ -40,7 +41,9 @@ class CsvRows:
         fields = [pa.field(f.name, pa.string()) if f.name in self._left_out else f for f in fields]
         self._fields = {field.name: field for field in fields}
         self._by_json = [f for f in fields if not is_plain(f) or f.type == pa.timestamp("us", "UTC")]
-        texts = {f.name: pa.string() for f in self._by_json}
+        # pyarrow would round 0.123456789 to a FLOAT, and take 1e400 for infinity, without a word.
+        self._floats = [f for f in fields if pa.types.is_floating(f.type)]
+        texts = {f.name: pa.string() for f in [*self._by_json, *self._floats]}
         self._types = {f.name: texts.get(f.name, f.type) for f in fields}
 
     def decode(self, values: list[bytes]) -> Decoded:
@@ -50,7 +53,9 @@ class CsvRows:
         except pa.ArrowInvalid as error:
             return self._halve(values, error)
         batch = batch.drop_columns(self._left_out) if self._left_out else batch
-        return self._with_json(batch) if self._by_json else (batch, [])
+        batch, bad = self._with_floats(batch) if self._floats else (batch, [])
+        made, worse = self._with_json(batch) if self._by_json else (batch, [])
+        return made, worse or bad  # what is left of the batch lies before the first bad row
 
     def _parse(self, values: list[bytes]) -> pa.RecordBatch:
         data = b"\n".join(values) + b"\n"
@@ -112,6 +117,34 @@ class CsvRows:
                     hint="write JSON in quotes, with its own quotes doubled",
                 )
         return otherwise
+
+    def _with_floats(self, batch: pa.RecordBatch) -> Decoded:
+        """Replace the texts of FLOAT and DOUBLE columns by numbers, up to the first that does not fit."""
+        bad: list[tuple[int, RowError]] = []
+        for field in self._floats:
+            at, texts = batch.schema.names.index(field.name), batch.column(field.name)
+            try:
+                made = floats.read(texts, field.type)
+            except (Misfit, pa.ArrowInvalid):
+                row, reason = self._first_misfit(texts, field)
+                bad, batch = [(row, reason)], batch.slice(0, row)
+                made = floats.read(texts.slice(0, row), field.type)
+            batch = batch.set_column(at, field, made)
+        return batch, bad
+
+    def _first_misfit(self, texts: pa.Array, field: pa.Field) -> tuple[int, RowError]:
+        for row, text in enumerate(texts):  # one by one, as one of them is refused
+            try:
+                floats.read(pa.array([text.as_py()], pa.string()), field.type)
+            except (Misfit, pa.ArrowInvalid) as error:
+                why = f": {error}" if isinstance(error, Misfit) else ""
+                what = f'row does not fit topic "{self._topic.name}": column "{field.name}"'
+                return row, RowError(
+                    f"{what} is {type_name(field)}",
+                    detail=f'got "{text.as_py():.80}"{why}',
+                    hint=(how_to_write(field) or "").removesuffix(", without quotes"),
+                )
+        raise AssertionError("each text fits, but not all together")
 
     def _with_json(self, batch: pa.RecordBatch) -> Decoded:
         """Replace the columns that are JSON in a cell by their values."""

@@ -14,7 +14,8 @@ import pyarrow as pa
 from headwater.clock import parse_instant
 from headwater.errors import HeadwaterError, UsageError
 from headwater.log import jsonl_columns
-from headwater.log.jsonl_columns import Misfit, how_to_write
+from headwater.log.columns import Misfit
+from headwater.log.jsonl_columns import how_to_write
 from headwater.schema import type_name
 from headwater.sinks.views import View
 

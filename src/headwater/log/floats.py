@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +49,7 @@ def single(doubles: pa.Array) -> pa.Array:
 
 def read(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return numbers in text, as a CSV file has them."""
+    texts = pc.utf8_trim_whitespace(texts)
     made = pc.cast(texts, pa.float64())
     doubtful = pc.match_substring_regex(texts, _MANY_DIGITS)
     doubtful = pc.or_(doubtful, pc.invert(pc.is_finite(made)))
@@ -69,10 +71,12 @@ def _differs(doubles: pa.Array, singles: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def _written_alike(made: float, exact: Decimal) -> bool:
-    if not math.isfinite(made):
+    """Tell whether a number, rounded to the digits that were given, is the one that was given."""
+    if not math.isfinite(made) or (made == 0) != (exact == 0):
         return False
-    digits = len(exact.normalize(_ALL_DIGITS).as_tuple().digits) if exact else 1
-    return Decimal(f"{made:.{digits - 1}e}") == exact
+    _, _, exponent = exact.normalize(_ALL_DIGITS).as_tuple()
+    unit = Fraction(10) ** int(exponent)
+    return abs(Fraction(made) - Fraction(exact)) * 2 <= unit
 
 
 def _changed(given: object, made: float) -> Misfit:

@@ -11,6 +11,7 @@ import dataclasses
 import json
 import math
 import re
+from collections.abc import Container
 from decimal import Decimal
 from typing import Any
 
@@ -20,9 +21,18 @@ from headwater.log.columns import Misfit
 
 _DOUBTFUL = re.compile(rb"[0-9.]{16}|-0(?![.0-9])|[eE][+-]?[0-9]{3}|\\u003[aA]")
 """Numbers that orjson may not read as they are, and colons that ``_members`` would not see."""
+_DEEPEST = 250
 _SPACE = re.compile(r"[ \t\r\n]*")
 _LONG = json.JSONDecoder(parse_int=str, parse_float=str)
 """For finding where a value ends: it makes no number, so none is too long."""
+
+
+class Written(str):
+    """A value as it is written in JSON."""
+
+    def exact(self) -> Any:
+        """Parse it so that nothing is lost: fractions as ``Decimal``, no member twice."""
+        return exact(self)
 
 
 def text(value: Any) -> str:
@@ -31,11 +41,27 @@ def text(value: Any) -> str:
         written = orjson.dumps(value)
     except TypeError as error:
         if "64-bit" not in str(error):
-            raise Misfit(str(error)) from None
+            raise _refused(error) from None
         written = b"null"
     if b"null" in written:
         written = _dumped(_exact(value))
     return written.decode()
+
+
+def too_deep(line: bytes, parsed: Any) -> bool:
+    """Tell whether JSON is nested deeper than orjson writes, so that no way in takes what another refuses."""
+    if line.count(b"[") + line.count(b"{") < _DEEPEST:
+        return False
+    try:
+        orjson.dumps(parsed)
+    except TypeError:
+        return True
+    return False
+
+
+def doubtful(line: bytes) -> bool:
+    """Tell whether a number may be read as another one than is written."""
+    return _DOUBTFUL.search(line) is not None
 
 
 def is_exact(line: bytes, parsed: Any) -> bool:
@@ -43,25 +69,28 @@ def is_exact(line: bytes, parsed: Any) -> bool:
 
     A member that another of its name took the place of has left fewer colons.
     """
-    return _DOUBTFUL.search(line) is None and orjson.dumps(parsed).count(b":") == line.count(b":")
+    return not doubtful(line) and orjson.dumps(parsed).count(b":") == line.count(b":")
 
 
-def members(line: bytes) -> dict[str, str]:
-    """Return the members of an object, each as it is written; ``line`` is an object, as orjson has found."""
+def members(line: bytes, known: Container[str]) -> dict[str, Any]:
+    """Return the members of an object, each as it is written; none that is known may be there twice.
+
+    ``line`` is an object, as orjson has found.
+    """
     written = line.decode()
-    found: dict[str, str] = {}
+    found: dict[str, Written] = {}
     at = _after_space(written, _after_space(written, 0) + 1)
     while written[at] != "}":
         name, at = _LONG.raw_decode(written, at)
         start = _after_space(written, _after_space(written, at) + 1)
         _, at = _LONG.raw_decode(written, start)
-        if name in found:
+        if name in found and name in known:
             raise Misfit(f'"{name}" is there twice')
-        found[name] = written[start:at]
+        found[name] = Written(written[start:at])
         at = _after_space(written, at)
         if written[at] == ",":
             at = _after_space(written, at + 1)
-    return found
+    return dict(found)
 
 
 def exact(written: str) -> Any:
@@ -76,7 +105,11 @@ def _dumped(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError as error:
-        raise Misfit(str(error)) from None
+        raise _refused(error) from None
+
+
+def _refused(error: TypeError) -> Misfit:
+    return Misfit("it is nested too deeply" if "Recursion" in str(error) else str(error))
 
 
 def _exact(value: Any) -> Any:

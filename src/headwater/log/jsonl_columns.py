@@ -10,7 +10,9 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from decimal import Decimal
 from itertools import chain
 from typing import Any
 
@@ -20,13 +22,17 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from headwater.errors import RowError
-from headwater.log import record, rows
+from headwater.log import columns, floats, free_json, record, rows, years
+from headwater.log.cast import cast
+from headwater.log.columns import REFUSALS, Form, Misfit, only
+from headwater.log.free_json import Written
 from headwater.log.topic import Topic
 from headwater.schema import is_variant, type_name
 
 _NOTHING = type(None)
 _OBJECT_THEN_MORE = re.compile(rb"\}[^,\]}\n]")
 _ZONE = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+_UTC = r"(Z|[+-]00(:?00)?)$"
 _FLOATS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 _LEFT_OUT = record.META.keys() - {"_deleted"}
@@ -41,19 +47,16 @@ _HINTS: list[tuple[Callable[[pa.DataType], bool], str]] = [
 ]
 
 
-class Misfit(Exception):
-    """A value that is not of its column's type."""
-
-
 def parse_fast(values: Sequence[bytes], topic: Topic, strict: bool) -> pa.RecordBatch | None:
     """Return the rows if pyarrow's reader takes them and nothing about them is doubtful."""
     if not all(_plain(field.type) and not is_variant(field) for field in topic.schema):
         return None
     joined = b"\n".join(values)
-    if not _one_object_each(values, joined):
+    floating = any(_holds_floats(field.type) for field in topic.schema)
+    if not _one_object_each(values, joined) or (floating and free_json.doubtful(joined)):
         return None
     options = pj.ParseOptions(
-        explicit_schema=pa.schema([field.with_nullable(True) for field in topic.schema]),
+        explicit_schema=pa.schema([pa.field(field.name, _doubled(field.type)) for field in topic.schema]),
         unexpected_field_behavior="error" if strict else "ignore",
     )
     try:
@@ -66,7 +69,11 @@ def parse_fast(values: Sequence[bytes], topic: Topic, strict: bool) -> pa.Record
     if table.num_rows != len(values) or any(table[name].null_count for name in _required(topic)):
         return None
     batch = table.combine_chunks().to_batches()[0]
-    return pa.RecordBatch.from_arrays(batch.columns, schema=topic.schema)
+    try:
+        made = [cast(batch.column(field.name), field.type, field.name, topic) for field in topic.schema]
+    except (Misfit, pa.ArrowException):
+        return None
+    return pa.RecordBatch.from_arrays(made, schema=topic.schema) if all(map(years.readable, made)) else None
 
 
 def parse(values: Sequence[bytes], topic: Topic, strict: bool) -> pa.RecordBatch:
@@ -75,18 +82,21 @@ def parse(values: Sequence[bytes], topic: Topic, strict: bool) -> pa.RecordBatch
         parsed = list(map(orjson.loads, values))
     except orjson.JSONDecodeError as error:
         raise (_not_utf8(values, topic) or _not_json(error, topic)) from None
-    if topic.free:
-        texts = [value if b"\n" not in value else orjson.dumps(orjson.loads(value)) for value in values]
-        return pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], schema=topic.schema)
+    if any(map(free_json.too_deep, values, parsed)):
+        raise RowError(f'value is nested too deeply, for topic "{topic.name}"', hint="nest it less")
+    if topic.free:  # as it is written; between the tokens of JSON a newline means nothing
+        texts = pa.array([value.replace(b"\n", b"") for value in values], pa.string())
+        return pa.RecordBatch.from_arrays([texts], schema=topic.schema)
     if not set(map(type, parsed)) <= {dict}:
         raise RowError(
             f'value is not a JSON object, for topic "{topic.name}"', detail=f"got {_short(parsed[0])}"
         )
+    objects = [_row(value, row, topic) for value, row in zip(values, parsed, strict=True)]
     if strict:
-        for name in set(chain.from_iterable(parsed)).difference(topic.schema.names, _LEFT_OUT):
+        for name in set(chain.from_iterable(objects)).difference(topic.schema.names, _LEFT_OUT):
             raise rows.unknown_column(name, topic)
-    columns = [_checked_column(parsed, field, topic, strict) for field in topic.schema]
-    return pa.RecordBatch.from_arrays(columns, schema=topic.schema)
+    made = [_checked_column(objects, field, topic, strict) for field in topic.schema]
+    return pa.RecordBatch.from_arrays(made, schema=topic.schema)
 
 
 def not_utf8(value: bytes, topic: Topic) -> RowError | None:
@@ -132,7 +142,23 @@ def _plain(kind: pa.DataType) -> bool:
         return _plain(kind.value_type)
     if pa.types.is_struct(kind):
         return all(_plain(field.type) for field in kind)
-    return not (pa.types.is_map(kind) or pa.types.is_binary(kind) or pa.types.is_date(kind))
+    local = pa.types.is_timestamp(kind) and kind.tz is None  # of which it passes over the zone
+    return not (local or pa.types.is_map(kind) or pa.types.is_binary(kind) or pa.types.is_date(kind))
+
+
+def _holds_floats(kind: pa.DataType) -> bool:
+    return "double" in str(_doubled(kind))
+
+
+def _doubled(kind: pa.DataType) -> pa.DataType:
+    """Return the type to read as, where pyarrow's reader would round or overflow without a word."""
+    if pa.types.is_list(kind):
+        return pa.list_(_doubled(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _doubled(field.type)) for field in kind])
+    if pa.types.is_decimal(kind):
+        return _wide(kind)
+    return pa.float64() if kind == pa.float32() else kind
 
 
 def _one_object_each(values: Sequence[bytes], joined: bytes) -> bool:
@@ -160,13 +186,26 @@ def _required(topic: Topic) -> set[str]:
     return {field.name for field in topic.schema if not field.nullable} | set(topic.key)
 
 
+def _row(value: bytes, parsed: dict[str, Any], topic: Topic) -> dict[str, Any]:
+    """Return a row as orjson has read it, or where that has lost something as it is written."""
+    if free_json.is_exact(value, parsed):
+        return parsed
+    try:
+        return free_json.members(value, topic.schema.names)
+    except Misfit as error:
+        raise RowError(
+            f'value cannot be kept as it is, for topic "{topic.name}"', detail=str(error)
+        ) from None
+
+
 def _checked_column(parsed: list[dict[str, Any]], field: pa.Field, topic: Topic, strict: bool) -> pa.Array:
     if is_variant(field):
         return _variant([row.get(field.name, _NOTHING) for row in parsed])
     values = [row.get(field.name) for row in parsed]
     try:
-        made = column(values, field.type, strict)
-    except (Misfit, pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+        exact = [value.exact() if isinstance(value, Written) else value for value in values]
+        made = column(exact, field.type, strict)
+    except (Misfit, *REFUSALS) as error:
         detail = f"got {_short(values[0])}" if len(values) == 1 else None
         reason = f": {error}" if isinstance(error, Misfit) and str(error) else ""
         raise RowError(
@@ -182,101 +221,101 @@ def _checked_column(parsed: list[dict[str, Any]], field: pa.Field, topic: Topic,
 
 def _variant(values: list[Any]) -> pa.Array:
     """Return free JSON as text; a null that is written is JSON's null, one that is not is none."""
-    texts = [None if value is _NOTHING else orjson.dumps(value).decode() for value in values]
-    return pa.array(texts, pa.string())
+    return pa.array([None if value is _NOTHING else _text(value) for value in values], pa.string())
+
+
+def _text(value: Any) -> str:
+    return str(value) if isinstance(value, Written) else orjson.dumps(value).decode()
 
 
 def column(values: list[Any], kind: pa.DataType, strict: bool = False) -> pa.Array:
     """Return JSON values of one type as an Arrow array."""
-    if pa.types.is_struct(kind):
-        return _structs(values, kind, strict)
-    if pa.types.is_map(kind):
-        return _maps(values, kind, strict)
-    if pa.types.is_list(kind):
-        return _lists(values, kind, strict)
+    return columns.column(values, kind, _STRICT if strict else _LENIENT)
+
+
+def _leaf(values: list[Any], kind: pa.DataType) -> pa.Array:
     for test, convert in _CONVERT:
         if test(kind):
             return convert(values, kind)
     raise AssertionError(f"no conversion for {kind}")
 
 
-def _structs(values: list[Any], kind: pa.StructType, strict: bool) -> pa.Array:
-    _only(values, dict)
-    known = {field.name for field in kind}
-    present = [value if value is not None else {} for value in values]
-    if strict and not set(chain.from_iterable(present)) <= known:
-        raise Misfit("unknown field")
-    children = [column([value.get(field.name) for value in present], field.type, strict) for field in kind]
-    return pa.StructArray.from_arrays(children, fields=list(kind), mask=_mask(values))
+def _object(value: Any) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise Misfit
+    return value
 
 
-def _maps(values: list[Any], kind: pa.MapType, strict: bool) -> pa.Array:
-    _only(values, dict)
-    names = list(chain.from_iterable(value for value in values if value))
-    items = list(chain.from_iterable(value.values() for value in values if value))
-    keys = column(_map_keys(names, kind.key_type), kind.key_type, strict)
-    children = (keys, column(items, kind.item_type, strict))
-    return pa.MapArray.from_arrays(_offsets(values), *children, type=kind, mask=_mask(values))
+def _pairs(value: Any, kind: pa.DataType) -> list[tuple[Any, Any]]:
+    names = _object(value)
+    return list(zip(_map_keys(names, kind), names.values(), strict=True))
 
 
-def _map_keys(names: list[str], kind: pa.DataType) -> list[Any]:
+def _map_keys(names: Iterable[str], kind: pa.DataType) -> list[Any]:
     """Return an object's member names as JSON values of the map's key type."""
     spoken = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_nested)
-    return [orjson.loads(name) for name in names] if any(test(kind) for test in spoken) else list(names)
+    return [free_json.exact(name) for name in names] if any(test(kind) for test in spoken) else list(names)
 
 
-def _lists(values: list[Any], kind: pa.ListType, strict: bool) -> pa.Array:
-    _only(values, list)
-    items = list(chain.from_iterable(value for value in values if value))
-    child = column(items, kind.value_type, strict)
-    return pa.ListArray.from_arrays(_offsets(values), child, type=kind, mask=_mask(values))
-
-
-def _offsets(values: list[Any]) -> pa.Array:
-    lengths = pa.array([0] + [len(value) if value else 0 for value in values], pa.int64())
-    return pc.cumulative_sum(lengths).cast(pa.int32())
-
-
-def _mask(values: list[Any]) -> pa.Array:
-    return pa.array([value is None for value in values], pa.bool_())
-
-
-def _only(values: Sequence[Any], *kinds: type) -> None:
-    if not set(map(type, values)) <= {*kinds, _NOTHING}:
+def _items(value: Any) -> list[Any]:
+    if type(value) is not list:
         raise Misfit
+    return value
 
 
 def _booleans(values: list[Any], kind: pa.DataType) -> pa.Array:
-    _only(values, bool)
+    only(values, bool)
     return pa.array(values, kind)
 
 
 def _integers(values: list[Any], kind: pa.DataType) -> pa.Array:
-    _only(values, int)  # Arrow would cut the fraction off a float
+    if not set(map(type, values)) <= {int, _NOTHING}:
+        only(values, int, float, Decimal)
+        values = [_whole(v) if isinstance(v, float | Decimal) else v for v in values]
     return pa.array(values, kind)
+
+
+def _whole(value: float | Decimal) -> int:
+    exact = Decimal(repr(value)) if isinstance(value, float) else value  # as it is written
+    if exact % 1 != 0:
+        raise Misfit("a fraction would be cut off")
+    return int(exact)
 
 
 def _floats(values: list[Any], kind: pa.DataType) -> pa.Array:
     if not set(map(type, values)) <= {float, _NOTHING}:
-        _only(values, float, int, str)
-        if not {value for value in values if type(value) is str} <= set(_FLOATS):
+        only(values, float, int, str, Decimal)
+        values = [_float(value) for value in values]
+    doubles = pa.array(values, pa.float64())
+    return floats.single(doubles) if kind == pa.float32() else doubles
+
+
+def _float(value: Any) -> float | None:
+    if isinstance(value, str):
+        if value not in _FLOATS:
             raise Misfit
-        values = [_FLOATS[v] if type(v) is str else v if v is None else float(v) for v in values]
-    return pa.array(values, kind)
+        return _FLOATS[value]
+    return floats.double(value) if isinstance(value, int | Decimal) else value
 
 
 def _strings(values: list[Any], kind: pa.DataType) -> pa.Array:
-    _only(values, str)
+    only(values, str)
     return pa.array(values, kind)
 
 
 def _decimals(values: list[Any], kind: pa.DataType) -> pa.Array:
-    _only(values, str, int, float)
-    return pa.array([v if v is None else str(v) for v in values], pa.string()).cast(kind)
+    only(values, str, int, float, Decimal)
+    texts = pa.array([v if v is None else str(v) for v in values], pa.string())
+    return texts.cast(_wide(kind)).cast(kind)
+
+
+def _wide(kind: pa.Decimal128Type) -> pa.DataType:
+    """Return a type for reading decimals: into their own, Arrow reads ones with too many digits as well."""
+    return pa.decimal256(76, kind.scale)
 
 
 def _binaries(values: list[Any], kind: pa.DataType) -> pa.Array:
-    _only(values, str)
+    only(values, str)
     try:
         return pa.array([v if v is None else base64.b64decode(v, validate=True) for v in values], kind)
     except (binascii.Error, ValueError):
@@ -284,23 +323,33 @@ def _binaries(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _dates(values: list[Any], kind: pa.DataType) -> pa.Array:
-    return _strings(values, pa.string()).cast(kind)
+    return _readable(_strings(values, pa.string()).cast(kind))
 
 
 def _timestamps(values: list[Any], kind: pa.TimestampType) -> pa.Array:
     texts = _strings(values, pa.string())
     try:
-        return texts.cast(kind)
+        return _readable(texts.cast(kind))
     except pa.ArrowInvalid:
-        return _foreign_times(texts, kind)
+        return _readable(_foreign_times(texts, kind))
+
+
+def _readable(made: pa.Array) -> pa.Array:
+    if years.outside(made) is not None:
+        raise Misfit(years.REASON)
+    return made
 
 
 def _foreign_times(texts: pa.Array, kind: pa.TimestampType) -> pa.Array:
-    """Read times as others write them: with or without a zone, finer than microseconds."""
-    texts = pc.replace_substring_regex(texts, r"(\.[0-9]{6})[0-9]+", r"\1")
+    """Read times as others write them: with or without a zone, with zeros after the microseconds."""
+    texts = pc.replace_substring_regex(texts, r"(\.[0-9]{6})0+", r"\1")
+    if pc.any(pc.match_substring_regex(texts, r"\.[0-9]{7}")).as_py():
+        raise Misfit("its nanoseconds would be cut off")
     zoned = pc.match_substring_regex(texts, _ZONE)
     # A date alone ends like a zone, as in 2026-01-02.
     zoned = pc.and_(zoned, pc.greater(pc.utf8_length(texts), 10))
+    if kind.tz is None and pc.any(pc.and_(zoned, pc.invert(pc.match_substring_regex(texts, _UTC)))).as_py():
+        raise Misfit("it has a time zone, and the column has none")
     nothing = pa.scalar(None, pa.string())
     absolute = pc.if_else(zoned, texts, nothing).cast(pa.timestamp("us", "UTC"))
     wall = pc.if_else(zoned, nothing, texts).cast(pa.timestamp("us"))
@@ -317,8 +366,10 @@ _CONVERT: list[tuple[Callable[[pa.DataType], bool], Callable[[list[Any], Any], p
     (pa.types.is_decimal, _decimals),
     (pa.types.is_binary, _binaries),
 ]
+_LENIENT = Form(_leaf, _object, _pairs, _items, strict=False)
+_STRICT = replace(_LENIENT, strict=True)
 
 
 def _short(value: Any) -> str:
-    text = orjson.dumps(value).decode()
+    text = value if isinstance(value, Written) else orjson.dumps(value, default=str).decode()
     return text if len(text) <= 80 else text[:77] + "..."

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headwater import clock
 from headwater.errors import HeadwaterError, RowError
-from headwater.log import keys, record, rows
+from headwater.log import keys, record, rows, years
 from headwater.log.given import Copier, Marked
 from headwater.log.parallel import pieces as spans
 from headwater.log.topic import Topic
@@ -190,4 +190,8 @@ def _extras(marked: Sequence[Marked]) -> dict[str, pa.Array]:
         "_sent": [row.sent for row in marked],
         "_headers": [row.headers and list(row.headers.items()) for row in marked],
     }
-    return {name: pa.array(values, record.META[name]) for name, values in columns.items() if any(values)}
+    made = {name: pa.array(values, record.META[name]) for name, values in columns.items() if any(values)}
+    for name, column in made.items():
+        if (row := years.outside(column)) is not None:
+            raise RowError(f'time "{name[1:]}" of a record cannot be read', detail=years.REASON, row=row)
+    return made

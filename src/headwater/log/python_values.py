@@ -69,7 +69,10 @@ def _decimals(values: list[Any], kind: pa.DataType, types: set[type]) -> pa.Arra
     _only(types, *_WHOLE, *_FRACTIONAL, but=_TRUTH)
     if not types <= {Decimal, int}:
         values = [v if v is None or isinstance(v, Decimal) else Decimal(str(v)) for v in values]
-    return pa.array(values, kind)
+    made = pa.array(values, kind)
+    if made.to_pylist() != values:  # Arrow takes 6.05E-19 for nought
+        raise Misfit("digits would be cut off")
+    return made
 
 
 def _dates(values: list[Any], kind: pa.DataType, types: set[type]) -> pa.Array:

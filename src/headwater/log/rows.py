@@ -153,14 +153,21 @@ def _check_json(batch: pa.RecordBatch, topic: Topic) -> None:
         if is_variant(field):
             # One by one: there is no bulk check of JSON without parsing it, and that is what this does.
             for row, text in enumerate(batch.column(field.name).to_pylist()):
-                try:
-                    orjson.loads(text) if text is not None else None
-                except orjson.JSONDecodeError as error:
+                reason = None if text is None else _not_json(text)
+                if reason is not None:
                     raise RowError(
                         f'column "{field.name}" of topic "{topic.name}" is VARIANT, and the text is not JSON',
-                        detail=f"got {text[:80]!r}: {error}",
+                        detail=f"got {text[:80]!r}: {reason}",
                         row=row,
-                    ) from None
+                    )
+
+
+def _not_json(text: str) -> str | None:
+    try:
+        parsed = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return str(error)
+    return "it is nested too deeply" if free_json.too_deep(text.encode(), parsed) else None
 
 
 def _batch(columns: list[pa.Array], topic: Topic) -> pa.RecordBatch:

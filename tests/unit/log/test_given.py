@@ -135,8 +135,8 @@ def log() -> Any:
 
 def test_a_frame_or_an_array_that_is_changed_after_send_batch_is_stored_as_it_was(log: Log) -> None:
     log.create_topic("t", "id BIGINT, amount DOUBLE, raw BINARY")
-    numbers = np.arange(50_000)
-    frame = pd.DataFrame({"id": np.arange(50_000), "amount": np.arange(50_000) / 2})
+    numbers = np.arange(200_000)
+    frame = pd.DataFrame({"id": np.arange(200_000), "amount": np.arange(200_000) / 2})
     rows = [{"id": n, "raw": bytearray(b"ab")} for n in range(5)]
     with log.producer("t") as producer:
         for _ in range(3):  # more than one, so that they are encoded while the next is made
@@ -147,10 +147,10 @@ def test_a_frame_or_an_array_that_is_changed_after_send_batch_is_stored_as_it_wa
             frame["amount"].to_numpy()[:] = -1.0 if frame["amount"].to_numpy().flags.writeable else 0
             producer.send_batch(rows)
             spoil(rows)
-            numbers, frame = np.arange(50_000), frame.assign(id=np.arange(50_000))
+            numbers, frame = np.arange(200_000), frame.assign(id=np.arange(200_000))
             rows = [{"id": n, "raw": bytearray(b"ab")} for n in range(5)]
     found = pa.Table.from_batches(log.read("t"))
-    assert found.column("id").to_pylist() == [*range(50_000), *range(50_000), *range(5)] * 3
+    assert found.column("id").to_pylist() == [*range(200_000), *range(200_000), *range(5)] * 3
     assert set(found.column("raw").to_pylist()) == {None, b"ab"}
 
 

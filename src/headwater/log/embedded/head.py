@@ -1,8 +1,9 @@
 """The head of a partition: how far it is durable and may be read.
 
-A small file that the appender overwrites after its data is on disk, and that readers watch. It is
-never synced: it only ever names data that is. Invariant: records past the head are not read,
-so a reader never sees what a power loss could take back (with ``durability="fsync"``).
+A small file that the appender overwrites after its data is on disk, and that readers watch. Only the
+first one of a partition is synced, so that there is one: a later one only ever names data that is, and
+after a power loss an older one may be there. Invariant: records past the head are not read, so a reader
+never sees what a power loss could take back (with ``durability="fsync"``).
 """
 
 from __future__ import annotations
@@ -64,6 +65,11 @@ def read(fd: int) -> Written | None:
             if zlib.crc32(data[:-4]) == checksum:
                 return Written(Head(*fields), synced, booted == _BOOT)
     return None
+
+
+def blank(path: Path) -> bool:
+    """Tell whether there has been no head yet, or none that reached the disk: so nothing was acknowledged."""
+    return not path.exists() or not path.read_bytes().strip(b"\0")
 
 
 def write(fd: int, head: Head, synced: bool) -> None:

@@ -67,12 +67,13 @@ class Partition:
         if os.fstat(self._head).st_nlink == 0:
             raise UnknownTopic("the topic has been deleted", detail=f'its files were in "{self.directory}"')
         written = head.read(self._head)
-        trusted = written.head if written and written.sure else None
-        if self._tail is None or trusted is None or trusted.segment != self._tail.segment.base:
-            self._reload(trusted, written.head if written else None)
-        known = trusted if trusted and trusted.segment == self.tail.segment.base else None
-        lossy = written is not None and not written.sure
-        self.tail.catch_up(self._fd, known.size if known else 0, lossy)
+        newest = written.head if written and written.since_boot else None
+        if self._tail is None or newest is None or newest.segment != self._tail.segment.base:
+            self._reload(newest, written.head if written else None)
+        known = written.head if written and written.sure else None
+        named = known.size if known and known.segment == self.tail.segment.base else 0
+        told = written is not None or head.blank(self.directory / "head")
+        self.tail.catch_up(self._fd, named, told)
 
     def check(self, producer: str, epoch: int) -> int:
         """Return the producer's last sequence here, or refuse it if a newer one has started."""
@@ -146,8 +147,10 @@ class Partition:
         """Let readers see everything up to ``reached``; call it with the lock held, after ``sync``."""
         new = reached or Head(self.tail.segment.base, self.tail.at, self.tail.end, self.tail.received)
         old = head.read(self._head)
-        if old is None or not old.sure or new[:2] > old.head[:2]:
+        if old is None or not old.since_boot or new[:2] > old.head[:2]:
             head.write(self._head, new, self._fsync)
+        if old is None and self._fsync:  # from now on there is a head, be it an older one
+            os.fsync(self._head)
 
     def roll(self) -> None:
         """Begin a new segment, so that the one before can be archived, deleted or compacted."""
@@ -199,10 +202,10 @@ class Partition:
             self.roll()
         return received
 
-    def _reload(self, trusted: Head | None, published: Head | None) -> None:
-        """Read everything anew; without a head to trust, the newest segment is the active one."""
-        if trusted is not None:
-            base = trusted.segment
+    def _reload(self, newest: Head | None, published: Head | None) -> None:
+        """Read everything anew; without a head that is surely the newest, the newest segment is active."""
+        if newest is not None:
+            base = newest.segment
         else:
             segments = segment.listing(self.directory)
             ends = [s.base if s.end is None else s.end for s in segments]

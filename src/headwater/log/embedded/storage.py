@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -124,11 +124,13 @@ class Storage:
         """Bring a head up to date, where it may be written.
 
         Recovery cuts the newest segment back to its first damage, so it is left alone where the
-        head does not say how much was acknowledged and there are whole frames behind damage.
+        head does not say how much was acknowledged and there are whole frames behind damage. Damage
+        of what was acknowledged is told by those who meet it: what lies before it can be read.
         """
         path = stored.partition(number)
-        if os.access(path, os.W_OK) and not (reader.published(path) is None and reader.broken(path)):
-            with closing(self.partition(stored, number)) as partition:
+        unknown = reader.published(path) is None and not head.blank(path / "head")
+        if os.access(path, os.W_OK) and not (unknown and reader.broken(path)):
+            with closing(self.partition(stored, number)) as partition, suppress(DamagedLog):
                 partition.recover()
 
 

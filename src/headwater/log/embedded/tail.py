@@ -61,11 +61,13 @@ class Tail:
             last = header.last_sequence if header.kind == Kind.DATA else header.previous_sequence
             self.producers[header.producer] = ProducerState(header.epoch, last, header.received)
 
-    def catch_up(self, fd: int, published: int, lossy: bool = False) -> None:
+    def catch_up(self, fd: int, published: int, told: bool) -> None:
         """Take in what others have appended; cut a torn end back to the last whole batch.
 
-        Damage before the published end, or with whole frames behind it, is reported and not cut,
-        unless a power loss without syncs may have done it (``lossy``).
+        Damage before the published end is reported and not cut. What lies behind that end was not
+        acknowledged, or a power loss has taken back the head that told so: then it was synced, and
+        with it all before it. So a hole there is one that was not synced, and whole frames behind it
+        were not either; they go with it. Where no head tells the end (``told``), they are reported.
         """
         size = os.fstat(fd).st_size
         if size < published:
@@ -74,7 +76,7 @@ class Tail:
         for at, found in segment.walk(fd, self.at, size):
             if isinstance(found, Damage) or (at >= published and not _intact(fd, at, found)):
                 until = found.until if isinstance(found, Damage) else at + found.size()
-                if at < published or (until < size and not lossy):
+                if at < published or (until < size and not told):
                     raise damaged(self.segment, Damage(at, until), self.end)
                 break
             whole.append((at, found))

@@ -16,6 +16,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE
 from headwater.errors import HeadwaterError, RowError
 from headwater.log import jsonl, jsonl_columns, keys, record
 from headwater.log import topic as topics
+from headwater.log.columns import Misfit
 from headwater.log.kafka.catalog import Known
 from headwater.log.kafka.outgoing import MARK, OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
 from headwater.log.topic import Topic
@@ -96,7 +97,7 @@ def _tombstones(found: Sequence[bytes | None], topic: Topic) -> Rows:
     schema = _nullable_schema(topic)
     try:
         return _key_rows(found, topic, schema), []
-    except (ValueError, TypeError, pa.ArrowException, jsonl_columns.Misfit) as error:
+    except (ValueError, TypeError, pa.ArrowException, Misfit) as error:
         if len(found) == 1:
             what = f'tombstone has no key that fits topic "{topic.name}"'
             return pa.RecordBatch.from_pylist([], schema=schema), [
