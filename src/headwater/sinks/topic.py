@@ -8,6 +8,7 @@ commit the topic has every row of the batch once, however often the batch was re
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 
 from headwater.errors import Fenced, RowError, UsageError
 from headwater.log.interface import Log
+from headwater.log.position import Position
 from headwater.log.producer import Producer
 from headwater.log.rows import from_data
 from headwater.log.topic import Topic
@@ -58,6 +60,7 @@ class TopicSink(Sink):
         self._there = -1
         self._committed = -1
         self._marked: int | None = None
+        self._end = Position(topic)
 
     def begin(self) -> int:
         """Take over as the producer; return the last batch that is known to be whole, or -1."""
@@ -66,6 +69,7 @@ class TopicSink(Sink):
         # Rows and tombstones that are sent one by one wait for the flush, to be appended together.
         self._producer = self._log.producer(self._topic, id=self._id, linger="1 hour", buffer=1 << 40)
         self._there = self._producer.sequence - 1
+        self._end = self._log.resolve(self._topic, "latest")
         return max(-1, (self._there >> _ROW_BITS) - 1)
 
     def commit(self, batch: Batch) -> bool:
@@ -79,6 +83,18 @@ class TopicSink(Sink):
         self._mark(self._producer, batch.clock)
         self._committed = batch.number
         return not first <= first + batch.rows.num_rows - 1 <= self._there
+
+    def receipt(self) -> str:
+        """Return where the topic ends, which has an identity of its own."""
+        return str(self._end)
+
+    def lost(self, receipt: str) -> str | None:
+        """Tell whether the topic is another one, or shorter, than it was; retention does not shorten it."""
+        was = Position.parse(receipt) if receipt else self._end
+        if was.id != self._end.id:
+            return f'topic "{self._topic}" was deleted, and made again under its name'
+        missing = sum(max(0, o - self._end.offsets.get(p, 0)) for p, o in was.offsets.items())
+        return f'topic "{self._topic}" ends {missing:,} records earlier than it did' if missing else None
 
     def close(self) -> None:
         """Release the producer; what a commit has returned from is durable already."""
@@ -97,7 +113,9 @@ class TopicSink(Sink):
         elif rows.num_rows:
             producer.send_batch(rows, sequence=first)
         crash.point("topic: sent")
-        producer.flush()
+        reached = producer.flush().offsets.items()
+        ends = {**self._end.offsets, **{p: max(o, self._end.offsets.get(p, 0)) for p, o in reached}}
+        self._end = replace(self._end, offsets=ends)
         crash.point("topic: flushed")
 
     def _mark(self, producer: Producer, clock: int | None) -> None:
