@@ -1,8 +1,9 @@
 """A derived topic: a node's results go back to the log, where other nodes and programs read them.
 
-The log's own numbers make it effectively once: row ``i`` of batch ``n`` has the sequence number
-``(n << 32) + i``, and a log leaves out a number it has from the same producer. Invariant: after a
-commit the topic has every row of the batch once, however often the batch was replayed.
+The log's own numbers make it effectively once: row ``i`` of batch ``n``, in the order of
+``headwater.sinks.arrangement``, has the sequence number ``(n << 32) + i``, and a log leaves out a number
+it has from the same producer. Invariant: after a commit the topic has every row of the batch once,
+however often the batch was replayed, and in whichever order its rows came.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from headwater.log.rows import from_data
 from headwater.log.topic import Topic
 from headwater.schema import is_variant
 from headwater.sinks import crash
+from headwater.sinks.arrangement import arranged
 from headwater.sinks.fitting import DELETED
 from headwater.sinks.sink import Batch, Sink
 
@@ -33,9 +35,10 @@ _ROW_BITS = 32
 class TopicSink(Sink):
     """Appends a node's results to a topic, as the producer ``producer_id``.
 
-    Rows keep their order. In a compacted topic a row whose ``_deleted`` is true becomes a tombstone;
-    other topics refuse deletions. The node's clock is appended as a mark where the topic has an event
-    time, so that time goes on downstream though nothing is emitted.
+    Rows of one key keep their order, and those of a topic with one partition all do. In a compacted
+    topic a row whose ``_deleted`` is true becomes a tombstone; other topics refuse deletions. The node's
+    clock is appended as a mark where the topic has an event time, so that time goes on downstream though
+    nothing is emitted.
 
     A batch is visible at once within a partition, not across partitions, and one with deletions only
     up to 65,536 rows. The log tells no more than the newest sequence number, so ``begin`` names the
@@ -106,6 +109,7 @@ class TopicSink(Sink):
 
     def _append(self, producer: Producer, table: pa.Table, first: int) -> None:
         topic = self._log.topic(self._topic)
+        table = arranged(table, topic)
         rows = _live(table, topic)
         crash.point("topic: before rows")
         if rows is None:
