@@ -19,7 +19,7 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -126,6 +126,29 @@ def own_schema(server: Server) -> Iterator[str]:
     yield f"{server.dsn}?options=-csearch_path%3D{name}"
     with psycopg.connect(server.dsn) as db:
         db.execute(SQL("DROP SCHEMA {} CASCADE").format(Identifier(name)))
+
+
+def save(url: str, table: str) -> Callable[[], None]:
+    """Take a backup of a table of Headwater's, with what is known of it; return what puts it back."""
+    import psycopg
+    from psycopg.sql import SQL, Identifier
+
+    with psycopg.connect(url) as db:
+        own = "SELECT c.relname FROM pg_class c WHERE c.oid = to_regclass(%s)"
+        names = [n for n in (table, f"{table}_changes") if db.execute(own, (f'"{n}"',)).fetchone()]
+        parts = [(Identifier(name), SQL("true")) for name in names]
+        parts.append((Identifier("headwater_sinks"), SQL("name = '{}'").format(SQL(table))))
+        copies = [Identifier(f"saved_{uuid.uuid4().hex[:12]}") for _ in parts]
+        for copy, (name, which) in zip(copies, parts, strict=True):
+            db.execute(SQL("CREATE TABLE {} AS SELECT * FROM {} WHERE {}").format(copy, name, which))
+
+    def restore() -> None:
+        with psycopg.connect(url) as db:
+            for copy, (name, which) in zip(copies, parts, strict=True):
+                db.execute(SQL("DELETE FROM {} WHERE {}").format(name, which))
+                db.execute(SQL("INSERT INTO {} OVERRIDING SYSTEM VALUE SELECT * FROM {}").format(name, copy))
+
+    return restore
 
 
 def find_binaries() -> Path:

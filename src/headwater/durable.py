@@ -63,12 +63,16 @@ def sync_tree(directory: Path) -> None:
         sync(Path(folder))
 
 
-def make(directory: Path) -> None:
-    """Make a directory and those above it that are missing; one that is there was made by this, too."""
+def make(directory: Path, *, private: bool = False) -> None:
+    """Make a directory and those above it that are missing; one that is there was made by this, too.
+
+    One that is ``private`` can be entered by its owner only: what a log and a pipeline keep may be anybody's
+    data, and the error messages of user code tell of it. What is there keeps the rights that it has.
+    """
     if directory.is_dir():
         return
     make(directory.parent)
-    directory.mkdir(exist_ok=True)
+    directory.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
     sync(directory.parent)
 
 

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -23,7 +24,7 @@ from headwater.sinks import Batch, crash
 from headwater.sinks.postgres import PostgresSink
 from headwater.sinks.views import open_views
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
-from postgres_server import Server
+from postgres_server import Server, save
 
 STOCK = "item STRING, count BIGINT"
 
@@ -63,7 +64,8 @@ def contents(server: Server, table: str) -> dict[str, int]:
 def test_postgres_is_effectively_once(check: Check, server: Server, table: str) -> None:
     with PostgresSink(server.dsn, table, SCHEMA, KEY) as sink:
         sink.begin()
-    check(Target(lambda: PostgresSink(server.dsn, table, SCHEMA, KEY), lambda: read(server, table)))
+    opened = partial(PostgresSink, server.dsn, table, SCHEMA, KEY)
+    check(Target(opened, lambda: read(server, table), lambda: save(server.dsn, table)))
 
 
 def test_every_type_comes_back(server: Server, table: str) -> None:

@@ -102,6 +102,8 @@ class Assembly(Looking):
         """Release everything but Spark."""
         for query in self.queries.values():
             query.stop()
+            for member in query.members.values():
+                member.close()
         super().close()
 
     def _prepare(self, node: Node, version: Version) -> None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,7 @@ class Member:
         self._finishing = Finishing(shape, inputs)
         self.done = Milestone()
         """What it has committed; its query notes it when all nodes have."""
+        self._sink: Sink | None = None
         self._late_sink: Sink | None = None
         self._dead_sink: Sink | None = None
         self._notes: list[dict[str, Any]] = []
@@ -111,12 +113,12 @@ class Member:
 
     def begin(self, sink: Sink, late: Callable[[pa.Schema], Sink], dead: Callable[[], Sink]) -> None:
         """Begin, taking over from any other runner."""
+        self.close()
         self._sink, self._late, self._dead, self.error = sink, late, dead, None
-        self._late_sink = self._dead_sink = None
         committed = sink.begin()
         self.done = milestone.read(self.home)
         _check_ahead(self.node, max(committed, self.done.batch), self.checkpoint)
-        _check_behind(self.node, committed, self.done)
+        _check_lost(self.node, sink.lost(self.done.receipt))
         _check_missed(self.node, self.done, self.checkpoint, self._names)
         self.check_inputs()
         if self.stage is not None:
@@ -127,6 +129,14 @@ class Member:
         begun = checkpoint.begun(self.checkpoint)
         stands = {name: self.done.positions.get(name) or str(begun[name]) for name in self._names}
         self.inputs.check(self.node, map(Position.parse, stands.values()))
+
+    def close(self) -> None:
+        """Release the connections and files of its sinks; what they have committed is durable already."""
+        for sink in (self._sink, self._late_sink, self._dead_sink):
+            if sink is not None:
+                with suppress(HeadwaterError):  # of a commit that has failed, and was told
+                    sink.close()
+        self._late_sink = self._dead_sink = None
 
     def process(self, number: int, slice: Slice) -> None:
         """Do a node's part of a micro-batch."""
@@ -140,8 +150,9 @@ class Member:
         crash.point("query: computed")
         done = self.done.after(number, after)
         clock = self._promise(done.clock(number, after))
+        assert self._sink is not None, "it has begun"
         fresh = self._sink.commit(Batch(number, rows, after.positions, clock))
-        self.done = done
+        self.done = replace(done, receipt=self._sink.receipt())
         crash.point("query: committed")
         if fresh:  # what is repeated has been counted
             self._count(slice, rows.num_rows)
@@ -316,13 +327,12 @@ def _check_missed(node: Node, done: Milestone, folder: Path, upstreams: list[str
         )
 
 
-def _check_behind(node: Node, committed: int, done: Milestone) -> None:
-    """Refuse to go on if a view has lost what was committed: those batches never come again."""
-    if node.kind == "view" and committed < done.batch:
+def _check_lost(node: Node, lost: str | None) -> None:
+    """Refuse to go on if a sink has lost what was committed: those batches never come again."""
+    if lost is not None:
         raise PipelineError(
             f"{node.title} is older than its checkpoint",
-            detail=f"batch {done.batch} was committed, and the store has batches up to {committed} only: "
-            "it was moved, emptied, or restored from a backup",
+            detail=f"{lost}: it was moved, emptied, or restored from a backup",
             hint=node.computed_anew,
             place=node.place,
         )

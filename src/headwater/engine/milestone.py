@@ -27,6 +27,8 @@ class Milestone:
     positions: Mapping[str, str] = field(default_factory=dict)
     clocks: dict[int, int] = field(default_factory=dict)
     """The clock after each of the last micro-batches that had something for the node."""
+    receipt: str = ""
+    """By which the sink tells, when it is begun again, whether it has lost something."""
 
     @property
     def last(self) -> int | None:
@@ -50,13 +52,13 @@ class Milestone:
     def from_json(cls, told: dict[str, Any]) -> Milestone:
         """Read what ``to_json`` has written."""
         clocks = {int(number): time for number, time in told["clocks"].items()}
-        return cls(told["batch"], told["positions"], clocks)
+        return cls(told["batch"], told["positions"], clocks, told["receipt"])
 
     def after(self, batch: int, reached: Reached) -> Milestone:
-        """Return what it is after a micro-batch."""
+        """Return what it is after a micro-batch, but for the receipt, which its sink will give."""
         clock = self.clock(batch, reached)
         clocks = self.clocks if clock is None else {**self.clocks, batch: clock}
-        return Milestone(batch, _positions(reached), dict(list(clocks.items())[-KEPT:]))
+        return Milestone(batch, _positions(reached), dict(list(clocks.items())[-KEPT:]), self.receipt)
 
 
 def write(checkpoint: Path, done: Mapping[Path, Milestone]) -> None:

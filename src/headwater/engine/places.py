@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 def store_of(pipeline: Pipeline) -> Store:
     """Open the views of a pipeline for its runner, and note where they are."""
-    durable.make(pipeline.home)
+    durable.make(pipeline.home, private=True)
     own: Store = ViewStore(pipeline.home / STORE)
     _note(pipeline)
     return PlacedStore(own, _opened(_urls(pipeline), open_store))

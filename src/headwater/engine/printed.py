@@ -29,7 +29,7 @@ def printing_to(path: Path | None) -> Iterator[None]:
     if path is None:
         yield
         return
-    durable.make(path.parent)
+    durable.make(path.parent, private=True)
     shorten(path)
     threading.Thread(target=_mind, args=(path.absolute(),), daemon=True, name="spark.log").start()
     kept = [os.dup(1), os.dup(2)]

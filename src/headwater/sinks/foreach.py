@@ -43,5 +43,13 @@ class ForeachSink(Sink):
         crash.point("foreach: after the call")
         return True
 
+    def receipt(self) -> str:
+        """Return nothing: what the function has made of its rows is not known."""
+        return ""
+
+    def lost(self, receipt: str) -> str | None:
+        """Return None: nobody can say."""
+        return None
+
     def close(self) -> None:
         """Nothing to release."""

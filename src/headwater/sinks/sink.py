@@ -4,7 +4,8 @@ A runner begins, which shuts out any other, and commits one batch after the othe
 the last batch comes again, with the same number and the same rows.
 
 Invariant: a batch's rows and its number become visible together or not at all; a batch with a
-number that was committed before changes nothing; a runner that another has replaced commits nothing.
+number that was committed before changes nothing; a runner that another has replaced commits nothing;
+and a target that was emptied, or restored from a backup, does not look like one that is whole.
 """
 
 from __future__ import annotations
@@ -46,5 +47,24 @@ class Sink(Closing):
         """
 
     @abstractmethod
+    def receipt(self) -> str:
+        """Return what tells a later runner, by ``lost``, whether all that was committed is still there."""
+
+    @abstractmethod
+    def lost(self, receipt: str) -> str | None:
+        """Return in words what the target has lost since it gave a receipt, None if nothing is known of that.
+
+        To be called after ``begin``. An empty receipt is that of a sink that has committed nothing.
+        """
+
+    @abstractmethod
     def close(self) -> None:
         """Release connections and files."""
+
+
+def lost_batches(receipt: str, last: int) -> str | None:
+    """Tell what is lost where a receipt is the number of the last batch."""
+    given = int(receipt or -1)
+    if given <= last:
+        return None
+    return f"batch {given} was committed, and there are batches up to {last} only"

@@ -18,8 +18,9 @@ from headwater.sinks.fitting import shaped
 from headwater.sinks.foreach import ForeachSink
 from headwater.sinks.keyed import declare
 from headwater.sinks.parquet import ParquetSink
-from headwater.sinks.sink import Batch, Sink
+from headwater.sinks.sink import Sink
 from headwater.sinks.sqlite.store import ViewStore
+from headwater.sinks.together import Together
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...])
     def open(schema: pa.Schema) -> Sink:
         store = ViewStore(file)
         try:
-            return _Whole(store, store.sink(table, schema, key))
+            return Together(store.sink(table, schema, key), store)
         except BaseException:
             store.close()
             raise
@@ -98,22 +99,3 @@ def database(url: str) -> str:
 
 def _names(key: str | tuple[str, ...]) -> tuple[str, ...]:
     return (key,) if isinstance(key, str) else tuple(key)
-
-
-class _Whole(Sink):
-    """A view that brings its store along."""
-
-    def __init__(self, store: ViewStore, sink: Sink):
-        self._store, self._sink = store, sink
-
-    def begin(self) -> int:
-        """Take over from any other runner."""
-        return self._sink.begin()
-
-    def commit(self, batch: Batch) -> bool:
-        """Make a batch visible."""
-        return self._sink.commit(batch)
-
-    def close(self) -> None:
-        """Close the store."""
-        self._store.close()

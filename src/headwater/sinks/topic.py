@@ -1,13 +1,15 @@
 """A derived topic: a node's results go back to the log, where other nodes and programs read them.
 
-The log's own numbers make it effectively once: row ``i`` of batch ``n`` has the sequence number
-``(n << 32) + i``, and a log leaves out a number it has from the same producer. Invariant: after a
-commit the topic has every row of the batch once, however often the batch was replayed.
+The log's own numbers make it effectively once: row ``i`` of batch ``n``, in the order of
+``headwater.sinks.arrangement``, has the sequence number ``(n << 32) + i``, and a log leaves out a number
+it has from the same producer. Invariant: after a commit the topic has every row of the batch once,
+however often the batch was replayed, and in whichever order its rows came.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,11 +19,13 @@ import pyarrow.compute as pc
 
 from headwater.errors import Fenced, RowError, UsageError
 from headwater.log.interface import Log
+from headwater.log.position import Position
 from headwater.log.producer import Producer
 from headwater.log.rows import from_data
 from headwater.log.topic import Topic
 from headwater.schema import is_variant
 from headwater.sinks import crash
+from headwater.sinks.arrangement import arranged
 from headwater.sinks.fitting import DELETED
 from headwater.sinks.sink import Batch, Sink
 
@@ -31,9 +35,10 @@ _ROW_BITS = 32
 class TopicSink(Sink):
     """Appends a node's results to a topic, as the producer ``producer_id``.
 
-    Rows keep their order. In a compacted topic a row whose ``_deleted`` is true becomes a tombstone;
-    other topics refuse deletions. The node's clock is appended as a mark where the topic has an event
-    time, so that time goes on downstream though nothing is emitted.
+    Rows of one key keep their order, and those of a topic with one partition all do. In a compacted
+    topic a row whose ``_deleted`` is true becomes a tombstone; other topics refuse deletions. The node's
+    clock is appended as a mark where the topic has an event time, so that time goes on downstream though
+    nothing is emitted.
 
     A batch is visible at once within a partition, not across partitions, and one with deletions only
     up to 65,536 rows. The log tells no more than the newest sequence number, so ``begin`` names the
@@ -58,6 +63,7 @@ class TopicSink(Sink):
         self._there = -1
         self._committed = -1
         self._marked: int | None = None
+        self._end = Position(topic)
 
     def begin(self) -> int:
         """Take over as the producer; return the last batch that is known to be whole, or -1."""
@@ -66,6 +72,7 @@ class TopicSink(Sink):
         # Rows and tombstones that are sent one by one wait for the flush, to be appended together.
         self._producer = self._log.producer(self._topic, id=self._id, linger="1 hour", buffer=1 << 40)
         self._there = self._producer.sequence - 1
+        self._end = self._log.resolve(self._topic, "latest")
         return max(-1, (self._there >> _ROW_BITS) - 1)
 
     def commit(self, batch: Batch) -> bool:
@@ -80,6 +87,18 @@ class TopicSink(Sink):
         self._committed = batch.number
         return not first <= first + batch.rows.num_rows - 1 <= self._there
 
+    def receipt(self) -> str:
+        """Return where the topic ends, which has an identity of its own."""
+        return str(self._end)
+
+    def lost(self, receipt: str) -> str | None:
+        """Tell whether the topic is another one, or shorter, than it was; retention does not shorten it."""
+        was = Position.parse(receipt) if receipt else self._end
+        if was.id != self._end.id:
+            return f'topic "{self._topic}" was deleted, and made again under its name'
+        missing = sum(max(0, o - self._end.offsets.get(p, 0)) for p, o in was.offsets.items())
+        return f'topic "{self._topic}" ends {missing:,} records earlier than it did' if missing else None
+
     def close(self) -> None:
         """Release the producer; what a commit has returned from is durable already."""
         if self._producer is not None:
@@ -90,6 +109,7 @@ class TopicSink(Sink):
 
     def _append(self, producer: Producer, table: pa.Table, first: int) -> None:
         topic = self._log.topic(self._topic)
+        table = arranged(table, topic)
         rows = _live(table, topic)
         crash.point("topic: before rows")
         if rows is None:
@@ -97,7 +117,9 @@ class TopicSink(Sink):
         elif rows.num_rows:
             producer.send_batch(rows, sequence=first)
         crash.point("topic: sent")
-        producer.flush()
+        reached = producer.flush().offsets.items()
+        ends = {**self._end.offsets, **{p: max(o, self._end.offsets.get(p, 0)) for p, o in reached}}
+        self._end = replace(self._end, offsets=ends)
         crash.point("topic: flushed")
 
     def _mark(self, producer: Producer, clock: int | None) -> None:

@@ -45,6 +45,8 @@ class Target:
     """Opens the sink; called again after every crash, also in a forked child."""
     visible: Callable[[], Iterable[Mapping[str, Any]]]
     """Returns the rows that a reader sees now, with the columns of ``SCHEMA``."""
+    save: Callable[[], Callable[[], object]] | None = None
+    """Takes a backup, and returns what puts it back; a sink that is effectively once needs it."""
     keyed: bool = True
     """Whether it keeps one row per key, or every row that was ever committed."""
 
@@ -72,6 +74,7 @@ def checks(exactly_once: bool = True) -> list[Check]:
         a_crash_at_any_point_leaves_a_batch_whole_or_out,
         a_kill_at_any_moment_leaves_batches_whole,
         an_older_runner_is_fenced,
+        a_target_that_was_restored_from_a_backup_says_so,
     ]
     return always + once if exactly_once else always
 
@@ -161,8 +164,10 @@ def a_crash_at_any_point_leaves_a_batch_whole_or_out(target: Target) -> None:
     _run(target, batches[:1])
     for count in range(1, _POINTS - 1):
         before, after = batches[:count], batches[: count + 1]
+        receipt = _receipt_of(target)
         died = _killed_at(count, target, after)
         _expect(target, before, after)
+        assert _lost(target, receipt) is None, "a crash loses nothing"
         _run(target, after, again=True)
         _expect(target, after)
         if not died:
@@ -205,6 +210,41 @@ def an_older_runner_is_fenced(target: Target) -> None:
         assert second.commit(batches[1])
         assert second.commit(batches[2])
     _expect(target, batches)
+
+
+def a_target_that_was_restored_from_a_backup_says_so(target: Target) -> None:
+    """What the newest batches have left is told as lost when it is, and not before."""
+    assert target.save is not None, "name how the target is saved and restored"
+    batches = _batches(4, target)
+    _run(target, batches[:2])
+    restore = target.save()
+    with target.open() as sink:
+        sink.begin()
+        receipts = [_receipt(sink, batch) for batch in (*batches[2:], _empty(4, target))]
+    for receipt in ("", *receipts):
+        assert _lost(target, receipt) is None, "nothing is lost yet"
+    restore()
+    _expect(target, batches[:2])
+    assert _lost(target, "") is None, "who has committed nothing has lost nothing"
+    for receipt in receipts:
+        assert _lost(target, receipt), "a target that is older than its receipt must say so"
+
+
+def _receipt(sink: Sink, batch: Batch) -> str:
+    sink.commit(batch)
+    return sink.receipt()
+
+
+def _receipt_of(target: Target) -> str:
+    with target.open() as sink:
+        sink.begin()
+        return sink.receipt()
+
+
+def _lost(target: Target, receipt: str) -> str | None:
+    with target.open() as sink:
+        sink.begin()
+        return sink.lost(receipt)
 
 
 # Batches, and what they come to

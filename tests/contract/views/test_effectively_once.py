@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.contract.views.conftest import Reopen
 
-from headwater.sinks import Batch, Sink
-from headwater.sinks.views import Store, open_views
+from headwater.sinks import Sink
+from headwater.sinks.together import Together
+from headwater.sinks.views import open_views
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
-
-
-class Together(Sink):
-    """A sink that is closed together with its store, as a runner does."""
-
-    def __init__(self, store: Store):
-        self._store, self._sink = store, store.sink("rows", SCHEMA, KEY)
-
-    def begin(self) -> int:
-        return self._sink.begin()
-
-    def commit(self, batch: Batch) -> bool:
-        return self._sink.commit(batch)
-
-    def close(self) -> None:
-        self._sink.close()
-        self._store.close()
+from postgres_server import save
 
 
 @pytest.mark.parametrize("check", checks(), ids=lambda check: check.__name__)
@@ -35,5 +22,15 @@ def test_a_view_is_effectively_once(check: Check, place: str, open_store: Reopen
         with open_views(place) as views:
             return views["rows"].scan().to_pylist()
 
-    Together(open_store()).close()
-    check(Target(lambda: Together(open_store()), visible))
+    def opened() -> Sink:
+        store = open_store()
+        return Together(store.sink("rows", SCHEMA, KEY), store)
+
+    def saved() -> Callable[[], object]:
+        if "://" in place:
+            return save(place, "rows")
+        shutil.copy(place, f"{place}-saved")
+        return lambda: shutil.copy(f"{place}-saved", place)
+
+    opened().close()
+    check(Target(opened, visible, saved))

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any
 
+import psycopg
 import pyarrow as pa
 import pytest
+from psycopg.sql import SQL, Identifier
+from tests.contract.views.conftest import Reopen
 
 from headwater import Position
-from headwater.errors import Fenced, RowError, SchemaError, TopicError, UsageError
+from headwater.errors import Fenced, RowError, SchemaError, SinkRefused, TopicError, UsageError
 from headwater.sinks import Batch
+from headwater.sinks.sqlite import catalog
 from headwater.sinks.views import Store
 
 STOCK = "item STRING, count BIGINT"
@@ -207,3 +212,54 @@ def test_the_names_of_all_views_are_known(store: Store) -> None:
     store.sink("stock", STOCK, "item", version=2)
     assert store.names() == ["prices", "stock"]
     assert store["prices"].name == "prices"
+
+
+# Rows that somebody has removed by hand
+
+
+def emptied(place: str, name: str) -> None:
+    """Delete the rows of a view behind its back."""
+    if "://" in place:
+        with psycopg.connect(place) as db:
+            db.execute(SQL("TRUNCATE {}").format(Identifier(name)))
+        return
+    with sqlite3.connect(place) as db:
+        db.execute(f"DELETE FROM {catalog.find(db, name).tables.rows}")  # noqa: S608
+    db.close()
+
+
+def test_a_view_that_was_emptied_by_hand_is_not_gone_on_with(open_store: Reopen, place: str) -> None:
+    with open_store() as store:
+        sink = store.sink("stock", STOCK, "item")
+        sink.begin()
+        sink.commit(stock(0, tea=1))
+    emptied(place, "stock")
+    with open_store() as store, pytest.raises(SinkRefused, match="is empty"):
+        store.sink("stock", STOCK, "item").begin()
+
+
+def test_a_view_that_is_empty_because_all_was_deleted_goes_on(open_store: Reopen, place: str) -> None:
+    gone = pa.table({"item": ["tea"], "count": pa.array([None], pa.int64()), "_deleted": [True]})
+    with open_store() as store:
+        sink = store.sink("stock", STOCK, "item")
+        sink.begin()
+        sink.commit(stock(0, tea=1))
+        sink.commit(Batch(1, gone))
+        sink.commit(Batch(2, gone.slice(0, 0)))
+    with open_store() as store:
+        sink = store.sink("stock", STOCK, "item")
+        assert sink.begin() == 2
+        assert sink.commit(stock(3, tea=2))
+
+
+def test_a_view_whose_rows_are_gone_can_be_rebuilt(open_store: Reopen, place: str) -> None:
+    with open_store() as store:
+        sink = store.sink("stock", STOCK, "item")
+        sink.begin()
+        sink.commit(stock(0, tea=1))
+    emptied(place, "stock")
+    with open_store() as store:
+        store.sink("stock", STOCK, "item", version=2).begin()
+        store.publish("stock", 2)
+        store.drop("stock", 1)
+        assert store.versions("stock") == {2: True}

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,8 @@ from headwater.log.embedded import EmbeddedLog
 from headwater.sinks import parquet
 from headwater.sinks.foreach import ForeachSink
 from headwater.sinks.parquet import ParquetSink, merge
-from headwater.sinks.sink import Batch, Sink
+from headwater.sinks.sink import Sink
+from headwater.sinks.together import Together
 from headwater.sinks.topic import TopicSink
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
 
@@ -22,22 +26,16 @@ def named(check: Check) -> str:
     return getattr(check, "__name__", "check")
 
 
-class Together(Sink):
-    """A sink that is closed together with what it was made from, as a runner does."""
+def saved(directory: Path) -> Callable[[], None]:
+    """Copy a directory; return what puts the copy in its place."""
+    backup = directory.with_name("backup")
+    shutil.copytree(directory, backup)
 
-    def __init__(self, sink: Sink, *made_from: Any):
-        self._sink, self._made_from = sink, made_from
+    def restore() -> None:
+        shutil.rmtree(directory)
+        shutil.copytree(backup, directory)
 
-    def begin(self) -> int:
-        return self._sink.begin()
-
-    def commit(self, batch: Batch) -> bool:
-        return self._sink.commit(batch)
-
-    def close(self) -> None:
-        self._sink.close()
-        for each in self._made_from:
-            each.close()
+    return restore
 
 
 def topic_target(path: Path, compacted: bool) -> Target:
@@ -55,7 +53,7 @@ def topic_target(path: Path, compacted: bool) -> Target:
 
     with EmbeddedLog(path / "log") as log:
         log.create_topic("rows", SCHEMA, key=KEY, cleanup="compact" if compacted else "delete")
-    return Target(opened, visible, keyed=compacted)
+    return Target(opened, visible, partial(saved, path / "log"), keyed=compacted)
 
 
 def parquet_target(path: Path) -> Target:
@@ -64,7 +62,8 @@ def parquet_target(path: Path) -> Target:
         return rows
 
     ParquetSink(path / "rows", SCHEMA).begin()
-    return Target(lambda: ParquetSink(path / "rows", SCHEMA), visible, keyed=False)
+    opened = partial(ParquetSink, path / "rows", SCHEMA)
+    return Target(opened, visible, partial(saved, path / "rows"), keyed=False)
 
 
 def foreach_target(path: Path) -> Target:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from headwater import Position
-from headwater.errors import Fenced, RowError, SchemaError, SinkUnavailable, UsageError
+from headwater.errors import Fenced, RowError, SchemaError, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import Batch, parquet
 from headwater.sinks.parquet import ParquetSink, manifest, merge
 
@@ -162,3 +162,22 @@ def test_a_place_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     (tmp_path / manifest.NAME).write_text('{"format": 99}')
     with pytest.raises(SinkUnavailable, match="newer Headwater"):
         parquet.read(tmp_path)
+
+
+def test_a_file_that_somebody_has_removed_is_missed_at_the_start(tmp_path: Path) -> None:
+    sink = ParquetSink(tmp_path, "id BIGINT")
+    sink.begin()
+    for number in range(2):
+        sink.commit(Batch(number, rows(1)))
+    next(tmp_path.glob("*.parquet")).unlink()
+    with pytest.raises(SinkRefused, match="is gone"):
+        ParquetSink(tmp_path, "id BIGINT").begin()
+
+
+def test_a_manifest_that_somebody_has_removed_is_missed_at_the_next_commit(tmp_path: Path) -> None:
+    sink = ParquetSink(tmp_path, "id BIGINT")
+    sink.begin()
+    sink.commit(Batch(0, rows(1)))
+    (tmp_path / manifest.NAME).unlink()
+    with pytest.raises(SinkRefused, match="is gone"):
+        sink.commit(Batch(1, rows(1)))

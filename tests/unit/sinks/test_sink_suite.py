@@ -56,6 +56,12 @@ class LineSink(Sink):
         self.save(self.epoch, batch.number)
         return True
 
+    def receipt(self) -> str:
+        return str(self.load()[1])
+
+    def lost(self, receipt: str) -> str | None:
+        return "some batches" if int(receipt or -1) > self.load()[1] else None
+
     def close(self) -> None:
         pass
 
@@ -86,6 +92,16 @@ class Unfenced(LineSink):
         return self.load()[1]
 
 
+class Unaware(LineSink):
+    def lost(self, receipt: str) -> str | None:
+        return None
+
+
+class Anxious(LineSink):
+    def lost(self, receipt: str) -> str | None:
+        return "everything"
+
+
 class OnlyTheNewest(LineSink):
     def check(self) -> int:
         return super().check() - 1
@@ -101,8 +117,12 @@ def target(kind: Callable[[Path], Sink], path: Path) -> Target:
     def visible() -> list[dict[str, Any]]:
         return [json.loads(line) for line in (path / "rows.jsonl").read_text().splitlines()]
 
+    def saved() -> Callable[[], object]:
+        texts = {file: file.read_text() for file in path.iterdir()}
+        return lambda: [file.write_text(text) for file, text in texts.items()]
+
     kind(path)
-    return Target(lambda: kind(path), visible, keyed=False)
+    return Target(lambda: kind(path), visible, saved, keyed=False)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +137,8 @@ def target(kind: Callable[[Path], Sink], path: Path) -> Target:
         (Forgetful, sink_suite.an_older_batch_changes_nothing),
         (Unfenced, sink_suite.an_older_runner_is_fenced),
         (Silent, sink_suite.a_replayed_batch_changes_nothing),
+        (Unaware, sink_suite.a_target_that_was_restored_from_a_backup_says_so),
+        (Anxious, sink_suite.a_target_that_was_restored_from_a_backup_says_so),
     ],
 )
 def test_a_sink_that_breaks_a_promise_is_caught(

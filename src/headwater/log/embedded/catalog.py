@@ -130,10 +130,10 @@ class Catalog:
     def prepare(self) -> None:
         """Make the log's directory if it is not there yet."""
         try:
-            durable.make(self.root)
+            durable.make(self.root, private=True)
             if not (self.root / MARKER).exists():
                 durable.write(self.root / MARKER, orjson.dumps({"format": FORMAT}) + b"\n")
-            durable.make(self.root / "topics")
+            durable.make(self.root / "topics", private=True)
         except FileExistsError:
             raise NotALog(f'"{self.root}" is a file, not a log directory') from None
         except OSError as error:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from headwater import durable
 from headwater.sinks import crash
-from headwater.sinks.parquet.manifest import File, Manifest
+from headwater.sinks.parquet.manifest import File, Manifest, gone
 
 DRAFT = ".draft-"
 
@@ -38,6 +38,14 @@ def write(
     durable.replace(draft, directory / name)
     crash.point("parquet: file there")
     return File(name, rows, os.path.getsize(directory / name), tier)
+
+
+def check(directory: Path, manifest: Manifest) -> None:
+    """Refuse a directory that lacks a file which the manifest names."""
+    there = set(os.listdir(directory))
+    for file in manifest.files:
+        if file.name not in there:
+            raise gone(directory / file.name)
 
 
 def tidy(directory: Path, manifest: Manifest) -> None:

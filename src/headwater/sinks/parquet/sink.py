@@ -20,7 +20,7 @@ from headwater.sinks import crash, disk
 from headwater.sinks.fitting import DELETED, Fitted, fit, shaped
 from headwater.sinks.parquet import files, manifest, merge
 from headwater.sinks.parquet.manifest import File, Manifest
-from headwater.sinks.sink import Batch, Sink
+from headwater.sinks.sink import Batch, Sink, lost_batches
 
 
 class ParquetSink(Sink):
@@ -52,6 +52,7 @@ class ParquetSink(Sink):
         self._shape = shaped(f'directory "{self._directory}"', schema)
         self._keep = clock.interval(keep).total_seconds()
         self._epoch: int | None = None
+        self._last = -1
 
     def begin(self) -> int:
         """Take over from any other runner; return the number of the last batch committed, or -1."""
@@ -61,7 +62,8 @@ class ParquetSink(Sink):
                 begun = manifest.begun(self._directory, schemas.ddl(self._shape.schema))
                 # With the lock held: what is not listed now is of a runner that is shut out.
                 files.tidy(self._directory, begun)
-            self._epoch = begun.epoch
+                files.check(self._directory, begun)
+            self._epoch, self._last = begun.epoch, begun.batch
         except OSError as error:
             raise disk.told(error, self._shape.what) from error
         crash.point("parquet: begun")
@@ -77,11 +79,20 @@ class ParquetSink(Sink):
                 return False
             made = self._file(rows, batch.number)
             self._list(made, batch, self._epoch)
+            self._last = batch.number
             crash.point("parquet: listed")
             merge.merge(self._directory, self._epoch, self._keep)
         except OSError as error:
             raise disk.told(error, self._shape.what) from error
         return True
+
+    def receipt(self) -> str:
+        """Return the number of the last batch."""
+        return str(self._last)
+
+    def lost(self, receipt: str) -> str | None:
+        """Tell which batches are gone."""
+        return lost_batches(receipt, self._last)
 
     def close(self) -> None:
         """Nothing to release."""

@@ -22,7 +22,7 @@ from headwater.sinks.postgres import catalog, columns, statements, tables
 from headwater.sinks.postgres.connection import Connection
 from headwater.sinks.postgres.entry import Entry
 from headwater.sinks.postgres.statements import Statements
-from headwater.sinks.sink import Batch, Sink
+from headwater.sinks.sink import Batch, Sink, lost_batches
 from headwater.sinks.views.entry import check_same
 from headwater.sinks.views.store import dropped, existing
 
@@ -77,9 +77,9 @@ class PostgresSink(Sink):
         """Take over from any other runner; return the number of the last batch committed, or -1."""
         if self._id is None:
             self.prepare()
-        self._epoch, last = self._connection.run(self._taken, _BEGIN_SECONDS)
+        self._epoch, self._last = self._connection.run(self._taken, _BEGIN_SECONDS)
         crash.point("postgres: begun")
-        return last
+        return self._last
 
     def commit(self, batch: Batch) -> bool:
         """Make a batch visible, whole; return False if it was there before."""
@@ -96,8 +96,17 @@ class PostgresSink(Sink):
             return new or (attempts > 1 and self._last == batch.number)
 
         done = self._connection.run(attempt)
+        self._last = max(self._last, batch.number)
         crash.point("postgres: committed")
         return done
+
+    def receipt(self) -> str:
+        """Return the number of the last batch."""
+        return str(self._last)
+
+    def lost(self, receipt: str) -> str | None:
+        """Tell which batches are gone."""
+        return lost_batches(receipt, self._last)
 
     def close(self) -> None:
         """Close the connection."""

@@ -14,7 +14,7 @@ from headwater.errors import Fenced, UsageError
 from headwater.sinks import crash
 from headwater.sinks.fitting import Fitted
 from headwater.sinks.keyed import settle
-from headwater.sinks.sink import Batch, Sink
+from headwater.sinks.sink import Batch, Sink, lost_batches
 from headwater.sinks.sqlite import catalog, tables, values
 from headwater.sinks.sqlite.catalog import Entry
 from headwater.sinks.sqlite.connection import Writer
@@ -39,6 +39,7 @@ class ViewSink(Sink):
         self._writer, self._id, self._feed = writer, entry.id, feed
         self._tables = entry.tables
         self._epoch: int | None = None
+        self._last = -1
 
     def begin(self) -> int:
         """Take over from any other runner of this version; return its last batch number, or -1."""
@@ -48,7 +49,7 @@ class ViewSink(Sink):
             self._tables.prepare(db)
             db.execute("UPDATE views SET epoch = epoch + 1 WHERE id = ?", (self._id,))
         crash.point("view: begun")
-        self._epoch = entry.epoch + 1
+        self._epoch, self._last = entry.epoch + 1, entry.batch
         return entry.batch
 
     def commit(self, batch: Batch) -> bool:
@@ -64,8 +65,17 @@ class ViewSink(Sink):
                 return False
             self._store(db, settled, batch, entry.filled)
             crash.point("view: before commit")
+        self._last = batch.number
         crash.point("view: committed")
         return True
+
+    def receipt(self) -> str:
+        """Return the number of the last batch."""
+        return str(self._last)
+
+    def lost(self, receipt: str) -> str | None:
+        """Tell which batches are gone."""
+        return lost_batches(receipt, self._last)
 
     def close(self) -> None:
         """Nothing to release: the store holds the connection."""
