@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headwater import Pipeline
+from headwater import Pipeline, durable
 from headwater.engine import checkpoint, sharing
 from headwater.engine.versions import Version
 from headwater.log import Position
@@ -94,3 +94,21 @@ def test_a_query_that_no_node_shares_any_more_is_removed(shop: Pipeline) -> None
     sharing.drop_unused(shop)
     assert not list((shop.home / "queries").iterdir())
     assert place(shop, "ids").exists()
+
+
+def test_a_link_and_what_it_leads_to_are_durable_before_anything_is_run(
+    shop: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(durable, "sync", synced.append)
+    query, node = place(shop, "seen"), version(shop, "seen")
+    sharing.join(node, query)
+    assert query.parent in synced
+    assert synced[-1] == node.home
+    checkpoint.begin(query, HERE)
+    synced.clear()
+    alone = sharing.leave(node)
+    draft = node.home / "alone.draft"
+    assert {draft, draft / "begin.json", draft / "metadata"} <= set(synced)
+    assert synced[-2:] == [node.home, node.home], "first the copy has its name, then the link leads there"
+    assert (node.home / "checkpoint").resolve() == alone

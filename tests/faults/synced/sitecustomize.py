@@ -41,7 +41,8 @@ def note(notes: str, name: str, data: bytes) -> None:
     os.replace(draft, os.path.join(notes, name))
 
 
-def _noting(sync: Callable[[Any], None]) -> Callable[[Any], None]:
+def noting(sync: Callable[[Any], None]) -> Callable[[Any], None]:
+    """Return a sync that notes what it has made durable."""
     watched, notes = os.environ[WATCHED].split(os.pathsep), os.environ[NOTES]
 
     def synced(given: Any) -> None:
@@ -70,4 +71,4 @@ def _bytes(path: str) -> bytes:
 
 
 if NOTES in os.environ:
-    os.fsync, os.fdatasync = _noting(os.fsync), _noting(os.fdatasync)
+    os.fsync, os.fdatasync = noting(os.fsync), noting(os.fdatasync)
