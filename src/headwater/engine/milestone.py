@@ -82,12 +82,22 @@ def _key(home: Path) -> str:
     return f"{home.parent.name}/{home.name}"
 
 
+def ended(home: Path) -> float | None:
+    """Return when the last micro-batch was committed, in seconds since 1970; None if none was."""
+    try:
+        return (home / _COMMITTED).stat().st_mtime
+    except FileNotFoundError:
+        return None
+
+
 def has_missed(last: Milestone, folder: Path, upstreams: Collection[str]) -> bool:
     """Tell whether the query of a checkpoint has gone on, since then, without the node."""
     done = checkpoint.last_done(folder)
     if done < 0 or last.batch >= done:
         return False
     begun = checkpoint.reached(folder, -1).of(upstreams)
+    if len(begun.inputs) < len(upstreams):  # it began without the node, and never reads what the node does
+        return True
     before = last.positions if last.batch >= 0 else _positions(begun)
     return before != _positions(checkpoint.reached(folder, done).of(upstreams))
 
