@@ -79,8 +79,8 @@ def write(
     about = {"batchWatermarkMs": 0}
     (place / "offsets" / str(batch)).write_text("\n".join(["v1", json.dumps(about), json.dumps(source)]))
     (place / "commits" / str(batch)).write_text("v1\n{}")
-    milestone.write(place.parent, Milestone(batch, {topic: f"{topic}:0={offset}"}))
-    os.utime(place.parent / "committed", (1000, 1000))
+    os.utime(place / "commits" / str(batch), (1000, 1000))
+    milestone.write(place, {place.parent: Milestone(batch, {topic: f"{topic}:0={offset}"})})
     return place
 
 
@@ -130,14 +130,14 @@ def test_a_checkpoint_that_spark_is_just_replacing_is_not_an_error(pipeline: Pip
 
 def test_what_a_query_has_done_without_a_node_is_not_the_nodes(pipeline: Pipeline, log: Log) -> None:
     place = write(pipeline, "unique", 4, "orders", 10)
-    (place.parent / "committed").unlink()
+    milestone.write(place, {place.parent: Milestone()})
     unique, _ = progress(pipeline, log)
     assert (unique.batch, unique.ended, unique.positions, unique.lag) == (None, None, (), 10)
 
 
 def test_a_node_that_its_query_has_left_behind_is_where_it_was(pipeline: Pipeline, log: Log) -> None:
     place = write(pipeline, "unique", 4, "orders", 10)
-    milestone.write(place.parent, Milestone(2, {"orders": "orders:0=4"}))
+    milestone.write(place, {place.parent: Milestone(2, {"orders": "orders:0=4"})})
     unique, _ = progress(pipeline, log)
     assert (unique.batch, unique.positions, unique.lag) == (2, (Position("orders", {0: 4}),), 6)
 

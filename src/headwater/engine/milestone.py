@@ -82,14 +82,6 @@ def _key(home: Path) -> str:
     return f"{home.parent.name}/{home.name}"
 
 
-def ended(home: Path) -> float | None:
-    """Return when the last micro-batch was committed, in seconds since 1970; None if none was."""
-    try:
-        return (home / _COMMITTED).stat().st_mtime
-    except FileNotFoundError:
-        return None
-
-
 def has_missed(last: Milestone, folder: Path, upstreams: Collection[str]) -> bool:
     """Tell whether the query of a checkpoint has gone on, since then, without the node."""
     done = checkpoint.last_done(folder)

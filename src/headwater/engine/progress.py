@@ -133,7 +133,7 @@ def _progress(pipeline: Pipeline, node: Node, behind: Behind, views: Views | Non
         node=node.name,
         kind=node.kind,
         batch=own.batch if own.batch >= 0 else None,
-        ended=milestone.ended(place.parent),
+        ended=_ended(place, own.batch),
         positions=reached.positions if reached is not None else (),
         lag=behind_of(pipeline.inputs(node), reached, behind),
         clock=clock_of(place, reached),
@@ -147,6 +147,15 @@ def _progress(pipeline: Pipeline, node: Node, behind: Behind, views: Views | Non
 def _waits_for(reached: Reached) -> tuple[str, int] | None:
     name = reached.slowest
     return None if name is None else (name, reached.inputs[name].heard)
+
+
+def _ended(place: Path, batch: int) -> float | None:
+    if batch < 0:
+        return None
+    try:
+        return (place / "commits" / str(checkpoint.kept(place, batch))).stat().st_mtime
+    except OSError:  # the query that it shares has not done it yet, or Spark has removed it
+        return None
 
 
 def _stored(

@@ -46,7 +46,7 @@ def shop(tmp_path: Path, log: Log, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     with log.producer("orders") as producer:
         producer.send_batch([{"id": n} for n in range(10)])
     place = write(loading.load("shop.py"), "seen", 1, "orders", 6)
-    os.utime(place.parent / "committed", (time.time() - 60,) * 2)
+    os.utime(place / "commits" / "1", (time.time() - 60,) * 2)
     yield
     sys.modules.pop("shop", None)
 
