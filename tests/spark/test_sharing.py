@@ -14,7 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, latest, scan
+from headwater.cli.run_output import summary
+from headwater.engine.progress import progress
+from headwater.engine.recompute import verify
 from headwater.engine.runner import Runner
+from headwater.engine.status import Meter
 from headwater.errors import DiskFull, PipelineError, SinkRefused
 from headwater.sinks.sqlite import catalog
 from headwater.testing.harness import Harness
@@ -97,6 +101,57 @@ def test_a_node_whose_code_fails_leaves_and_the_others_go_on(spark: SparkSession
         harness.step()
         assert ids(harness, "careful") == [1, 2, 3]
         harness.verify()
+
+
+def test_a_node_that_has_never_committed_is_not_called_healthy_whatever_it_is_started_with(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    broken.touch()
+    places = {"log": f"file:{tmp_path / 'log'}", "home": tmp_path / "home"}
+    pipeline = shop("newest", "careful", broken=broken, **places)
+    for limit in (1000, 1):
+        with Runner(pipeline, spark=spark, limit=limit, patient=True) as runner:
+            if limit == 1000:
+                with runner.log.producer("orders", id="test") as producer:
+                    producer.send_batch([order(1, "ada"), order(2, "bob", -1.0)])
+            with pytest.raises(PipelineError, match='view "careful" failed on 1 record'):
+                runner.catch_up()
+            newest, careful = Meter(runner).read()
+            assert (newest.begun, newest.lag, careful.begun, careful.lag) == (True, 0, False, 2)
+            assert summary(careful) == 'view "careful" has not processed anything yet'
+            newest, careful = progress(pipeline, runner.log)
+            assert (newest.batch, newest.lag, careful.batch, careful.lag) == (0, 0, None, 2)
+            assert verify(runner, "careful").unproved == "it has not processed anything yet"
+
+
+def test_a_node_whose_query_began_without_it_is_refused_and_rebuilt(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def visits(*names: str) -> Pipeline:
+        pipeline = shop("newest", log=f"file:{tmp_path / 'log'}", home=tmp_path / "home")
+        pipeline.source("clicks", "id BIGINT")
+        if "clicked" in names:
+            pipeline.sql("clicked", "SELECT id FROM clicks", key="id")
+        return pipeline
+
+    with Runner(visits("clicked"), spark=spark, patient=True) as runner:
+        runner._take_over()  # and there it is killed
+        for topic, rows in (("orders", [order(1, "ada")]), ("clicks", [{"id": 1}, {"id": 2}])):
+            with runner.log.producer(topic, id="test") as producer:
+                producer.send_batch(rows)
+    with Runner(visits(), spark=spark, patient=True) as runner:
+        runner.catch_up()
+    with Runner(visits("clicked"), spark=spark, patient=True) as runner:
+        with pytest.raises(PipelineError, match='view "clicked" has missed some of its input') as caught:
+            runner.catch_up()
+        assert "headwater rebuild" in (caught.value.hint or "")
+        assert [each.lag for each in progress(runner.pipeline, runner.log)] == [0, 2]
+        runner.rebuild("clicked")
+    with Runner(visits("clicked"), spark=spark, patient=True) as runner:
+        runner.catch_up()
+        assert runner.store.view("clicked").scan().to_pylist() == [{"id": 1}, {"id": 2}]
+        assert verify(runner, "clicked").equal == 2
 
 
 def test_a_node_that_is_added_later_has_all_of_its_input(spark: SparkSession, tmp_path: Path) -> None:

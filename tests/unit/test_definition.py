@@ -35,7 +35,8 @@ def shaped(door: Door) -> Shape:
     operator = door.build(Side(ORDERS, "at"))
     output = operator.output(ORDERS)
     stage = Stage(door.name, NOTHING, operator, ORDERS, output)
-    return Shape(node(), {}, NOTHING, output, "at", stage, (), True, {}, None, False)
+    shown: dict[str, Any] = {"straight": (), "bare": True, "table": None, "leaves": {}}
+    return Shape(node(), {}, NOTHING, output, "at", stage, **shown)
 
 
 def adding(step: int) -> Door:

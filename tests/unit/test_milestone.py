@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.test_reading import Feed, begin
 
-from headwater.engine import milestone
+from headwater.engine import checkpoint, milestone
 from headwater.engine.checkpoint import Input, Reached
 from headwater.engine.milestone import KEPT, Milestone
 from headwater.engine.reading import NEVER, Offsets
@@ -105,6 +106,41 @@ def test_clocks_are_kept_as_long_as_offsets_are() -> None:
     for batch in range(3 * KEPT):
         done = done.after(batch, Reached({"a": heard(batch)}))
     assert list(done.clocks) == list(range(2 * KEPT, 3 * KEPT))
+
+
+ORDERS, CLICKS = Position("orders", {0: 0}), Position("clicks", {0: 0})
+
+
+def done(folder: Path, batch: int, **offsets: int) -> None:
+    """Leave what Spark leaves of a micro-batch that is done."""
+    told = [
+        json.dumps({"name": name, "topic": name, "timed": False, **Offsets({0: offset}).to_json()})
+        for name, offset in offsets.items()
+    ]
+    for kind, text in (("offsets", "\n".join(["v1", "{}", *told])), ("commits", "v1")):
+        (folder / kind).mkdir(parents=True, exist_ok=True)
+        (folder / kind / str(batch)).write_text(text)
+
+
+def test_a_start_that_came_to_nothing_does_not_keep_a_node_from_its_inputs(tmp_path: Path) -> None:
+    checkpoint.begin(tmp_path, {"orders": Position("orders", {0: 3})})
+    checkpoint.begin(tmp_path, {"orders": ORDERS, "clicks": CLICKS})
+    assert checkpoint.begun(tmp_path) == {"clicks": CLICKS, "orders": Position("orders", {0: 3})}
+    done(tmp_path, 0, orders=5, clicks=5)
+    checkpoint.begin(tmp_path, {"orders": ORDERS, "clicks": CLICKS, "views": Position("views", {0: 0})})
+    assert list(checkpoint.begun(tmp_path)) == ["clicks", "orders"], "Spark counts the inputs of a query"
+
+
+def test_a_node_whose_query_began_without_its_inputs_has_missed_them(tmp_path: Path) -> None:
+    checkpoint.begin(tmp_path, {"orders": ORDERS})
+    assert not milestone.has_missed(Milestone(), tmp_path, ["clicks"]), "nothing has been done"
+    done(tmp_path, 0, orders=0)
+    assert not milestone.has_missed(Milestone(), tmp_path, ["orders"]), "there was nothing to do"
+    assert milestone.has_missed(Milestone(), tmp_path, ["clicks"])
+    assert milestone.has_missed(Milestone(), tmp_path, ["orders", "clicks"])
+    done(tmp_path, 1, orders=5)
+    assert milestone.has_missed(Milestone(), tmp_path, ["orders"])
+    assert not milestone.has_missed(Milestone(1, {"orders": "orders:0=5"}), tmp_path, ["orders"])
 
 
 LATENESS = [0, 3 * SECOND, 30 * SECOND]

@@ -13,7 +13,9 @@ import pytest
 
 import headwater
 from headwater import Log, Pipeline, Position
+from headwater.engine import milestone
 from headwater.engine.checkpoint import Ahead
+from headwater.engine.milestone import Milestone
 from headwater.engine.progress import progress
 from headwater.errors import HeadwaterError
 from headwater.sinks import Batch
@@ -58,7 +60,7 @@ def write(
     version: int = 1,
     claims: dict[str, Any] | None = None,
 ) -> Path:
-    """Leave what Spark leaves after a batch."""
+    """Leave what Spark and a node leave after a batch."""
     place = pipeline.home / "nodes" / node / f"v{version}" / "checkpoint"
     for folder in ("offsets", "commits"):
         (place / folder).mkdir(parents=True, exist_ok=True)
@@ -80,6 +82,7 @@ def write(
     )
     (place / "commits" / str(batch)).write_text("v1\n{}")
     os.utime(place / "commits" / str(batch), (1000, 1000))
+    milestone.write(place, {place.parent: Milestone(batch, {topic: f"{topic}:0={offset}"})})
     return place
 
 
@@ -124,7 +127,21 @@ def test_a_view_that_was_declared_since_has_no_rows_yet(pipeline: Pipeline, log:
 def test_a_checkpoint_that_spark_is_just_replacing_is_not_an_error(pipeline: Pipeline, log: Log) -> None:
     place = write(pipeline, "unique", 0, "orders", 3)
     (place / "offsets" / "0").unlink()
-    assert progress(pipeline, log)[0].lag == 10
+    assert progress(pipeline, log)[0].lag == 7
+
+
+def test_what_a_query_has_done_without_a_node_is_not_the_nodes(pipeline: Pipeline, log: Log) -> None:
+    place = write(pipeline, "unique", 4, "orders", 10)
+    milestone.write(place, {place.parent: Milestone()})
+    unique, _ = progress(pipeline, log)
+    assert (unique.batch, unique.ended, unique.positions, unique.lag) == (None, None, (), 10)
+
+
+def test_a_node_that_its_query_has_left_behind_is_where_it_was(pipeline: Pipeline, log: Log) -> None:
+    place = write(pipeline, "unique", 4, "orders", 10)
+    milestone.write(place, {place.parent: Milestone(2, {"orders": "orders:0=4"})})
+    unique, _ = progress(pipeline, log)
+    assert (unique.batch, unique.positions, unique.lag) == (2, (Position("orders", {0: 4}),), 6)
 
 
 def test_producers_that_are_ahead_of_time_are_told_with_the_nodes_that_read_them(

@@ -19,6 +19,7 @@ from headwater.cli.failure import say
 from headwater.cli.run_screen import Screen
 from headwater.cli.tables import print_ndjson
 from headwater.cli.terminal import kept
+from headwater.cli.wording import NOT_YET
 from headwater.clock import now
 from headwater.engine.status import Status
 
@@ -52,7 +53,7 @@ def summary(status: Status) -> str:
     """Return what a node has done in one line."""
     title = f'{status.kind} "{status.node}"'
     if not status.batches:
-        return f"{title}: nothing new"
+        return f"{title}: nothing new" if status.begun else f"{title} {NOT_YET}"
     batches = units.plural(status.batches, "batch")
     told = [f"{units.plural(status.rows, 'row')} in, {status.out:,} out, in {batches}"]
     odd = {

@@ -14,6 +14,7 @@ from headwater.cli.clocks import ahead_texts, readable, written
 from headwater.cli.failure import say
 from headwater.cli.options import format_option, verbose_option
 from headwater.cli.tables import print_ndjson, print_table
+from headwater.cli.wording import NOT_YET
 from headwater.engine.progress import Progress, check_has_run, progress
 from headwater.loading import load
 from headwater.log import Position
@@ -51,7 +52,7 @@ def status(file: str, form: str) -> None:
     for text in ahead_texts(ahead for each in found for ahead in each.ahead):
         say("note", text)
     for each in found:
-        say("note", waiting(each))
+        say("note", waiting(each) if each.batch is not None else f'{each.kind} "{each.node}" {NOT_YET}')
     for each in found:
         if each.problem is not None:
             say("note", f'rows of view "{each.node}" are not known: {each.problem.message}')

@@ -15,6 +15,7 @@ from headwater.cli.failure import say
 from headwater.cli.options import format_option, spark_options, verbose_option
 from headwater.cli.progress import waiting
 from headwater.cli.tables import print_ndjson, print_table
+from headwater.cli.wording import NOT_YET
 from headwater.engine.progress import progress
 from headwater.errors import UsageError
 from headwater.loading import load
@@ -75,7 +76,7 @@ def _with_results(pipeline: Pipeline, nodes: Sequence[Node]) -> list[str]:
         done = {each.node for each in progress(pipeline, log) if each.batch is not None}
     for node in nodes:
         if node.name not in done:
-            say("note", f"{node.title} has not processed anything yet")
+            say("note", f"{node.title} {NOT_YET}")
     return [node.name for node in nodes if node.name in done]
 
 

@@ -1,4 +1,4 @@
-"""What click says about a wrong command line, in the words of this house.
+"""Sentences that several commands say, and what click says about a wrong command line in our words.
 
 Invariant: one lower-case line with names in double quotes, and a hint that says how to go on.
 """
@@ -11,6 +11,7 @@ import click
 
 _EXTRA = re.compile(r"got unexpected extra arguments? \((.*)\)")
 
+NOT_YET = "has not processed anything yet"
 OWN_LOG = "a pipeline has the log that its file names: Pipeline(name, log=…)"
 _SHORT = {"-V": "--version", "-v": "--verbose"}
 

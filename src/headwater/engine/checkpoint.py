@@ -182,10 +182,14 @@ def kept(checkpoint: Path, batch: int) -> int:
 
 
 def begin(checkpoint: Path, places: Mapping[str, Position]) -> None:
-    """Write down where a query begins, in each of its inputs, if it has not been yet."""
-    path = checkpoint / _BEGIN
-    if path.exists():
+    """Write down where a query begins, in each of its inputs, if it has not been yet.
+
+    A start that came to no micro-batch may have been one of fewer nodes: then it has inputs to learn of.
+    """
+    path, known = checkpoint / _BEGIN, begun(checkpoint)
+    if known and (places.keys() <= known.keys() or last_batch(checkpoint) >= 0):
         return
+    places = dict(sorted({**places, **known}.items()))
     durable.make(checkpoint)
     notes.write(path, {name: str(at) for name, at in places.items()})
 

@@ -90,6 +90,8 @@ def has_missed(last: Milestone, folder: Path, upstreams: Collection[str]) -> boo
     if done < 0 or last.batch >= done:
         return False
     begun = checkpoint.reached(folder, -1).of(upstreams)
+    if len(begun.inputs) < len(upstreams):  # it began without the node, and never reads what the node does
+        return True
     before = last.positions if last.batch >= 0 else _positions(begun)
     return before != _positions(checkpoint.reached(folder, done).of(upstreams))
 

@@ -6,12 +6,12 @@ Invariant: nothing is changed, and the pipeline may run meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from headwater.engine import checkpoint, milestone
-from headwater.engine.checkpoint import Ahead, Reached
+from headwater.engine.checkpoint import Ahead, Input, Reached
 from headwater.engine.places import STORE, views_of
 from headwater.engine.reading import NEVER
 from headwater.engine.versions import left
@@ -32,9 +32,9 @@ class Progress:
     node: str
     kind: str
     batch: int | None
-    """The number of the last batch that was done."""
+    """The number of the last batch that it has committed; None if it has committed none."""
     ended: float | None
-    """When it was done, in seconds since 1970."""
+    """When that was, in seconds since 1970."""
     positions: tuple[Position, ...]
     lag: int
     """Records of its inputs that it has not processed."""
@@ -76,12 +76,19 @@ def checkpoint_of(pipeline: Pipeline, node: Node, version: int = 1) -> Path:
 
 
 def written(place: Path, node: Node) -> Reached | None:
-    """Return how far a checkpoint says that a node has got, None if it has done nothing."""
-    done = checkpoint.last_done(place)
-    try:
-        return checkpoint.reached(place, done).of(node.upstreams) if done >= 0 else None
-    except OSError:  # Spark has just removed it for a newer one
+    """Return how far a node has got, by its own account; None if it has committed nothing.
+
+    What its query has planned or done says nothing of it: others may share the query.
+    """
+    own = milestone.read(place.parent)
+    if own.batch < 0:
         return None
+    try:
+        inputs = checkpoint.reached(place, checkpoint.last_done(place)).of(node.upstreams).inputs
+    except OSError:  # Spark has just removed it for a newer one
+        inputs = {}
+    at = {name: Position.parse(text) for name, text in own.positions.items()}
+    return Reached({name: replace(inputs.get(name, Input(at[name])), position=at[name]) for name in at})
 
 
 def lags(log: Log) -> Behind:
@@ -121,12 +128,12 @@ def clock_of(place: Path, reached: Reached | None) -> int | None:
 def _progress(pipeline: Pipeline, node: Node, behind: Behind, views: Views | None) -> Progress:
     version, rows, problem = _stored(pipeline, node, views)
     place = checkpoint_of(pipeline, node, version)
-    done, reached = checkpoint.last_done(place), written(place, node)
+    own, reached = milestone.read(place.parent), written(place, node)
     return Progress(
         node=node.name,
         kind=node.kind,
-        batch=done if done >= 0 else None,
-        ended=_ended(place, done),
+        batch=own.batch if own.batch >= 0 else None,
+        ended=_ended(place, own.batch),
         positions=reached.positions if reached is not None else (),
         lag=behind_of(pipeline.inputs(node), reached, behind),
         clock=clock_of(place, reached),
@@ -143,9 +150,11 @@ def _waits_for(reached: Reached) -> tuple[str, int] | None:
 
 
 def _ended(place: Path, batch: int) -> float | None:
+    if batch < 0:
+        return None
     try:
-        return (place / "commits" / str(batch)).stat().st_mtime
-    except OSError:
+        return (place / "commits" / str(checkpoint.kept(place, batch))).stat().st_mtime
+    except OSError:  # the query that it shares has not done it yet, or Spark has removed it
         return None
 
 

@@ -73,12 +73,12 @@ class Query:
 
     def passed(self, places: Mapping[str, Position]) -> bool:
         """Tell whether places in inputs are behind it, or it cannot get there because it has failed."""
-        done = checkpoint.last_done(self.checkpoint)
-        reached = checkpoint.reached(self.checkpoint, done)
+        if self.spark is None:
+            return True
+        reached = checkpoint.reached(self.checkpoint, checkpoint.last_done(self.checkpoint))
         wanted = {name: at for name, at in places.items() if name in self._upstreams()}
-        return self.spark is None or all(
-            reached.inputs[name].position.passed(at) for name, at in wanted.items()
-        )
+        there = all(reached.inputs[name].position.passed(at) for name, at in wanted.items())
+        return there and not any(map(_has_missed, self.members.values()))
 
     def stop(self) -> None:
         """End, if it is running."""
@@ -126,3 +126,8 @@ def _try(number: int, slice: Slice, member: Member) -> None:
         member.error = error
     except (Exception, SystemExit) as error:  # a fold, or a function that a sink calls, may end the program
         member.error = failures.of(member.node, error)
+
+
+def _has_missed(member: Member) -> bool:
+    """Tell whether its query has done what a member, by its own account, has not."""
+    return milestone.has_missed(milestone.read(member.home), member.checkpoint, member.upstreams)

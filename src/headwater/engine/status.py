@@ -58,6 +58,8 @@ class Status:
     """What somebody should look at though the node goes on: too many rows come late."""
     ahead: tuple[Ahead, ...] = ()
     """Producers of its inputs whose events are too far ahead of time to move its clock."""
+    begun: bool = True
+    """Whether it has ever committed anything, in this run or before."""
 
 
 class Meter:
@@ -95,6 +97,7 @@ class Meter:
             error=running.error if failing else None,
             alert=_alert(running, self._late_share),
             ahead=reached.ahead if reached is not None else (),
+            begun=reached is not None,
         )
 
     def _dead(self, node: Node, behind: Behind) -> int | None:
