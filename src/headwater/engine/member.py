@@ -205,7 +205,7 @@ class Member:
             return self.shape.schema.empty_table()
         if self.shape.table is not None:
             return self._of_table(slice, self.upstreams[self.shape.table])
-        if self.shape.straight and slice.small:
+        if self.shape.straight and slice.is_small(self._names):
             (rows,) = self._straight(slice)
         else:
             rows = call(self.node, self._frames(slice)).toArrow()
@@ -240,7 +240,7 @@ class Member:
         return finished.made
 
     def _stepped(self, stage: Stage, work: Work, slice: Slice) -> Results:
-        if slice.small:
+        if slice.is_small(self._names):
             taken = self._taken(stage, slice)
             results = runtime.gathered(stepping.here(work, taken, BUCKETS), stage.late, stage.output)
             results.check(taken.num_rows)
@@ -279,7 +279,7 @@ class Member:
         return capturing.stage.rows
 
     def _frames(self, slice: Slice) -> dict[str, DataFrame]:
-        if slice.small:
+        if slice.is_small(self._names):
             return {name: slice.frame(self.inputs, each) for name, each in self.upstreams.items()}
         used = self.shape.used
         return {name: slice.part(self.inputs, each, used) for name, each in self.upstreams.items()}

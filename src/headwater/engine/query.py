@@ -22,12 +22,14 @@ from headwater.engine import checkpoint, failures, milestone
 from headwater.engine.inputs import Inputs
 from headwater.engine.member import Member
 from headwater.engine.recovery import recover
-from headwater.engine.slice import SIDE_BY_SIDE, Slice
+from headwater.engine.slice import Slice
 from headwater.errors import Fenced, HeadwaterError, InputLost, SinkRefused, SinkUnavailable
 from headwater.log import Position
 from headwater.node import Declaration
 from headwater.sinks import crash
 
+SIDE_BY_SIDE = 4
+"""Nodes that are computed at the same time, where there are cores for them."""
 ATTEMPTS = 6
 """Failures in a row, without a batch in between, after which a query counts as broken."""
 
@@ -111,7 +113,6 @@ class Query:
     def _compute(self, number: int, slice: Slice, session: SparkSession) -> None:
         """Let every member do its part, as many side by side as there are cores for."""
         members, cores = list(self.members.values()), self._inputs.cores
-        slice.weigh([list(member.upstreams) for member in members], cores)
         with ThreadPoolExecutor(min(len(members), cores, SIDE_BY_SIDE) or 1) as pool:
             # Spark ends the jobs of a query that is stopped by what its thread hands on.
             inheriting = inheritable_thread_target(session)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Collection
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -21,11 +22,7 @@ from headwater.log import Position
 from headwater.node import Declaration
 
 FEW = int(os.environ.get("HEADWATER_DRIVER_ROWS", 20_000))
-"""Records up to which it is the driver that computes a micro-batch; they are counted for each node anew."""
-SIDE_BY_SIDE = 4
-"""Nodes that are computed at the same time, where there are cores for them."""
-JOB_SECONDS, DRIVER_RATE = 0.25, 400_000
-"""What a job of Spark's costs, however small, and how many records a second the driver gets through."""
+"""Records up to which a node's part of a micro-batch is computed in the driver."""
 
 
 class Slice:
@@ -33,24 +30,15 @@ class Slice:
 
     def __init__(self, before: Reached, after: Reached):
         self.before, self.after = before, after
-        self.small = False
-        """Whether the driver computes all of it."""
         self._tables: dict[tuple[str, str], pa.Table] = {}
         self._frames: dict[tuple[str, str], DataFrame] = {}
         self._lock = threading.RLock()
 
-    def weigh(self, nodes: list[list[str]], cores: int) -> None:
-        """Decide, by the inputs of all nodes, whether the driver computes it or Spark's workers do.
+    def is_small(self, names: Collection[str]) -> bool:
+        """Tell whether there are so few records of a node's inputs that workers are not worth asking."""
+        return self.size(names) <= FEW
 
-        The driver takes one node's records after the other's; workers take them side by side, on all cores,
-        but each node costs a job.
-        """
-        rows = [size for names in nodes if (size := self.size(names))]
-        driver = sum(rows) / DRIVER_RATE
-        spark = sum(JOB_SECONDS + size / DRIVER_RATE / cores for size in rows) / min(cores, SIDE_BY_SIDE)
-        self.small = FEW > 0 and (sum(rows) <= FEW or (max(rows, default=0) <= FEW and driver <= spark))
-
-    def size(self, names: list[str]) -> int:
+    def size(self, names: Collection[str]) -> int:
         """Return how many records there are of some inputs."""
         return sum(
             end - self._start(name).offsets.get(partition, 0)
