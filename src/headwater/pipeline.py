@@ -20,6 +20,7 @@ from headwater.declaring import Key, told_at
 from headwater.errors import PipelineError
 from headwater.graph import Graph, check_apart
 from headwater.log import topic as topics
+from headwater.log.open import located
 from headwater.node import Declaration, Node, OnError, Source, Table, caller, origin
 from headwater.sinks.views.opening import check_store
 
@@ -36,7 +37,8 @@ class Pipeline:
     in any order. One that is wrong in itself raises a ``PipelineError`` at once; what needs the whole,
     as a misspelt upstream or a cycle, is found by ``check``.
 
-    ``log`` is the URL of the log. ``home`` is the directory of checkpoints and views: ``pipelines/NAME``
+    ``log`` is the URL of the log; a relative directory is looked for where the program is when it
+    declares the pipeline. ``home`` is the directory of checkpoints and views: ``pipelines/NAME``
     within a log that is a directory, else ``./headwater-NAME``. ``views`` is where views are kept that
     name no ``store`` of their own.
 
@@ -62,11 +64,11 @@ class Pipeline:
         with told_at(place):
             topics.check_name("pipeline", name)
             own = _home(name, log)
+            self.log = located(log)
             if views is not None:
                 check_store(views)
         self.name = name
-        self.log = log
-        self.home = Path(home) if home is not None else own
+        self.home = Path(own if home is None else home).absolute()
         self.views = views
         self.file, self.line = place
         self._declared: dict[str, Declaration] = {}

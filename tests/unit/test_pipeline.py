@@ -195,12 +195,23 @@ def test_a_declaration_cannot_be_changed() -> None:
     ],
 )
 def test_home_is_next_to_the_log_where_that_is_a_directory(log: str, home: str) -> None:
-    assert Pipeline("shop", log).home == Path(home)
+    assert Pipeline("shop", log).home == Path(home).absolute()
 
 
 def test_home_and_views_may_be_elsewhere() -> None:
     shop = Pipeline("shop", home="/srv/shop", views="postgres://db")
-    assert (shop.log, shop.home, shop.views) == ("file:./data", Path("/srv/shop"), "postgres://db")
+    assert (shop.home, shop.views) == (Path("/srv/shop"), "postgres://db")
+
+
+def test_a_relative_place_is_that_of_when_the_pipeline_was_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shop, elsewhere = Pipeline("shop", "file:./data"), Pipeline("shop", "kafka://broker:9092", home="own")
+    monkeypatch.chdir("/")
+    assert shop.log == f"file:{tmp_path / 'data'}"
+    assert shop.home == tmp_path / "data" / "pipelines" / "shop"
+    assert (elsewhere.log, elsewhere.home) == ("kafka://broker:9092", tmp_path / "own")
 
 
 def test_a_query_is_a_node_too() -> None:

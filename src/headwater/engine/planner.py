@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
-from headwater.engine.source import StreamReader, located
+from headwater.engine.source import StreamReader
 
 
 class PlanSource(DataSource):
@@ -40,7 +40,7 @@ class Planner(DataSourceStreamReader):
     """Tells how far a micro-batch goes in each input."""
 
     def __init__(self, inputs: Mapping[str, Mapping[str, str]]):
-        self._readers = {name: StreamReader(located(options)) for name, options in inputs.items()}
+        self._readers = {name: StreamReader(options) for name, options in inputs.items()}
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query begins, in each input."""

@@ -17,7 +17,6 @@ from headwater.engine.checkpoint import Reached
 from headwater.engine.direct import Part
 from headwater.engine.inputs import Inputs
 from headwater.engine.pruning import NOTHING, Used
-from headwater.engine.source import located
 from headwater.log import Position
 from headwater.node import Declaration
 
@@ -75,7 +74,7 @@ class Slice:
     def parts(self, inputs: Inputs, each: Declaration, side: int) -> list[Part]:
         """Return the records of an input as parts that tasks read themselves."""
         start, end = self._start(each.name), self._end(each.name)
-        options = located(inputs.options(each))
+        options = inputs.options(each)
         return [
             Part(side, options, end.id, number, start.offsets.get(number, 0), last)
             for number, last in sorted(end.offsets.items())

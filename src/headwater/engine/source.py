@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +29,7 @@ from headwater.engine import reading, worker
 from headwater.engine.reading import NEVER, Offsets, Timing
 from headwater.engine.records import Span, records
 from headwater.log import Log, Position
+from headwater.log.open import located
 from headwater.log.open import open as open_log
 from headwater.log.position import parse_start
 
@@ -57,11 +57,11 @@ class HeadwaterSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what reads the topic once."""
-        return BatchReader(located(self.options))
+        return BatchReader(_located(self.options))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return what reads the topic as it grows."""
-        return StreamReader(located(self.options))
+        return StreamReader(_located(self.options))
 
 
 class Task(InputPartition):
@@ -186,12 +186,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**self.__dict__, "_log": None}
 
 
-def located(options: Mapping[str, str]) -> dict[str, str]:
+def _located(options: Mapping[str, str]) -> dict[str, str]:
     """Return options that mean the same in another directory: tasks run anywhere."""
-    scheme, _, rest = options["url"].partition(":")
-    if scheme != "file":
-        return dict(options)
-    return {**options, "url": f"file:{Path(rest.removeprefix('//')).absolute()}"}
+    return {**options, "url": located(options["url"])}
 
 
 def _open(options: Mapping[str, str]) -> Log:

@@ -13,7 +13,8 @@ from headwater.log.interface import Log
 def open(url: str, **options: Any) -> Log:
     """Open the log that a URL names.
 
-    - ``file:./data`` is a directory, made when it is not there. ``durability="fsync"`` (the
+    - ``file:./data`` is a directory, made when it is not there, and looked for where the program is
+      now: a later ``os.chdir`` changes nothing. ``durability="fsync"`` (the
       default) acknowledges an append when it would survive a power loss; ``"os"`` leaves that to
       the operating system: faster, safe against ``kill -9``, not against a power loss.
       ``compression="lz4"`` is the default; ``"none"`` spares the processor and takes nearly twice
@@ -45,6 +46,17 @@ def open(url: str, **options: Any) -> Log:
         f'invalid log URL "{url}"',
         hint='use "file:./data" for a directory, "memory:", or "kafka://host:9092"',
     )
+
+
+def located(url: str) -> str:
+    """Return a log's URL as it means the same in every directory.
+
+    >>> located("file:/srv/data"), located("kafka://broker:9092")
+    ('file:/srv/data', 'kafka://broker:9092')
+    """
+    scheme, _, rest = url.partition(":")
+    path = rest.removeprefix("//")
+    return f"file:{Path(path).absolute()}" if scheme == "file" and path else url
 
 
 def _check_options(options: dict[str, Any], log: type[Log]) -> None:

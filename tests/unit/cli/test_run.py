@@ -136,7 +136,7 @@ def test_a_pipeline_that_has_not_run_has_nothing_to_look_at(
     assert result.exit_code == 1
     assert result.stderr == (
         'error: pipeline "shop" has not run yet\n'
-        'detail: it would have left something in "data/pipelines/shop"\n'
+        f'detail: it would have left something in "{tmp_path}/data/pipelines/shop"\n'
         "hint: run it with `headwater run shop.py`\n"
     )
     assert not (tmp_path / "data").exists()

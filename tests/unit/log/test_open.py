@@ -223,3 +223,21 @@ def test_kafka_without_its_client_says_what_to_install(monkeypatch: pytest.Monke
     with pytest.raises(LogUnavailable, match="not installed") as caught:
         headwater.open("kafka://localhost:9092")
     assert "headwater[kafka]" in str(caught.value)
+
+
+def test_a_log_stays_where_it_was_opened_when_the_program_goes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with headwater.open("file:./data") as log:
+        log.create_topic("t", "n INT")
+        monkeypatch.chdir(tmp_path / "other")
+        with log.producer("t") as producer:
+            producer.send_batch([{"n": 1}])
+        with log.consumer("t", "g") as consumer:
+            assert consumer.poll(5) is not None
+            consumer.commit()
+        with headwater.open(log.url) as again:
+            assert [batch.to_pydict() for batch in again.read("t")] == [{"n": [1]}]
+    assert os.listdir(tmp_path / "other") == []

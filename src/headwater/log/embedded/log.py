@@ -62,6 +62,7 @@ class EmbeddedLog(Log):
     ):
         _check_choice("durability", durability, get_args(Durability))
         _check_choice("compression", compression, get_args(Compression))
+        root = root.absolute()  # a program may go to another directory
         self.root = root
         self.url = f"file:{root}"
         self.durability = durability
