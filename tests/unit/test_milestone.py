@@ -113,11 +113,11 @@ ORDERS, CLICKS = Position("orders", {0: 0}), Position("clicks", {0: 0})
 
 def done(folder: Path, batch: int, **offsets: int) -> None:
     """Leave what Spark leaves of a micro-batch that is done."""
-    told = [
-        json.dumps({"name": name, "topic": name, "timed": False, **Offsets({0: offset}).to_json()})
+    told = {
+        name: {"topic": name, "id": None, "timed": False, **Offsets({0: offset}).to_json()}
         for name, offset in offsets.items()
-    ]
-    for kind, text in (("offsets", "\n".join(["v1", "{}", *told])), ("commits", "v1")):
+    }
+    for kind, text in (("offsets", f"v1\n{{}}\n{json.dumps(told)}"), ("commits", "v1")):
         (folder / kind).mkdir(parents=True, exist_ok=True)
         (folder / kind / str(batch)).write_text(text)
 

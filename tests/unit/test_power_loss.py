@@ -70,9 +70,9 @@ class Node:
         yield
 
     def _plan(self, number: int, records: int) -> Iterator[None]:
-        told = {"name": "t", "topic": "t", "timed": True, "offsets": {"0": self._end(number - 1) + records}}
+        told = {"topic": "t", "id": "8b1f", "timed": True, "offsets": {"0": self._end(number - 1) + records}}
         told |= {"clock": 0, "claims": {}, "heard": 0, "silent": False, "lateness": 0, "silence": 0}
-        _write(checkpoint.plan(self._query, number), "\n".join(["v1", "{}", json.dumps(told)]))
+        _write(checkpoint.plan(self._query, number), "\n".join(["v1", "{}", json.dumps({"t": told})]))
         yield
 
     def _step(self, number: int, buckets: dict[int, Meta], records: int) -> Iterator[None]:
