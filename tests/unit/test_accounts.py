@@ -24,7 +24,7 @@ ROWS = pa.table(
 def results(tmp_path: Path) -> Results:
     states = States(tmp_path)
     states.begin()
-    work = Work("node", Latest(("who",), "at"), ROWS.schema, str(states.chunks))
+    work = Work("node", Latest(("who",), "at"), ROWS.schema, str(states.home))
     return runtime.gathered(stepping.here(work, ROWS, 8), ROWS.schema, ROWS.schema)
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from headwater import Pipeline
-from headwater.engine.query import ATTEMPTS, Query
 from headwater.engine.versions import Versions
-from headwater.errors import Fenced, HeadwaterError, PipelineError, SinkUnavailable
+from headwater.errors import SinkUnavailable
 from headwater.node import Node
 from headwater.sinks.postgres import PostgresStore
 
@@ -49,22 +47,3 @@ def test_while_a_store_is_down_nothing_is_guessed(pipeline: Pipeline, down: Post
         (pipeline.home / "nodes" / "seen" / f"v{number}").mkdir(parents=True)
     with pytest.raises(SinkUnavailable):
         Versions(pipeline, down).current(seen(pipeline))
-
-
-@pytest.mark.parametrize(
-    ("error", "failed", "broken"),
-    [
-        (None, 0, False),
-        (PipelineError("it failed"), ATTEMPTS - 1, False),
-        (PipelineError("it failed"), ATTEMPTS, True),
-        (Fenced("taken over"), 1, True),
-        (SinkUnavailable("the server is down"), 10_000, False),
-    ],
-)
-def test_a_query_is_given_up_after_some_failures_but_a_target_is_waited_for(
-    error: HeadwaterError | None, failed: int, broken: bool
-) -> None:
-    nothing: Any = None
-    query = Query(nothing, nothing, nothing)
-    query.failed, query.error = failed, error
-    assert query.broken is broken

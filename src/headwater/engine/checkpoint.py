@@ -200,6 +200,11 @@ def begun(checkpoint: Path) -> dict[str, Position]:
     return {name: Position.parse(text) for name, text in found.items()}
 
 
+def begun_of(home: Path) -> dict[str, Position]:
+    """Return where a version of a node began: with its query, or before it went over to that."""
+    return begun(home) or begun(home / "checkpoint")
+
+
 def _last(folder: Path) -> int:
     return max(_numbers(folder), default=-1)
 

@@ -87,12 +87,17 @@ class Inputs:
         return blank(self._spark, topic.read_schema, topic.event_time, topic.key)
 
     def plan(
-        self, upstreams: Mapping[str, Declaration], begin: Mapping[str, Position], nodes: int
+        self,
+        upstreams: Mapping[str, Declaration],
+        begin: Mapping[str, Position],
+        nodes: int,
+        until: Mapping[str, Position] | None = None,
     ) -> DataFrame:
         """Return a stream whose micro-batches are planned over upstreams, and which is not to be read."""
         most = {"limit": str(self._limit or max(MOST // max(nodes, 1), LEAST))}
+        ends = {name: {"until": str(at)} for name, at in (until or {}).items()}
         inputs = {
-            name: self._streaming(upstreams[name], {**most, "start": str(at)})
+            name: self._streaming(upstreams[name], {**most, **ends.get(name, {}), "start": str(at)})
             for name, at in begin.items()
             if name in upstreams  # else it is declared no longer, and keeps its place
         }

@@ -126,7 +126,7 @@ class Member:
 
     def check_inputs(self) -> None:
         """Refuse to go on where the inputs no longer hold what comes next."""
-        begun = checkpoint.begun(self.checkpoint)
+        begun = checkpoint.begun_of(self.home)
         stands = {name: self.done.positions.get(name) or str(begun[name]) for name in self._names}
         self.inputs.check(self.node, map(Position.parse, stands.values()))
 

@@ -52,6 +52,8 @@ class Query:
         self.done = 0
         """Micro-batches done in this run."""
         self._secured = False
+        self.apart = False
+        """Whether it is to go on by itself, as it could not be brought to where others are."""
 
     @property
     def broken(self) -> bool:
@@ -66,10 +68,10 @@ class Query:
         checkpoint.begin(self.checkpoint, dict(sorted(places.items())))
         recover(self.checkpoint)
 
-    def start(self) -> StreamingQuery:
-        """Start, when every member has begun."""
+    def start(self, until: Mapping[str, Position] | None = None) -> StreamingQuery:
+        """Start, when every member has begun; no further than places in some inputs, if any are given."""
         self._secured = False
-        writer = self._stream().writeStream.foreachBatch(self._process)
+        writer = self._stream(until).writeStream.foreachBatch(self._process)
         self.spark = writer.option("checkpointLocation", str(self.checkpoint.resolve())).start()
         return self.spark
 
@@ -92,9 +94,9 @@ class Query:
         """Return the inputs of all members."""
         return {name: each for member in self.members.values() for name, each in member.upstreams.items()}
 
-    def _stream(self) -> DataFrame:
+    def _stream(self, until: Mapping[str, Position] | None) -> DataFrame:
         begin = checkpoint.begun(self.checkpoint)
-        return self._inputs.plan(self._upstreams(), begin, len(self.members))
+        return self._inputs.plan(self._upstreams(), begin, len(self.members), until)
 
     def _process(self, rows: DataFrame, number: int) -> None:
         checkpoint.secure(self.checkpoint, number, first=not self._secured)

@@ -166,7 +166,7 @@ def _proved(rows: pa.Table, member: Member) -> pa.Table:
 
 def recomputed(look: Looking, member: Member, batch: int) -> pa.Table:
     """Return what a node's function makes of all its input up to a batch."""
-    start = checkpoint.begun(member.checkpoint)
+    start = checkpoint.begun_of(member.home)
     reached = checkpoint.reached(member.checkpoint, checkpoint.kept(member.checkpoint, batch))
     frames = {
         name: _frame(member, each, start[name], reached.inputs[name].position)

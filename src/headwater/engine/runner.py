@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any
 
 from headwater.engine import checkpoint, definition, failures, sharing
-from headwater.engine.assembly import OF_ONE, SHARED, Assembly, Running
+from headwater.engine.assembly import OF_ONE, SHARED, Running
 from headwater.engine.culprits import Poisoned
+from headwater.engine.gathering import Gathering
 from headwater.engine.member import Member
 from headwater.engine.query import Query
 from headwater.errors import HeadwaterError, InputLost, SinkUnavailable
@@ -25,6 +26,8 @@ from headwater.pipeline import Pipeline
 BACKOFF_SECONDS = 1.0
 BACKOFF_MOST = 60.0
 STAGGER_SECONDS = 0.3
+GATHER_SECONDS = 10.0
+"""How often it is looked whether queries can become one."""
 STILL_SECONDS = 60.0
 """How long ``catch_up`` waits for input that is there and is not processed, before it says so."""
 
@@ -42,7 +45,7 @@ class Patience:
         return time.monotonic() - self._since < self._seconds
 
 
-class Runner(Assembly):
+class Runner(Gathering):
     """Runs the nodes of a pipeline."""
 
     def __init__(self, pipeline: Pipeline, **settings: Any):
@@ -78,7 +81,11 @@ class Runner(Assembly):
         for query in self._idle():
             self._start(query)
             self._stop.wait(STAGGER_SECONDS)  # Python workers that all start at once time out
+        due = time.monotonic() + GATHER_SECONDS
         while not self._stop.wait(every):
+            if time.monotonic() >= due:
+                self.gather()
+                due = time.monotonic() + GATHER_SECONDS
             for query in list(self.queries.values()):
                 self._mind(query)
             watch()
@@ -129,6 +136,7 @@ class Runner(Assembly):
         for path, query in self.queries.items():
             for name in query.members:
                 sharing.join(self.nodes[name].version, path)
+        self.gather()
         sharing.drop_unused(self.pipeline)
 
     def _outside(self) -> list[str]:

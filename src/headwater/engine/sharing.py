@@ -3,7 +3,7 @@
 Nodes that start together share one: those whose results go to the pipeline's own store and log, and
 those whose results go to the same database. A checkpoint says where a query is in its inputs and
 nothing of its nodes, whose states are their own; so a node may leave with a copy of it, and goes on
-from there by itself.
+from there by itself, or goes over to another that is at the same place (``headwater.engine.merging``).
 
 A node's checkpoint is a directory of its own, or a link to that of the query it shares. Invariant:
 who reads a node's checkpoint need not know which of the two it is.
@@ -52,11 +52,35 @@ def leave(version: Version) -> Path:
     durable.sync_tree(draft)
     shutil.rmtree(alone, ignore_errors=True)  # of one that was leaving, and had not left, when all ended
     durable.replace(draft, alone)
+    _link(version, Path(alone.name))
+    return alone.resolve()
+
+
+def move(version: Version, query: Path) -> None:
+    """Let a node go over to another query, which is at the same place; where the node began stays known."""
+    checkpoint.begin(version.home, checkpoint.begun_of(version.home))
+    _link(version, Path(os.path.relpath(query.resolve(), version.home.resolve())))
+    shutil.rmtree(version.home / "alone", ignore_errors=True)  # where it was, if it had left another
+
+
+def may_move(version: Version) -> bool:
+    """Tell whether a node shares a query, or has left one: one with a checkpoint of its own stays there."""
+    return (version.home / "checkpoint").is_symlink()
+
+
+def next_query(pipeline: Pipeline, fate: str) -> Path:
+    """Return where to write the checkpoint of another query for nodes with the same fate."""
+    number = 1
+    while (path := _folder(pipeline) / f"{fate}-{number}").exists():
+        number += 1
+    return path
+
+
+def _link(version: Version, to: Path) -> None:
     link = version.home / "checkpoint.draft"
     link.unlink(missing_ok=True)
-    link.symlink_to(alone.name, target_is_directory=True)
+    link.symlink_to(to, target_is_directory=True)
     durable.replace(link, version.home / "checkpoint")
-    return alone.resolve()
 
 
 def drop_unused(pipeline: Pipeline) -> None:
@@ -71,13 +95,13 @@ def _open_query(pipeline: Pipeline, shape: Shape) -> Path:
     """Return the first query for nodes of this kind that has not begun yet."""
     number = 1
     while True:
-        path = _folder(pipeline) / f"{_fate(pipeline, shape)}-{number}"
+        path = _folder(pipeline) / f"{fate(pipeline, shape)}-{number}"
         if not checkpoint.begun(path):
             return path
         number += 1
 
 
-def _fate(pipeline: Pipeline, shape: Shape) -> str:
+def fate(pipeline: Pipeline, shape: Shape) -> str:
     """Return what a node's results depend on, as the name of a directory."""
     store = (shape.node.store or pipeline.views) if shape.node.kind == "view" else None
     if store is None:

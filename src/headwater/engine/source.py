@@ -126,6 +126,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         log, begun = self._opened(), Offsets.from_json(start)
         log.resolve(self._topic, Position(self._topic, begun.offsets, start["id"]))  # or else it is refused
         ends = self._target or log.resolve(self._topic, "latest").offsets
+        if "until" in self._options:
+            until = Position.parse(self._options["until"]).offsets
+            ends = {number: min(end, until.get(number, 0)) for number, end in ends.items()}
         # A query that runs to a target does not wait for producers to go idle.
         now = NEVER if self._target is not None else clock.now()
         reached = reading.advance(

@@ -70,7 +70,7 @@ def test_the_same_is_there_for_scripts(run: Run, shop: None) -> None:
         "lag": 4,
         "clock": "2026-01-02T03:04:05Z",
         "rows": None,
-        "positions": ["orders@8b1f:0=6"],
+        "positions": ["orders:0=6"],
         "waits_for": None,
         "ahead": [],
     }

@@ -1,0 +1,77 @@
+"""Brings the queries of a pipeline to the same place, so that they can become one.
+
+A view that is added to a pipeline has everything still to read, so it begins in a query of its own. Once it
+has come nearly as far as the others, those that are behind read on to where the furthest is, and all go on as
+one: ten views that were added one by one cost as much as ten that began together.
+
+Invariant: a query that cannot be brought there goes on by itself, and loses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from headwater.engine import merging, milestone, sharing
+from headwater.engine.assembly import Assembly
+from headwater.engine.query import Query
+from headwater.log import Position
+
+NEAR_ROWS = 100_000
+"""How far behind another a query may be to be brought to the same place."""
+
+
+class Gathering(Assembly):
+    """A pipeline whose queries become one when they can."""
+
+    def gather(self) -> None:
+        """Let nodes share a query that have come nearly as far as others; queries may be running."""
+        for fate, queries in self._groups().items():
+            near = _near(queries)
+            there = [query for query, places in near if self._goes_to(query, places)] if len(near) > 1 else []
+            if len(there) > 1:
+                self._merge(fate, sorted(there, key=lambda query: -len(query.members)))
+
+    def _groups(self) -> dict[str, list[Query]]:
+        """Return the queries that could be one, by what the results of their nodes depend on."""
+        groups: dict[str, list[Query]] = {}
+        for query in self.queries.values() if self._share else ():
+            names = list(query.members)
+            movable = all(sharing.may_move(self.nodes[name].version) for name in names)
+            if names and movable and query.error is None and not query.apart:
+                fate = sharing.fate(self.pipeline, query.members[names[0]].shape)
+                groups.setdefault(fate, []).append(query)
+        return groups
+
+    def _goes_to(self, query: Query, places: Mapping[str, Position]) -> bool:
+        """Let a query read up to places in its inputs, and stop there; tell whether it has come to them."""
+        query.stop()
+        try:
+            self._begin(query, {name: self.nodes[name].version for name in query.members})
+            query.start(places).processAllAvailable()
+        except Exception:  # whatever it is, it is told when the query starts as always
+            query.apart = True
+        query.stop()
+        found = merging.standing(query.checkpoint)
+        return found is not None and not query.apart and not merging.behind(found, places)
+
+    def _merge(self, fate: str, queries: Sequence[Query]) -> None:
+        """Make one query of several that are at the same place."""
+        into = sharing.next_query(self.pipeline, fate)
+        found = [at for query in queries if (at := merging.standing(query.checkpoint)) is not None]
+        homes = [member.home for query in queries for member in query.members.values()]
+        merging.merge(found, {home: milestone.read(home) for home in homes}, into)
+        merged = self.queries[into] = self._query(into)
+        for query in queries:
+            del self.queries[query.checkpoint]
+            merged.members |= query.members
+        merged.members = {name: merged.members[name] for name in self._ordered(merged)}
+        for name in merged.members:
+            sharing.move(self.nodes[name].version, into)
+            self.nodes[name].query = merged
+
+
+def _near(queries: Sequence[Query]) -> list[tuple[Query, Mapping[str, Position]]]:
+    """Return the queries that are not far behind the furthest, and where that is."""
+    known = {query: found for query in queries if (found := merging.last(query.checkpoint)) is not None}
+    places = merging.furthest(list(known.values()))
+    return [(query, places) for query, at in known.items() if merging.behind(at, places) <= NEAR_ROWS]
