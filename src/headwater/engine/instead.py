@@ -43,15 +43,15 @@ def _spark(what: str, hint: str, tables: str | None = None, detail: str = _SPLIT
 
 
 _GROUP = _spark(
-    "groupBy, or an aggregate,",
+    "groupBy or an aggregate",
     f"use {_OPERATORS}, latest for the newest row of each key",
     "use tables.group, which keeps its groups right as rows change and go",
 )
 _DISTINCT = _spark(
-    "distinct rows, or dropDuplicates,", "use dedup(on=…, within=…), which remembers what it has seen"
+    "distinct or dropDuplicates", "use dedup(on=…, within=…), which remembers what it has seen"
 )
 _SORT = _spark(
-    "orderBy, or sort,",
+    "orderBy or sort",
     "leave it out; @view(order=…) has rows that are read in an order",
     detail="results are kept by key, and not in an order of their own",
 )
@@ -61,12 +61,12 @@ _LIMIT = _spark(
     "use tables.greatest in tables.group, or read as many rows of a view as you want: @view(order=…)",
 )
 _SPREAD = _spark(
-    "repartition, or coalesce,",
+    "repartition or coalesce",
     "leave it out: rows are spread over tasks by themselves",
     detail="rows would lose their order, and of two rows of a key the later one counts",
 )
 _SAMPLE = _spark(
-    "sample, or randomSplit,",
+    "sample or randomSplit",
     'choose by what is in a row, as in filter(F.abs(F.xxhash64("id")) % 100 < 10)',
     detail="which rows it takes depends on how they are split",
 )
@@ -78,7 +78,7 @@ _COGROUP = _spark(
     "use joins.tables, and a function of the pairs",
 )
 _SETS = _spark(
-    "intersect, or except,",
+    "intersect or except",
     'use joins.within, with how="left" and a filter for rows that have no other',
     'use joins.tables, with how="left" and a filter for rows that have no other',
 )
