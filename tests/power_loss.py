@@ -106,7 +106,7 @@ class Disk:
         data = source.read_bytes()
         if data == safe:
             return data
-        if safe and data.startswith(safe):  # appended to: what was synced of it stays
+        if safe and len(data) >= len(safe):  # appended to, or overwritten: a sector is the old or the new one
             return left((safe, data), self._chance)
         cut = data[: self._chance.randrange(len(data) or 1)]
         older = [] if safe is None else [safe]
