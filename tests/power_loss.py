@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from faults.synced import sitecustomize as synced
+from unsynced import left
 
 
 class Entry(NamedTuple):
@@ -105,6 +106,8 @@ class Disk:
         data = source.read_bytes()
         if data == safe:
             return data
+        if safe and len(data) >= len(safe):  # appended to, or overwritten: a sector is the old or the new one
+            return left((safe, data), self._chance)
         cut = data[: self._chance.randrange(len(data) or 1)]
         older = [] if safe is None else [safe]
         return self._chance.choice([data, b"", cut, bytes(len(data)), *older])

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from headwater.log.embedded import head
+
 SECTOR = 512
 
 
@@ -110,15 +112,26 @@ class Disk:
             self._versions[inode] = before if now == before[-1] else (*before, now)
 
 
+def restarted(directory: Path) -> None:
+    """Let the head of a partition be that of a run of the machine that is over."""
+    path = directory / "head"
+    with open(path, "r+b" if path.exists() else "w+b") as file, pytest.MonkeyPatch.context() as patch:
+        written = head.read(file.fileno())
+        if written is not None:
+            patch.setattr(head, "_BOOT", bytes(16))
+            head.write(file.fileno(), written.head, written.synced)
+
+
 def leave(moment: Moment, directory: Path, chance: Random) -> None:
     """Make of an empty directory what a power loss at a moment leaves."""
     for name in sorted(moment.names.keys() | moment.synced.keys()):
         inode = chance.choice([moment.names.get(name), moment.synced.get(name)])
         if inode is not None:
-            (directory / name).write_bytes(_left(moment.versions.get(inode, (b"",)), chance))
+            (directory / name).write_bytes(left(moment.versions.get(inode, (b"",)), chance))
 
 
-def _left(versions: tuple[bytes, ...], chance: Random) -> bytes:
+def left(versions: tuple[bytes, ...], chance: Random) -> bytes:
+    """Return what may be left of a file, of which the first version was synced."""
     synced, size = versions[0], len(chance.choice([*versions, max(versions, key=len)]))
     whole = chance.random()  # how likely a sector is to be there
     made = bytearray()

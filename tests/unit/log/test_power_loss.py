@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from headwater.errors import DamagedLog
 from headwater.log.embedded import EmbeddedLog, frame, head, segment
 from soaking import examples
-from unsynced import Disk, leave
+from unsynced import Disk, leave, restarted
 
 ROWS = 3
 APPENDS = st.lists(st.sampled_from(["alone", "shared", "large", "shared large"]), min_size=1, max_size=6)
@@ -66,19 +66,6 @@ def recorded(appends: list[str], root: Path) -> Iterator[Disk]:
         patch.undo()
         yield disk
         disk.close()
-
-
-def restarted(directory: Path) -> None:
-    """Let heads be those of a run of the machine that is over."""
-    path = directory / "head"
-    data = path.read_bytes() if path.exists() else b""
-    if len(data) == head._STRUCT.size:
-        with open(path, "r+b") as file:
-            written = head.read(file.fileno())
-            if written is not None:
-                with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr(head, "_BOOT", bytes(16))
-                    head.write(file.fileno(), written.head, written.synced)
 
 
 def batches(log: EmbeddedLog) -> list[int]:
