@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import headwater
+from file_trees import tree
 from headwater.errors import LogUnavailable, NotALog, TopicReplaced, UsageError
 
 
@@ -126,6 +127,19 @@ def test_a_read_only_log_can_be_read_and_says_why_it_cannot_be_written(public: P
     assert out[1] == "['reader'] [1]"
     assert len(out) == 5
     assert all(line.startswith("LogUnavailable") and "cannot" in line for line in out[2:])
+
+
+def test_who_looks_at_a_topic_without_records_makes_nothing(tmp_path: Path) -> None:
+    url = f"file:{tmp_path / 'log'}"
+    with headwater.open(url) as log:
+        log.create_topic("t", "n BIGINT")
+    before = tree(tmp_path)
+    with headwater.open(url) as log:
+        assert list(log.read("t")) == []
+        assert log.resolve("t", "latest").offsets == {0: 0}
+        assert log.describe("t").topic.name == "t"
+        assert log.verify().ok
+    assert tree(tmp_path) == before
 
 
 def _read_only(root: Path) -> None:

@@ -175,11 +175,16 @@ def published(directory: Path) -> Head | None:
             os.close(fd)
 
 
+def is_new(directory: Path) -> bool:
+    """Tell whether nothing was ever appended to a partition: it has no segment, and its head is empty."""
+    return not segment.listing(directory) and head.blank(directory / "head")
+
+
 def worked_out(directory: Path) -> Head:
     """Return how far whole batches reach, where the head cannot tell and may not be mended."""
     segments = segment.listing(directory)
     if not segments:
-        if (directory / "head").exists():
+        if not is_new(directory):
             raise _lost_head(directory)
         return Head(0, 0, 0, 0)
     last = segments[-1]

@@ -121,13 +121,15 @@ class Storage:
             return RecordReader(self.root, lambda: self.same(stored), number, offset, meta)
 
     def _recover(self, stored: Stored, number: int) -> None:
-        """Bring a head up to date, where it may be written.
+        """Bring a head up to date, where it may be written and there is anything that it could tell.
 
         Recovery cuts the newest segment back to its first damage, so it is left alone where the
         head does not say how much was acknowledged and there are whole frames behind damage. Damage
         of what was acknowledged is told by those who meet it: what lies before it can be read.
         """
         path = stored.partition(number)
+        if reader.is_new(path):  # who only looks makes nothing here
+            return
         unknown = reader.published(path) is None and not head.blank(path / "head")
         if os.access(path, os.W_OK) and not (unknown and reader.broken(path)):
             with closing(self.partition(stored, number)) as partition, suppress(DamagedLog):
