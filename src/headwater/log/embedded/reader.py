@@ -177,7 +177,8 @@ def published(directory: Path) -> Head | None:
 
 def is_new(directory: Path) -> bool:
     """Tell whether nothing was ever appended to a partition: it has no segment, and its head is empty."""
-    return not segment.listing(directory) and head.blank(directory / "head")
+    head = directory / "head"  # one of nothing but zeros was written, and lost
+    return not segment.listing(directory) and not (head.exists() and head.stat().st_size)
 
 
 def worked_out(directory: Path) -> Head:
