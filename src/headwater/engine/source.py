@@ -14,7 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -28,6 +35,7 @@ from headwater import clock
 from headwater.engine import reading, worker
 from headwater.engine.reading import NEVER, Offsets, Timing
 from headwater.engine.records import Span, records
+from headwater.errors import UsageError
 from headwater.log import Log, Position
 from headwater.log.open import located
 from headwater.log.open import open as open_log
@@ -52,7 +60,7 @@ class HeadwaterSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the topic's columns."""
-        with _open(self.options) as log:
+        with opened(self.options) as log:
             return from_arrow_schema(_schema(log, self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -62,6 +70,26 @@ class HeadwaterSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return what reads the topic as it grows."""
         return StreamReader(_located(self.options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Return what appends a DataFrame to the topic."""
+        from headwater.engine.writer import BatchWriter
+
+        return BatchWriter(self._written(overwrite))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """Return what appends the micro-batches of a query to the topic."""
+        from headwater.engine.writer import StreamWriter
+
+        return StreamWriter(self._written(overwrite))
+
+    def _written(self, overwrite: bool) -> dict[str, str]:
+        if overwrite:
+            raise UsageError(
+                f'topic "{self.options["topic"]}" cannot be overwritten: a log is appended to',
+                hint='use mode("append"), or outputMode("append") or "update"',
+            )
+        return located(self.options)
 
 
 class Task(InputPartition):
@@ -79,7 +107,7 @@ class BatchReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return a task for each partition of the topic."""
-        with _open(self._options) as log:
+        with opened(self._options) as log:
             topic = self._options["topic"]
             start = parse_start(self._options.get("start", "earliest"))
             first = log.resolve(topic, start)
@@ -167,7 +195,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _opened(self) -> Log:
         if self._log is None:
-            self._log = _open(self._options)
+            self._log = opened(self._options)
         return self._log
 
     def _told(self, offsets: Offsets, id: str | None) -> dict[str, Any]:
@@ -194,7 +222,8 @@ def _located(options: Mapping[str, str]) -> dict[str, str]:
     return {**options, "url": located(options["url"])}
 
 
-def _open(options: Mapping[str, str]) -> Log:
+def opened(options: Mapping[str, str]) -> Log:
+    """Return the log that options name."""
     return open_log(options["url"], **json.loads(options.get("log", "{}")))
 
 
@@ -210,7 +239,7 @@ def _schema(log: Log, options: Mapping[str, str]) -> pa.Schema:
 
 def _read(options: Mapping[str, str], task: Any) -> Iterator[pa.RecordBatch]:
     worker.settle()
-    with _open(options) as log:
+    with opened(options) as log:
         schema, span = _schema(log, options), task.span
         meta = options.get("meta") == "true"
         skips = json.loads(options.get("skip", "{}")).get(str(span.partition), ())
