@@ -28,11 +28,11 @@ def test_the_blobs_are_those_of_the_rows(
         log.create_topic("orders", SCHEMA, key="who", partitions=2)
         with log.producer("orders") as producer:
             producer.send_batch([{"who": f"w{n % 9}", "n": n, "at": n} for n in range(200)])
-        ends = log.resolve("orders", "latest").offsets
+        ends = log.resolve("orders", "latest")
     options = {"url": url, "topic": "orders", "skip": skips}
     rows = spark.read.format("headwater").options(**options).load()
     stage = Stage("latest", rows, Latest(("who",), "at"), SCHEMA, SCHEMA)
-    parts = [Part(0, options, number, 0, end) for number, end in ends.items()]
+    parts = [Part(0, options, ends.id, number, 0, end) for number, end in ends.offsets.items()]
     read = direct.packed(spark, parts, stage, [SCHEMA], 4)
     assert read.rdd.getNumPartitions() > 2
     assert _by_bucket(read) == _by_bucket(runtime.packed(rows, stage.operator, 4, tally=True))

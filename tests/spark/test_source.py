@@ -130,7 +130,9 @@ def test_the_offsets_tell_positions_and_clock(
 ) -> None:
     with log.producer("events") as producer:
         producer.send_batch([{"k": "a", "n": n, "at": MICROS + n * SECOND} for n in range(10)])
-    drain(stream(spark, url, lateness=str(2 * SECOND)), tmp_path / "checkpoint", lambda rows, number: None)
+    inputs = {"told": {"url": url, "topic": "events", "lateness": str(2 * SECOND), "idle": str(SECOND)}}
+    planned = spark.readStream.format("headwater-plan").option("inputs", json.dumps(inputs)).load()
+    drain(planned, tmp_path / "checkpoint", lambda rows, number: None)
     told = reached(tmp_path / "checkpoint", last_batch(tmp_path / "checkpoint"))
     assert isinstance(told, Reached)
     assert told.positions == (log.resolve("events", "latest"),)

@@ -17,6 +17,7 @@ import inspect
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
@@ -24,6 +25,7 @@ from typing import Any
 
 _UNSAID = ("annotation", "returns", "type_comment", "type_params", "ctx", "kind")
 """Of what Python parses, what does not change what a function does."""
+_ATTEMPTS = 20
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 _WRAPPED = ("__wrapped__", "__func__", "fget", "fset", "func")
 _INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib"))
@@ -171,9 +173,15 @@ def _source(code: CodeType) -> str | None:
     if code not in _within(known):  # it was edited since
         return None
     # Two functions of one line cannot be told apart, and count both.
-    return "; ".join(
-        _parsed(node) for node in ast.walk(ast.parse(text)) if _begins(node) == code.co_firstlineno
-    )
+    return "; ".join(_parsed(node) for node in ast.walk(_tree(text)) if _begins(node) == code.co_firstlineno)
+
+
+def _tree(text: str) -> ast.AST:
+    """Parse a source; Python 3.11 may fail at that, and say so, when another thread parses something too."""
+    for _ in range(_ATTEMPTS):
+        with suppress(SystemError):
+            return ast.parse(text)
+    return ast.parse(text)
 
 
 def _begins(node: ast.AST) -> int | None:

@@ -89,7 +89,7 @@ class HeadwaterSource(DataSource):
                 f'topic "{self.options["topic"]}" cannot be overwritten: a log is appended to',
                 hint='use mode("append"), or outputMode("append") or "update"',
             )
-        return located(self.options)
+        return _located(self.options)
 
 
 class Task(InputPartition):
