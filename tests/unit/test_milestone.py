@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.unit.test_reading import Feed, begin
 
@@ -152,6 +152,9 @@ arrivals = st.lists(
 @given(
     inputs=st.lists(st.tuples(arrivals, st.sampled_from(LATENESS)), min_size=2, max_size=3),
     pauses=st.lists(st.sampled_from([1, 2, 12, 40]), min_size=1, max_size=40),
+)
+@example(  # one is set aside before the other, and had come further
+    inputs=[([(0, 0, "x")], 30 * SECOND), ([(1, 0, "x"), (1, 2, "y")], 30 * SECOND)], pauses=[12]
 )
 def test_nothing_is_late_that_keeps_to_its_lateness_whoever_is_silent(
     inputs: list[tuple[list[tuple[int, int, str]], int]], pauses: list[int]

@@ -71,7 +71,15 @@ class Node:
 
     def _plan(self, number: int, records: int) -> Iterator[None]:
         told = {"topic": "t", "id": "8b1f", "timed": True, "offsets": {"0": self._end(number - 1) + records}}
-        told |= {"clock": 0, "claims": {}, "heard": 0, "silent": False, "lateness": 0, "silence": 0}
+        told |= {
+            "clock": 0,
+            "claims": {},
+            "heard": 0,
+            "silent": False,
+            "furthest": 0,
+            "lateness": 0,
+            "silence": 0,
+        }
         _write(checkpoint.plan(self._query, number), "\n".join(["v1", "{}", json.dumps({"t": told})]))
         yield
 

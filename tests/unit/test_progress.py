@@ -73,6 +73,7 @@ def write(
         "claims": claims or {},
         "heard": CLOCK,
         "silent": False,
+        "furthest": 0,
         "lateness": 0,
         "silence": 0,
     }

@@ -22,7 +22,7 @@ def planned(end: int) -> bytes:
     """Return a plan as Spark stores it, for two inputs."""
     told = {
         name: {"topic": name, "id": "8b1f", "timed": False, "offsets": {"0": end}, "clock": 0, "claims": {}}
-        | {"heard": 0, "silent": False}
+        | {"heard": 0, "silent": False, "furthest": 0}
         for name in ("orders", "rates")
     }
     return "\n".join(["v1", '{"batchWatermarkMs":0}', json.dumps(told)]).encode()

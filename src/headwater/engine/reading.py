@@ -65,6 +65,8 @@ class Offsets:
     """When the log last received anything that was read."""
     silent: bool = False
     """Whether everything is read and nothing was received for so long that nobody need wait."""
+    furthest: int = NEVER
+    """The newest claim of anybody, also of those who have been set aside since."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that Spark stores."""
@@ -73,7 +75,7 @@ class Offsets:
             claims.setdefault(str(partition), {})[producer] = claim.to_json()
         offsets = {str(partition): offset for partition, offset in sorted(self.offsets.items())}
         told = {"offsets": offsets, "clock": self.clock, "claims": claims}
-        return {**told, "heard": self.heard, "silent": self.silent}
+        return {**told, "heard": self.heard, "silent": self.silent, "furthest": self.furthest}
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Offsets:
@@ -84,7 +86,7 @@ class Offsets:
             for producer, claim in producers.items()
         }
         offsets = {int(partition): offset for partition, offset in told["offsets"].items()}
-        return cls(offsets, told["clock"], claims, told["heard"], told["silent"])
+        return cls(offsets, told["clock"], claims, told["heard"], told["silent"], told["furthest"])
 
 
 @dataclass(frozen=True)
@@ -222,12 +224,13 @@ def _timed(offsets: Offsets, plan: Plan, now: int, timing: Timing) -> Offsets:
     awake = {key: claim for key, claim in claims.items() if claim.received >= now - timing.idle}
     times = [claim.time for claim in awake.values()]
     # When all have gone silent, nothing holds the clock any more: it goes to the newest claim.
-    reached = min(times) if times else max((claim.time for claim in claims.values()), default=NEVER)
+    furthest = max([offsets.furthest, *(claim.time for claim in claims.values())])
+    reached = min(times) if times else furthest
     clock, heard = max(offsets.clock, reached), max([offsets.heard, *(each.received for each in plan.taken)])
     # One that has never told a time is waited for: its beginning may be older than everything else.
     quiet = plan.waiting is None and clock > NEVER
     silent = quiet and timing.silence is not None and heard < now - timing.silence
-    return replace(offsets, clock=clock, claims=awake, heard=heard, silent=silent)
+    return replace(offsets, clock=clock, claims=awake, heard=heard, silent=silent, furthest=furthest)
 
 
 def _claimed(known: Claims, taken: Iterable[Stretch], timing: Timing) -> Claims:

@@ -56,7 +56,7 @@ class Catalog:
 
     def __init__(self, root: Path):
         self.root = root
-        self._cache: dict[str, tuple[tuple[int, int], Stored]] = {}
+        self._cache: dict[str, tuple[tuple[int, int, int], Stored]] = {}
         self._check_marker()
 
     def get(self, name: str) -> Stored:
@@ -65,7 +65,8 @@ class Catalog:
         path = self.root / "topics" / name / "topic.json"
         try:
             stat = os.stat(path)
-            version = (stat.st_ino, stat.st_mtime_ns)
+            # A file that replaces another may get the number of the one before, within a tick of the clock.
+            version = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
             cached = self._cache.get(name)
             if cached is None or cached[0] != version:
                 cached = self._cache[name] = (version, _load(path))
