@@ -1,6 +1,6 @@
 """``make bench``: every benchmark, one after the other."""
 
-from bench import engine, freshness, log, operators, timeline, views
+from bench import bad_rows, engine, freshness, log, operators, timeline, views
 
 log.main()
 engine.main()
@@ -8,3 +8,4 @@ operators.main()
 timeline.main()
 views.main()
 freshness.main()
+bad_rows.main()

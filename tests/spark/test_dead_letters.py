@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -13,8 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
+import headwater
 from headwater import Pipeline, latest, scan
 from headwater.engine.finishing import Finishing
+from headwater.engine.recompute import verify
+from headwater.engine.runner import Runner
 from headwater.errors import PipelineError
 from headwater.testing.harness import Harness
 
@@ -183,3 +187,62 @@ def test_rows_without_a_key_are_set_aside(spark: SparkSession, name: str) -> Non
         assert letter["error"] == "a null in the key (id)"
         assert json.loads(letter["record"])["amount"] == 2
         harness.verify()
+
+
+def beside_a_neighbour(on_error: Any) -> Pipeline:
+    pipeline = Pipeline("shop")
+    pipeline.source("orders", "id BIGINT, amount STRING, at TIMESTAMP", event_time="at", key="id")
+
+    @pipeline.view(key="id", on_error=on_error)
+    def strict(orders: DataFrame) -> DataFrame:
+        return orders.selectExpr("id", "CAST(amount AS BIGINT) AS amount")
+
+    @pipeline.view(key="id")
+    def healthy(orders: DataFrame) -> DataFrame:
+        return orders.transform(latest(by="id"))
+
+    return pipeline
+
+
+def test_a_node_whose_code_fails_leaves_its_neighbours_alone(spark: SparkSession) -> None:
+    with Harness(beside_a_neighbour("dead_letter"), spark=spark) as harness:
+        harness.send("orders", rows("1"))
+        harness.step()
+        runner = harness._runner
+        (shared,) = runner.queries.values()
+        run = shared.spark.runId if shared.spark is not None else None
+        harness.send("orders", rows("1", "two", "3"))
+        harness.step()
+        assert shared.spark is not None and shared.spark.runId == run  # it was not even started again
+        assert (list(shared.members), list(runner.nodes["strict"].query.members)) == (["healthy"], ["strict"])
+        assert [row["amount"] for row in harness.view("strict")] == [1, 3]
+        assert "CAST_INVALID_INPUT" in harness.dead("strict")[0]["error"]
+        harness.restart()
+        harness.send("orders", rows("four", "5"))
+        harness.step()
+        assert [row["amount"] for row in harness.view("strict")] == [1, 5, 3]
+        assert [row["offset"] for row in harness.dead("strict")] == [2, 4]
+        harness.verify()
+
+
+@pytest.mark.parametrize("few", [20_000, 0], ids=["in the driver", "in workers"])
+def test_records_of_several_partitions_are_set_aside_by_their_places(
+    spark: SparkSession, tmp_path: Path, few: int
+) -> None:
+    pipeline = beside_a_neighbour("dead_letter")
+    pipeline.log, pipeline.home = f"file:{tmp_path / 'log'}", tmp_path / "home"
+    schema = "id BIGINT, amount STRING, at TIMESTAMP"
+    with headwater.open(pipeline.log) as log, mock.patch("headwater.engine.slice.FEW", few):
+        log.create_topic("orders", schema, key="id", event_time="at", partitions=3)
+        with log.producer("orders", id="till") as producer:
+            producer.send_batch(rows(*("two" if n % 3 == 0 else str(n) for n in range(30))))
+        with Runner(pipeline, spark=spark, patient=True) as runner:
+            runner.catch_up()
+            assert sorted(row["id"] for row in runner.store.view("strict").scan().to_pylist()) == [
+                n for n in range(30) if n % 3
+            ]
+            letters = runner.dead(runner.nodes["strict"].member.node).rows()
+            assert verify(runner, "strict").ok
+        assert {letter["partition"] for letter in letters} == {0, 1, 2}
+        assert sorted(json.loads(letter["record"])["id"] for letter in letters) == list(range(0, 30, 3))
+        assert sum(len(batch) for batch in log.read("orders")) == 30

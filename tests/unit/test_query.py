@@ -24,6 +24,6 @@ from headwater.errors import Fenced, HeadwaterError, PipelineError, SinkRefused,
 def test_a_query_is_given_up_unless_waiting_may_help(
     tmp_path: Path, error: HeadwaterError | None, failed: int, broken: bool
 ) -> None:
-    query = Query(tmp_path, None)  # type: ignore[arg-type]
+    query = Query(tmp_path, None, lambda name: tmp_path)  # type: ignore[arg-type]
     query.error, query.failed = error, failed
     assert query.broken == broken

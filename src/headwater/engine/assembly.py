@@ -5,6 +5,7 @@ Invariant: nodes that share a query have the order of the pipeline; a sink belon
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from headwater.engine import derived, sharing
 from headwater.engine.checking import check_stored
+from headwater.engine.dead import Culprit, Skips
 from headwater.engine.inputs import Inputs, declare
 from headwater.engine.looking import Looking, Parts, check_place
 from headwater.engine.member import Member
@@ -126,7 +128,7 @@ class Assembly(Looking):
         return member
 
     def _query(self, path: Path) -> Query:
-        return Query(path, self.inputs)
+        return Query(path, self.inputs, self._leave)
 
     def _declare(self, topic: str, member: Member) -> None:
         """Make the derived topic of a stream."""
@@ -151,7 +153,7 @@ class Assembly(Looking):
         """Open the sink of a node; what fails there keeps no other from beginning."""
         late, dead = (partial(make, member.node, version) for make in (self._late, self._dead_rows))
         try:
-            member.begin(self._sink(member, version), late, dead)
+            member.begin(self._sink(member, version), late, dead, partial(self._bury, member.node))
         except HeadwaterError as error:
             return error
         return None
@@ -175,6 +177,16 @@ class Assembly(Looking):
     def _dead_rows(self, node: Node, version: Version) -> Sink:
         self.ownership.check()  # as above
         return self.dead(node).sink(version.number)
+
+    def _bury(self, node: Node, culprits: Sequence[Culprit]) -> Skips:
+        """Set records of a node aside; return all that it leaves out."""
+        self.ownership.check()  # as above
+        self.dead(node).bury(culprits)
+        return self.dead(node).skips()
+
+    def _leave(self, name: str) -> Path:
+        """Give a node a checkpoint of its own."""
+        return sharing.leave(self.nodes[name].version)
 
 
 def _target(node: Node) -> Target:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater import schema as schemas
 from headwater.errors import HeadwaterError
@@ -23,6 +25,7 @@ from headwater.operators.operator import ERROR
 from headwater.sinks.sink import Sink
 from headwater.sinks.topic import TopicSink
 
+_TOLD = ["_offset", "_deleted", "_occurred"]
 Skips = dict[str, dict[int, list[int]]]
 """Offsets that are left out, by topic and partition."""
 SCHEMA = (
@@ -76,7 +79,7 @@ class DeadLetters:
         known = {(row["topic"], row["partition"], row["offset"]) for row in self._placed()}
         new = [each for each in culprits if (each.topic, each.partition, each.offset) not in known]
         with self._log.producer(self.topic, id=self.topic) as producer:
-            producer.send_batch([self._row(each) for each in new])
+            producer.send_batch(self._letters(new))
 
     def sink(self, version: int) -> Sink:
         """Return where a version of the node sets rows aside that its operator has failed on."""
@@ -123,23 +126,32 @@ class DeadLetters:
             return []
         return [row for batch in self._log.read(self.topic) for row in batch.to_pylist()]
 
-    def _row(self, each: Culprit) -> dict[str, object]:
-        told = {"topic": each.topic, "partition": each.partition, "offset": each.offset, "error": each.error}
-        return {**told, **self._record(each), "at": datetime.now(UTC)}
+    def _letters(self, culprits: Sequence[Culprit]) -> list[dict[str, object]]:
+        """Return what is kept of records: all those of a partition are read at once."""
+        by_partition: dict[tuple[str, int], list[Culprit]] = {}
+        for each in culprits:
+            by_partition.setdefault((each.topic, each.partition), []).append(each)
+        found = {
+            key: self._records(*key, [each.offset for each in some]) for key, some in by_partition.items()
+        }
+        now = datetime.now(UTC)
+        return [
+            {**vars(each), **found[each.topic, each.partition].get(each.offset, {}), "at": now}
+            for each in culprits
+        ]
 
-    def _record(self, each: Culprit) -> dict[str, object]:
-        """Return the record as JSON, and what is told of it; nothing if it cannot even be read."""
-        start, end = (Position(each.topic, {each.partition: at}) for at in (each.offset, each.offset + 1))
-        try:
-            batches = list(self._log.read(each.topic, each.partition, start, end, meta=True))
-        except HeadwaterError:
-            return {}
-        topic = self._log.topic(each.topic)
-        for batch in batches:
-            (text,) = jsonl.encode(batch.select(topic.schema.names), topic)
-            told = {name: batch.column(f"_{name}")[0].as_py() for name in ("deleted", "occurred")}
-            return {"record": text.decode(), **told}
-        return {}
+    def _records(self, name: str, partition: int, offsets: list[int]) -> dict[int, dict[str, object]]:
+        """Return records by their offsets, as JSON, and what is told of them; not those that cannot be read."""
+        start, end = (Position(name, {partition: at}) for at in (min(offsets), max(offsets) + 1))
+        topic, found = self._log.topic(name), dict[int, dict[str, object]]()
+        with suppress(HeadwaterError):
+            for batch in self._log.read(name, partition, start, end, meta=True):
+                wanted = batch.filter(pc.is_in(batch["_offset"], pa.array(offsets, pa.int64())))
+                texts = jsonl.encode(wanted.select(topic.schema.names), topic)
+                for row, text in zip(wanted.select(_TOLD).to_pylist(), texts, strict=True):
+                    told = {"deleted": row["_deleted"], "occurred": row["_occurred"]}
+                    found[row["_offset"]] = {"record": text.decode(), **told}
+        return found
 
 
 def _decoded(letter: dict[str, Any], topic: Topic) -> pa.RecordBatch:

@@ -39,7 +39,11 @@ def of(node: Node, error: BaseException) -> HeadwaterError:
 
 def brief(node: Node, error: BaseException) -> str:
     """Return what an exception says, in one line."""
-    said = of(node, error)
+    return line(of(node, error))
+
+
+def line(said: HeadwaterError) -> str:
+    """Return what an error of a node says, in one line."""
     return f"{said.message.rpartition(': ')[2]}: {said.detail}"
 
 

@@ -1,22 +1,23 @@
 """What a node's code after its operator makes of results, and the results on which it fails.
 
-Those are found as records are before the operator, by halving. Invariant: what is set aside fails
+Those are found as records are before the operator. Invariant: what is set aside fails
 alone, and the other results are taken as if it had not come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from headwater.engine import applying, failures, tables
 from headwater.engine.calling import call
 from headwater.engine.culprits import MOST
+from headwater.engine.failing_rows import Search
 from headwater.engine.frames import frame
+from headwater.engine.guarded_plan import ROW
 from headwater.engine.inputs import Inputs
 from headwater.engine.shape import Shape
 from headwater.errors import HeadwaterError, PipelineError
@@ -64,34 +65,25 @@ class Finishing:
             return self._without(results, self._failing(results, error))
 
     def _made(self, results: pa.Table) -> pa.Table:
+        return self._code(results).toArrow().cast(self.shape.schema)
+
+    def _code(self, results: pa.Table) -> DataFrame:
         stage, upstreams = self.shape.stage, self.shape.upstreams
         assert stage is not None
-        rows = frame(stage.rows.sparkSession, results)
+        rows = frame(stage.rows.sparkSession, results).drop(ROW)
         with applying.during(applying.finishing(rows)):
-            made = call(self.shape.node, {name: self.inputs.empty(each) for name, each in upstreams.items()})
-        return made.toArrow().cast(self.shape.schema)
+            return call(self.shape.node, {name: self.inputs.empty(each) for name, each in upstreams.items()})
 
     def _failing(self, results: pa.Table, error: Exception) -> dict[int, str]:
         """Return the places of the results that are to blame, and what was said of each."""
         node = self.shape.node
         limit = results.num_rows if self.most is None else self.most
-        found = dict(islice(self._within(results, 0, results.num_rows), limit + 1))
+        found = Search(node, self._code).failing(results, limit + 1)
         if not found or len(found) > limit:  # it fails on none alone, or on all: the code is wrong
             raise failures.of(node, error) from error
         if node.on_error != "dead_letter":
             raise _stopped(self.shape, results, found) from error
         return found
-
-    def _within(self, results: pa.Table, start: int, end: int) -> Iterator[tuple[int, str]]:
-        try:
-            self._made(results.slice(start, end - start))
-        except Exception as error:
-            if end - start == 1:
-                yield start, failures.brief(self.shape.node, error)
-                return
-            middle = (start + end) // 2
-            yield from self._within(results, start, middle)
-            yield from self._within(results, middle, end)
 
     def _without(self, results: pa.Table, failing: dict[int, str]) -> Finished:
         good = np.ones(results.num_rows, bool)

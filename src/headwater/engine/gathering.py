@@ -64,6 +64,7 @@ class Gathering(Assembly):
         for query in queries:
             del self.queries[query.checkpoint]
             merged.members |= query.members
+            merged.left += query.left  # while it read on
         merged.members = {name: merged.members[name] for name in self._ordered(merged)}
         for name in merged.members:
             sharing.move(self.nodes[name].version, into)

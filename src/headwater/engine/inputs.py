@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -132,15 +132,21 @@ class Inputs:
 
     def table(self, each: Declaration, start: Position, end: Position) -> pa.Table:
         """Return the same rows, read in this process."""
-        schema = self.schema(each)
-        skips = self._skips.get(start.topic, {})
-        found = [
-            batch
-            for partition, last in sorted(end.offsets.items())
-            for first, until in pieces(start.offsets.get(partition, 0), last, skips.get(partition, ()))
-            for batch in records(self._log, Span(end.topic, end.id, partition, first, until))
-        ]
+        schema, found = self.schema(each), list(self._read(start, end))
         return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
+
+    def placed(self, each: Declaration, start: Position, end: Position) -> pa.Table:
+        """Return the same rows, with the columns that tell where they are: ``_partition`` and ``_offset``."""
+        places = [pa.field(name, record.META[name]) for name in ("_partition", "_offset")]
+        schema = pa.schema([*self.schema(each), *places])
+        found = [batch.select(schema.names) for batch in self._read(start, end, meta=True)]
+        return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
+
+    def _read(self, start: Position, end: Position, *, meta: bool = False) -> Iterator[pa.RecordBatch]:
+        skips = self._skips.get(start.topic, {})
+        for partition, last in sorted(end.offsets.items()):
+            for first, until in pieces(start.offsets.get(partition, 0), last, skips.get(partition, ())):
+                yield from records(self._log, Span(end.topic, end.id, partition, first, until), meta=meta)
 
     def options(self, each: Declaration) -> dict[str, str]:
         """Return what the data source needs to know to read an upstream."""

@@ -10,7 +10,7 @@ Invariant: what a node does in a micro-batch depends on the records and its stat
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,7 +33,8 @@ from headwater.engine import (
 from headwater.engine.applying import BUCKETS, Capturing, Stage
 from headwater.engine.calling import call
 from headwater.engine.checkpoint import Reached
-from headwater.engine.dead import letters
+from headwater.engine.culprits import CodeFailed, Poisoned
+from headwater.engine.dead import Culprit, Skips, letters
 from headwater.engine.finishing import Finishing
 from headwater.engine.inputs import Inputs
 from headwater.engine.milestone import Milestone
@@ -111,10 +112,17 @@ class Member:
         """What is stateful in the node."""
         return self.shape.stage
 
-    def begin(self, sink: Sink, late: Callable[[pa.Schema], Sink], dead: Callable[[], Sink]) -> None:
+    def begin(
+        self,
+        sink: Sink,
+        late: Callable[[pa.Schema], Sink],
+        dead: Callable[[], Sink],
+        bury: Callable[[Sequence[Culprit]], Skips],
+    ) -> None:
         """Begin, taking over from any other runner."""
         self.close()
         self._sink, self._late, self._dead, self.error = sink, late, dead, None
+        self._bury = bury
         committed = sink.begin()
         self.done = milestone.read(self.home)
         _check_ahead(self.node, max(committed, self.done.batch), self.checkpoint)
@@ -138,13 +146,13 @@ class Member:
                     sink.close()
         self._late_sink = self._dead_sink = None
 
-    def process(self, number: int, slice: Slice) -> None:
-        """Do a node's part of a micro-batch."""
+    def process(self, number: int, slice: Slice, *, search: bool) -> None:
+        """Do a node's part of a micro-batch; where its code fails, ``search`` for the records to blame."""
         before, after = self.mine(slice.before), self.mine(slice.after)
         if before == after:
             return
         started = time.perf_counter()
-        rows = self._keyed(self._computed(number, slice))
+        rows = self._keyed(self._computed(number, slice, search))
         if self._letters:
             self._dead_rows().commit(Batch(number, letters(self._letters)))
         crash.point("query: computed")
@@ -182,23 +190,32 @@ class Member:
         self.counts.batches += 1
         self.counts.out += out
 
-    def _computed(self, number: int, slice: Slice) -> pa.Table:
-        self._letters = []
-        try:
-            if self.stage is None:
-                return self._plain(slice)
-            return self._stateful(self.stage, number, slice)
-        except HeadwaterError:
-            raise
-        except Exception as error:
-            if disk.is_full(error):  # of no record
-                raise failures.of(self.node, error) from error
-            self.check_inputs()  # what is gone is no record's fault
-            places = (list(reached.of(self.upstreams).positions) for reached in (slice.before, slice.after))
-            found = culprits.find(self.shape, self.inputs, *places)
-            if not found:  # it fails on no record alone
-                raise failures.of(self.node, error) from error
-            raise culprits.Poisoned(self.node, found) from error
+    def _computed(self, number: int, slice: Slice, search: bool) -> pa.Table:
+        while True:
+            self._letters = []
+            try:
+                if self.stage is None:
+                    return self._plain(slice)
+                return self._stateful(self.stage, number, slice)
+            except HeadwaterError:
+                raise
+            except Exception as error:
+                if disk.is_full(error):  # of no record
+                    raise failures.of(self.node, error) from error
+                self.check_inputs()  # what is gone is no record's fault
+                if not search:
+                    raise CodeFailed(f"{self.node.title} failed", place=self.node.place) from error
+                self._set_aside(slice, error)
+
+    def _set_aside(self, slice: Slice, error: Exception) -> None:
+        """Leave out the records from now on that are to blame for an error; or raise, naming one."""
+        found = culprits.find(self.shape, self.inputs, slice)
+        if not found:  # it fails on no record alone
+            raise failures.of(self.node, error) from error
+        if self.node.on_error != "dead_letter":
+            raise Poisoned(self.node, found) from error
+        self.inputs = self.inputs.without(self._bury(found))
+        crash.point("query: set aside")
 
     def _plain(self, slice: Slice) -> pa.Table:
         if not slice.size(self._names):

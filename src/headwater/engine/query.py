@@ -1,15 +1,16 @@
 """A Spark query that one or more nodes share.
 
 Spark plans each micro-batch over all their inputs and stores where it ends; then each node does its
-part, some of them side by side. So twenty views cost one query, and each topic is read once.
+part, some of them side by side. So twenty views cost one query, and each topic is read once. A node whose
+code fails leaves, so that the others need not wait while it looks for the records to blame.
 
-Invariant: Spark counts a micro-batch as done only after every node has committed its part, and no node
-begins its part before the plan is durable.
+Invariant: Spark counts a micro-batch as done only after every node has committed its part, or has left with
+a checkpoint of its own, in which it is not done; and no node begins its part before the plan is durable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from headwater.engine import checkpoint, failures, milestone
+from headwater.engine.culprits import CodeFailed
 from headwater.engine.inputs import Inputs
 from headwater.engine.member import Member
 from headwater.engine.recovery import recover
@@ -37,10 +39,13 @@ ATTEMPTS = 6
 class Query:
     """Runs nodes, together."""
 
-    def __init__(self, checkpoint: Path, inputs: Inputs):
+    def __init__(self, checkpoint: Path, inputs: Inputs, leave: Callable[[str], Path]):
         self.checkpoint = checkpoint
         self.members: dict[str, Member] = {}
-        self._inputs = inputs
+        """Replaced, never changed, while it runs: others look at it meanwhile."""
+        self.left: list[tuple[str, Path]] = []
+        """Nodes that have left while it ran, each with the checkpoint that it goes on from."""
+        self._inputs, self._leave = inputs, leave
         self.spark: StreamingQuery | None = None
         self.failed = 0
         self.batches = 0
@@ -113,18 +118,33 @@ class Query:
         self.done += 1
 
     def _compute(self, number: int, slice: Slice, session: SparkSession) -> None:
-        """Let every member do its part, as many side by side as there are cores for."""
-        members, cores = list(self.members.values()), self._inputs.cores
-        with ThreadPoolExecutor(min(len(members), cores, SIDE_BY_SIDE) or 1) as pool:
+        """Let every member do its part; those whose code fails leave the others, if there are any."""
+        compute = partial(self._side_by_side, session)
+        compute(partial(_try, number, slice, len(self.members) == 1), list(self.members.values()))
+        failing = [name for name, each in self.members.items() if isinstance(each.error, CodeFailed)]
+        if len(failing) == len(self.members):
+            compute(partial(_try, number, slice, True), list(self.members.values()))
+            return
+        for name in failing:
+            crash.point("query: leaving")
+            self.left.append((name, self._leave(name)))
+            self.members = {each: member for each, member in self.members.items() if each != name}
+            crash.point("query: left")
+
+    def _side_by_side(
+        self, session: SparkSession, compute: Callable[[Member], None], members: list[Member]
+    ) -> None:
+        """Call a function with every member, with as many at the same time as there are cores for."""
+        with ThreadPoolExecutor(min(len(members), self._inputs.cores, SIDE_BY_SIDE) or 1) as pool:
             # Spark ends the jobs of a query that is stopped by what its thread hands on.
-            inheriting = inheritable_thread_target(session)
-            list(pool.map(inheriting(partial(_try, number, slice)), members))
+            list(pool.map(inheritable_thread_target(session)(compute), members))
 
 
-def _try(number: int, slice: Slice, member: Member) -> None:
+def _try(number: int, slice: Slice, search: bool, member: Member) -> None:
     """Let a member do its part; what fails there keeps no other from doing its own."""
     try:
-        member.process(number, slice)
+        member.error = None
+        member.process(number, slice, search=search)
     except HeadwaterError as error:
         member.error = error
     except (Exception, SystemExit) as error:  # a fold, or a function that a sink calls, may end the program

@@ -9,18 +9,17 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from headwater.engine import checkpoint, definition, failures, sharing
-from headwater.engine.assembly import OF_ONE, SHARED, Running
-from headwater.engine.culprits import Poisoned
+from headwater.engine.assembly import OF_ONE, SHARED
 from headwater.engine.gathering import Gathering
 from headwater.engine.member import Member
 from headwater.engine.query import Query
 from headwater.errors import HeadwaterError, InputLost, SinkUnavailable
 from headwater.log import Start
 from headwater.log.position import place_text
-from headwater.node import Node
 from headwater.pipeline import Pipeline
 
 BACKOFF_SECONDS = 1.0
@@ -64,10 +63,13 @@ class Runner(Gathering):
         while True:
             before = self._done()
             for query in list(self.queries.values()):
+                self._adopt(query)
+            for query in list(self.queries.values()):
                 self._await(query)
             # What one query derives may be another's input; and Spark may have looked just before.
             behind = [query for query in self.queries.values() if not query.passed(there)]
-            if before == self._done() and not behind:
+            left = any(query.left for query in self.queries.values())
+            if before == self._done() and not behind and not left:
                 break
             if not patience.left(self._done()):
                 raise _stands_still(behind)
@@ -156,7 +158,7 @@ class Runner(Gathering):
     # Minding
 
     def _await(self, query: Query) -> None:
-        """Wait until a query has processed its input; records that it sets aside cost it another start."""
+        """Wait until a query has processed its input; one that has failed may be started again."""
         while query.members and query.spark is not None:
             try:
                 query.spark.processAllAvailable()
@@ -167,6 +169,7 @@ class Runner(Gathering):
 
     def _mind(self, query: Query) -> None:
         """Notice a query that has ended, and start it again when its time has come."""
+        self._adopt(query)
         if query.spark is not None and not query.spark.isActive:
             self._failed(query, _why(query, query.spark.exception()))
         elif query.spark is None and not query.broken and time.monotonic() >= query.again:
@@ -194,10 +197,6 @@ class Runner(Gathering):
         """Take what made a node fail out of its way, if that can be done."""
         running = self.nodes[name]
         node, query = running.member.node, running.query
-        if isinstance(error, Poisoned) and node.on_error == "dead_letter":
-            self.dead(node).bury(error.culprits)
-            query.members[name] = running.member = self._again(node, running)  # which leaves them out
-            return True
         if not isinstance(error, SinkUnavailable) and self.versions.replaced(node, running.version):
             del query.members[name]  # it was rebuilt
             self._prepare(node, self.versions.current(node))
@@ -205,23 +204,27 @@ class Runner(Gathering):
             return True
         return False
 
-    def _again(self, node: Node, running: Running) -> Member:
-        member = self._member(node, running.version)
-        member.counts = running.member.counts
-        return member
-
     def _part(self, query: Query, failing: dict[str, HeadwaterError]) -> bool:
         """Let nodes that fail for a reason of their own go on by themselves, so that the others can."""
         if len(failing) == len(query.members) or any(map(partial(self._is_shared, query), failing.items())):
             return False
         for name, why in failing.items():
-            running = self.nodes[name]
+            path = self._leave(name)
             del query.members[name]
-            path = sharing.leave(running.version)
-            running.query = self.queries[path] = self._query(path)
-            running.query.members[name] = running.member
-            _back_off(running.query, why)
+            _back_off(self._alone(name, path), why)
         return True
+
+    def _adopt(self, query: Query) -> None:
+        """Start the nodes that have left a query while it ran, each by itself."""
+        while query.left:
+            self._start(self._alone(*query.left.pop(0)))
+
+    def _alone(self, name: str, path: Path) -> Query:
+        """Return a query for one node, which goes on from a checkpoint."""
+        running = self.nodes[name]
+        running.query = self.queries[path] = self._query(path)
+        running.query.members[name] = running.member
+        return running.query
 
     def _is_shared(self, query: Query, failing: tuple[str, HeadwaterError]) -> bool:
         """Tell whether what a node fails for befalls the others of its query too, sooner or later."""

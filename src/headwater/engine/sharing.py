@@ -44,7 +44,7 @@ def join(version: Version, query: Path) -> None:
 
 
 def leave(version: Version) -> Path:
-    """Give a node a copy of the checkpoint that it shares; its query must not be running."""
+    """Give a node a copy of the checkpoint that it shares; its query must not go on meanwhile."""
     alone, draft = version.home / "alone", version.home / "alone.draft"
     shutil.rmtree(draft, ignore_errors=True)  # it was leaving before, when everything ended
     shutil.copytree((version.home / "checkpoint").resolve(), draft)

@@ -53,6 +53,10 @@ class Slice:
                 self._tables[key] = inputs.table(each, self._start(each.name), self._end(each.name))
             return self._tables[key]
 
+    def placed(self, inputs: Inputs, each: Declaration) -> pa.Table:
+        """Return the records of an input, each with its place."""
+        return inputs.placed(each, self._start(each.name), self._end(each.name))
+
     def frame(self, inputs: Inputs, each: Declaration) -> DataFrame:
         """Return the records of an input as a DataFrame, read by the driver."""
         key = (each.name, inputs.skipped(each))
