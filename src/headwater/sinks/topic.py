@@ -52,9 +52,9 @@ class TopicSink(Sink):
     >>> for attempt in (1, 2):
     ...     with TopicSink(log, "totals", "totals-node") as sink:
     ...         _ = sink.begin()
-    ...         print(sink.commit(Batch(0, rows)), log.resolve("totals", "latest"))
-    True totals:0=2
-    False totals:0=2
+    ...         print(sink.commit(Batch(0, rows)), log.resolve("totals", "latest").offsets)
+    True {0: 2}
+    False {0: 2}
     """
 
     def __init__(self, log: Log, topic: str, producer_id: str):
