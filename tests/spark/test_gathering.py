@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from headwater import Pipeline, latest, scan
 from headwater.engine import merging
 from headwater.engine.recompute import verify
 from headwater.engine.runner import Runner
+from headwater.errors import UsageError
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -54,7 +57,10 @@ def send(runner: Runner, first: int) -> None:
 
 
 def counted(runner: Runner) -> int:
-    return sum(row["n"] for row in runner.store.view("counts").scan().to_pylist())
+    try:
+        return sum(row["n"] for row in runner.store.view("counts").scan().to_pylist())
+    except UsageError:  # it has not begun yet
+        return 0
 
 
 @pytest.mark.parametrize("ahead", [None, 0, 1])
@@ -107,3 +113,28 @@ def test_a_query_that_is_far_behind_goes_on_by_itself(
         send(runner, 40)
         runner.catch_up()
         assert counted(runner) == 36
+
+
+def test_queries_become_one_while_they_run(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Runner(shop(tmp_path, "newest"), spark=spark, patient=True) as runner:
+        send(runner, 10)
+        runner.catch_up()
+    monkeypatch.setattr("headwater.engine.runner.GATHER_SECONDS", 0.5)
+    with Runner(shop(tmp_path, "newest", "counts"), spark=spark, patient=True) as runner:
+        running = threading.Thread(target=runner.run, args=(lambda: None, 0.1))
+        running.start()
+        try:
+            sent = 1
+            while len(runner.queries) > 1 or counted(runner) < sent * 9:
+                assert sent < 300, "they have not become one"
+                sent += 1
+                send(runner, sent * 10)
+                time.sleep(0.2)
+        finally:
+            runner.stop()
+            running.join()
+        runner.catch_up()
+        assert counted(runner) == sent * 9
+        assert all(verify(runner, name).ok for name in ("newest", "counts"))

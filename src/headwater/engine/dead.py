@@ -141,7 +141,7 @@ class DeadLetters:
         ]
 
     def _records(self, name: str, partition: int, offsets: list[int]) -> dict[int, dict[str, object]]:
-        """Return records by their offsets, as JSON, and what is told of them; not those that cannot be read."""
+        """Return records by their offsets, as JSON, and what is told of them; not what cannot be read."""
         start, end = (Position(name, {partition: at}) for at in (min(offsets), max(offsets) + 1))
         topic, found = self._log.topic(name), dict[int, dict[str, object]]()
         with suppress(HeadwaterError):

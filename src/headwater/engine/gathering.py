@@ -26,10 +26,18 @@ class Gathering(Assembly):
     def gather(self) -> None:
         """Let nodes share a query that have come nearly as far as others; queries may be running."""
         for fate, queries in self._groups().items():
-            near = _near(queries)
-            there = [query for query, places in near if self._goes_to(query, places)] if len(near) > 1 else []
+            there = self._brought_together(_near(queries))
             if len(there) > 1:
                 self._merge(fate, sorted(there, key=lambda query: -len(query.members)))
+
+    def _brought_together(self, queries: Sequence[Query]) -> list[Query]:
+        """Let queries come to the same place, and stop there; return those that have."""
+        if len(queries) < 2:
+            return []
+        for query in queries:
+            query.stop()
+        places = merging.furthest([merging.planned(query.checkpoint) for query in queries])
+        return [query for query in queries if self._goes_to(query, places)]
 
     def _groups(self) -> dict[str, list[Query]]:
         """Return the queries that could be one, by what the results of their nodes depend on."""
@@ -44,7 +52,6 @@ class Gathering(Assembly):
 
     def _goes_to(self, query: Query, places: Mapping[str, Position]) -> bool:
         """Let a query read up to places in its inputs, and stop there; tell whether it has come to them."""
-        query.stop()
         try:
             self._begin(query, {name: self.nodes[name].version for name in query.members})
             query.start(places).processAllAvailable()
@@ -71,8 +78,8 @@ class Gathering(Assembly):
             self.nodes[name].query = merged
 
 
-def _near(queries: Sequence[Query]) -> list[tuple[Query, Mapping[str, Position]]]:
-    """Return the queries that are not far behind the furthest, and where that is."""
+def _near(queries: Sequence[Query]) -> list[Query]:
+    """Return the queries that are not far behind the furthest."""
     known = {query: found for query in queries if (found := merging.last(query.checkpoint)) is not None}
     places = merging.furthest(list(known.values()))
-    return [(query, places) for query, at in known.items() if merging.behind(at, places) <= NEAR_ROWS]
+    return [query for query, at in known.items() if merging.behind(at, places) <= NEAR_ROWS]

@@ -40,15 +40,22 @@ class Standing:
 def last(path: Path) -> Standing | None:
     """Return where a query was after the last micro-batch that it has done; None if it has done none."""
     batch = checkpoint.last_done(path)
-    if batch < 0:
-        return None
-    return Standing(path, batch, json.loads(checkpoint.plan(path, batch).read_text().splitlines()[-1]))
+    return _after(path, batch) if batch >= 0 else None
+
+
+def planned(path: Path) -> Standing:
+    """Return where a query is after the last micro-batch that it has planned, which it is sure to come to."""
+    return _after(path, checkpoint.last_batch(path))
 
 
 def standing(path: Path) -> Standing | None:
     """Return where a query is that is not running; None if a micro-batch is under way, or none was done."""
     found = last(path)
     return found if found is not None and found.batch == checkpoint.last_batch(path) else None
+
+
+def _after(path: Path, batch: int) -> Standing:
+    return Standing(path, batch, json.loads(checkpoint.plan(path, batch).read_text().splitlines()[-1]))
 
 
 def furthest(queries: Sequence[Standing]) -> dict[str, Position]:
