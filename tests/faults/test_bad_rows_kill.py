@@ -13,7 +13,7 @@ import headwater
 from headwater.sinks.views import open_views
 
 WORKER = Path(__file__).with_name("bad_rows_worker.py")
-POINTS = ("query: leaving", "query: left", "query: set aside")
+POINTS = ("query: left", "query: set aside")
 
 
 @pytest.mark.faults

@@ -126,7 +126,6 @@ class Query:
             compute(partial(_try, number, slice, True), list(self.members.values()))
             return
         for name in failing:
-            crash.point("query: leaving")
             self.left.append((name, self._leave(name)))
             self.members = {each: member for each, member in self.members.items() if each != name}
             crash.point("query: left")
