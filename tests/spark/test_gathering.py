@@ -106,7 +106,7 @@ def test_a_query_that_is_far_behind_goes_on_by_itself(
         runner.catch_up()
         assert len(runner.queries) == 2  # it was too far behind when the run began
         assert counted(runner) == 27
-        found = [merging.standing(path) for path in runner.queries]
+        found = [merging.standing(path, query.upstreams) for path, query in runner.queries.items()]
         assert merging.are_together([each for each in found if each is not None])
         runner.gather()  # as it does now and then while it runs
         assert len(runner.queries) == 1

@@ -151,6 +151,24 @@ def test_time_goes_on_in_the_offsets_though_nothing_is_read(url: str, log: headw
     reader.stop()
 
 
+def test_nobody_is_taken_for_idle_where_records_behind_the_end_are_not_looked_at(
+    url: str, log: headwater.Log
+) -> None:
+    with log.producer("events", id="slow") as slow, log.producer("events", id="fast") as fast:
+        slow.send_batch([{"k": "a", "n": 1, "at": NOON}])
+        slow.flush()
+        fast.send_batch([{"k": "a", "n": 2, "at": NOON + timedelta(minutes=1)}])
+        fast.flush()
+        until = log.resolve("events", "latest")
+        slow.send_batch([{"k": "a", "n": 3, "at": NOON + timedelta(seconds=1)}])
+    options = {"url": url, "topic": "events", "lateness": "0", "idle": "1", "until": str(until)}
+    reader = StreamReader(options)
+    told = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    assert sum(told["offsets"].values()) == 2
+    assert told["clock"] == MICROS
+    reader.stop()
+
+
 @pytest.mark.parametrize(
     ("code", "found"),
     [("*", "at"), ("n + 1 AS m", None), ("at AS moment", "moment"), ("at + INTERVAL 1 DAY", None)],

@@ -132,15 +132,16 @@ def test_a_start_that_came_to_nothing_does_not_keep_a_node_from_its_inputs(tmp_p
 
 
 def test_a_node_whose_query_began_without_its_inputs_has_missed_them(tmp_path: Path) -> None:
-    checkpoint.begin(tmp_path, {"orders": ORDERS})
-    assert not milestone.has_missed(Milestone(), tmp_path, ["clicks"]), "nothing has been done"
-    done(tmp_path, 0, orders=0)
-    assert not milestone.has_missed(Milestone(), tmp_path, ["orders"]), "there was nothing to do"
-    assert milestone.has_missed(Milestone(), tmp_path, ["clicks"])
-    assert milestone.has_missed(Milestone(), tmp_path, ["orders", "clicks"])
-    done(tmp_path, 1, orders=5)
-    assert milestone.has_missed(Milestone(), tmp_path, ["orders"])
-    assert not milestone.has_missed(Milestone(1, {"orders": "orders:0=5"}), tmp_path, ["orders"])
+    place = tmp_path / "checkpoint"
+    checkpoint.begin(place, {"orders": ORDERS})
+    assert not milestone.has_missed(Milestone(), place, ["clicks"]), "nothing has been done"
+    done(place, 0, orders=0)
+    assert not milestone.has_missed(Milestone(), place, ["orders"]), "there was nothing to do"
+    assert milestone.has_missed(Milestone(), place, ["clicks"])
+    assert milestone.has_missed(Milestone(), place, ["orders", "clicks"])
+    done(place, 1, orders=5)
+    assert milestone.has_missed(Milestone(), place, ["orders"])
+    assert not milestone.has_missed(Milestone(1, {"orders": "orders:0=5"}), place, ["orders"])
 
 
 LATENESS = [0, 3 * SECOND, 30 * SECOND]

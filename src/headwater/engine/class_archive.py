@@ -54,7 +54,7 @@ def shared(java: Java, *, make: bool) -> Iterator[None]:
         classes = archive.with_name(f"{archive.stem}-{os.getpid()}.classes")
         with with_options(f"-XX:DumpLoadedClassList={classes}"):
             yield
-        with suppress(OSError):
+        with suppress(Exception):  # whatever it is, the next Java starts as this one did
             _make_behind(java.program, classes, archive)
 
 
@@ -86,6 +86,8 @@ def _archive(java: Java) -> Path | None:
 def _make_behind(java: Path, classes: Path, archive: Path) -> None:
     """Make an archive when the Java that lists its classes has ended, by a process of its own."""
     gateway: Any = SparkContext._gateway
+    if gateway.proc is None:  # somebody else has started it, as spark-submit does
+        return
     path = gateway.jvm.java.lang.System.getProperty("java.class.path")
     told = map(str, (gateway.proc.pid, java, classes, archive, path))
     nothing = subprocess.DEVNULL

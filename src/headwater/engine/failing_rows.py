@@ -28,8 +28,12 @@ class Search:
         self._node, self._code = node, code
 
     def failing(self, rows: pa.Table, most: int) -> dict[int, str]:
-        """Return the places of the rows that are to blame, first ones first, and what was said of each."""
-        return self._reported(rows, most) or dict(islice(self._within(rows, 0, rows.num_rows), most))
+        """Return the places of the rows that are to blame, first ones first, and what was said of each.
+
+        None is, where the code fails without any rows too: Spark is gone, or the code itself is wrong.
+        """
+        found = self._reported(rows, most) or dict(islice(self._within(rows, 0, rows.num_rows), most))
+        return {} if found and self._error(rows.slice(0, 0)) is not None else found
 
     def _reported(self, rows: pa.Table, most: int) -> dict[int, str]:
         """Return what the plan reports twice: what fails once may have failed for another reason."""

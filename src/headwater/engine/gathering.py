@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from headwater.engine import merging, milestone, sharing
 from headwater.engine.assembly import Assembly
 from headwater.engine.query import Query
+from headwater.errors import HeadwaterError
 from headwater.log import Position
 
 NEAR_ROWS = 100_000
@@ -26,9 +27,17 @@ class Gathering(Assembly):
     def gather(self) -> None:
         """Let nodes share a query that have come nearly as far as others; queries may be running."""
         for fate, queries in self._groups().items():
-            there = self._brought_together(_near(queries))
-            if len(there) > 1:
-                self._merge(fate, sorted(there, key=lambda query: -len(query.members)))
+            try:
+                self.ownership.check()
+                there = self._brought_together(_near(queries))
+                if len(there) > 1:
+                    self._merge(fate, sorted(there, key=lambda query: -len(query.members)))
+            except (
+                HeadwaterError,
+                OSError,
+            ):  # each goes on by itself, and tells what is wrong
+                for query in queries:
+                    query.apart = True
 
     def _brought_together(self, queries: Sequence[Query]) -> list[Query]:
         """Let queries come to the same place, and stop there; return those that have."""
@@ -36,8 +45,11 @@ class Gathering(Assembly):
             return []
         for query in queries:
             query.stop()
-        places = merging.furthest([merging.planned(query.checkpoint) for query in queries])
-        return [query for query in queries if self._goes_to(query, places)]
+        places = merging.furthest([merging.planned(query.checkpoint, query.upstreams) for query in queries])
+        there = [query for query in queries if self._goes_to(query, places)]
+        for query in queries:
+            query.apart = query not in there or len(there) < 2  # it is not tried again in this run
+        return there
 
     def _groups(self) -> dict[str, list[Query]]:
         """Return the queries that could be one, by what the results of their nodes depend on."""
@@ -53,18 +65,22 @@ class Gathering(Assembly):
     def _goes_to(self, query: Query, places: Mapping[str, Position]) -> bool:
         """Let a query read up to places in its inputs, and stop there; tell whether it has come to them."""
         try:
+            self.ownership.check()
             self._begin(query, {name: self.nodes[name].version for name in query.members})
             query.start(places).processAllAvailable()
         except Exception:  # whatever it is, it is told when the query starts as always
-            query.apart = True
-        query.stop()
-        found = merging.standing(query.checkpoint)
-        return found is not None and not query.apart and not merging.behind(found, places)
+            return False
+        finally:
+            query.stop()
+        found = merging.standing(query.checkpoint, query.upstreams)
+        return found is not None and merging.is_at(found, places)
 
     def _merge(self, fate: str, queries: Sequence[Query]) -> None:
         """Make one query of several that are at the same place."""
+        self.ownership.check()
         into = sharing.next_query(self.pipeline, fate)
-        found = [at for query in queries if (at := merging.standing(query.checkpoint)) is not None]
+        known = [merging.standing(query.checkpoint, query.upstreams) for query in queries]
+        found = [each for each in known if each is not None]
         homes = [member.home for query in queries for member in query.members.values()]
         merging.merge(found, {home: milestone.read(home) for home in homes}, into)
         merged = self.queries[into] = self._query(into)
@@ -80,6 +96,7 @@ class Gathering(Assembly):
 
 def _near(queries: Sequence[Query]) -> list[Query]:
     """Return the queries that are not far behind the furthest."""
-    known = {query: found for query in queries if (found := merging.last(query.checkpoint)) is not None}
+    places_of = ((query, merging.last(query.checkpoint, query.upstreams)) for query in queries)
+    known = {query: found for query, found in places_of if found is not None}
     places = merging.furthest(list(known.values()))
     return [query for query, at in known.items() if merging.behind(at, places) <= NEAR_ROWS]

@@ -146,8 +146,8 @@ class Member:
                     sink.close()
         self._late_sink = self._dead_sink = None
 
-    def process(self, number: int, slice: Slice, *, search: bool) -> None:
-        """Do a node's part of a micro-batch; where its code fails, ``search`` for the records to blame."""
+    def process(self, number: int, slice: Slice, *, search: Callable[[], bool]) -> None:
+        """Do a node's part of a micro-batch; where its code fails, ``search`` tells whether to look why."""
         before, after = self.mine(slice.before), self.mine(slice.after)
         if before == after:
             return
@@ -190,7 +190,7 @@ class Member:
         self.counts.batches += 1
         self.counts.out += out
 
-    def _computed(self, number: int, slice: Slice, search: bool) -> pa.Table:
+    def _computed(self, number: int, slice: Slice, search: Callable[[], bool]) -> pa.Table:
         while True:
             self._letters = []
             try:
@@ -203,7 +203,7 @@ class Member:
                 if disk.is_full(error):  # of no record
                     raise failures.of(self.node, error) from error
                 self.check_inputs()  # what is gone is no record's fault
-                if not search:
+                if not search():
                     raise CodeFailed(f"{self.node.title} failed", place=self.node.place) from error
                 self._set_aside(slice, error)
 

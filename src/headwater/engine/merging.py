@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,25 +37,27 @@ class Standing:
         return Position(told["topic"], {int(p): at for p, at in told["offsets"].items()}, told["id"])
 
 
-def last(path: Path) -> Standing | None:
-    """Return where a query was after the last micro-batch that it has done; None if it has done none."""
+def last(path: Path, inputs: Collection[str]) -> Standing | None:
+    """Return where a query was, in its inputs, after the last micro-batch that was done; None if none was."""
     batch = checkpoint.last_done(path)
-    return _after(path, batch) if batch >= 0 else None
+    return _after(path, batch, inputs) if batch >= 0 else None
 
 
-def planned(path: Path) -> Standing:
+def planned(path: Path, inputs: Collection[str]) -> Standing:
     """Return where a query is after the last micro-batch that it has planned, which it is sure to come to."""
-    return _after(path, checkpoint.last_batch(path))
+    return _after(path, checkpoint.last_batch(path), inputs)
 
 
-def standing(path: Path) -> Standing | None:
+def standing(path: Path, inputs: Collection[str]) -> Standing | None:
     """Return where a query is that is not running; None if a micro-batch is under way, or none was done."""
-    found = last(path)
+    found = last(path, inputs)
     return found if found is not None and found.batch == checkpoint.last_batch(path) else None
 
 
-def _after(path: Path, batch: int) -> Standing:
-    return Standing(path, batch, json.loads(checkpoint.plan(path, batch).read_text().splitlines()[-1]))
+def _after(path: Path, batch: int, inputs: Collection[str]) -> Standing:
+    """Return where a query is; what it keeps of inputs that it no longer reads does not count."""
+    told = json.loads(checkpoint.plan(path, batch).read_text().splitlines()[-1])
+    return Standing(path, batch, {name: told[name] for name in inputs if name in told})
 
 
 def furthest(queries: Sequence[Standing]) -> dict[str, Position]:
@@ -74,16 +76,21 @@ def furthest(queries: Sequence[Standing]) -> dict[str, Position]:
 def behind(query: Standing, places: Mapping[str, Position]) -> int:
     """Return how many records a query has to read to come to some places."""
     return sum(
-        offset - query.position(name).offsets.get(partition, 0)
+        max(0, offset - query.position(name).offsets.get(partition, 0))
         for name in query.told
         for partition, offset in places[name].offsets.items()
     )
 
 
+def is_at(query: Standing, places: Mapping[str, Position]) -> bool:
+    """Tell whether a query is at some places, in the very topics."""
+    return all(query.position(name) == places[name] for name in query.told)
+
+
 def are_together(queries: Sequence[Standing]) -> bool:
     """Tell whether some queries are at the same place in every input that they share."""
     places = furthest(queries)
-    return all(query.position(name) == places[name] for query in queries for name in query.told)
+    return all(is_at(query, places) for query in queries)
 
 
 def merge(queries: Sequence[Standing], done: Mapping[Path, Milestone], into: Path) -> None:
@@ -100,8 +107,8 @@ def merge(queries: Sequence[Standing], done: Mapping[Path, Milestone], into: Pat
         durable.write(checkpoint.plan(draft, number), plan)
     commit = (first.checkpoint / "commits" / str(first.batch)).read_text()
     durable.write(draft / "commits" / str(batch), commit)
-    begun = [checkpoint.begun(each.checkpoint) for each in queries]
-    checkpoint.begin(draft, {name: at for each in begun for name, at in each.items()})
+    begun = {name: checkpoint.begun(each.checkpoint)[name] for each in queries for name in each.told}
+    checkpoint.begin(draft, begun)
     milestone.write(draft, done)
     checkpoint.identify(draft)
     durable.sync_tree(draft)

@@ -89,10 +89,10 @@ def has_missed(last: Milestone, folder: Path, upstreams: Collection[str]) -> boo
     done = checkpoint.last_done(folder)
     if done < 0 or last.batch >= done:
         return False
-    begun = checkpoint.reached(folder, -1).of(upstreams)
-    if len(begun.inputs) < len(upstreams):  # it began without the node, and never reads what the node does
+    begun = {name: str(at) for name, at in checkpoint.begun_of(folder.parent).items() if name in upstreams}
+    if len(begun) < len(upstreams):  # it began without the node, and never reads what the node does
         return True
-    before = last.positions if last.batch >= 0 else _positions(begun)
+    before = last.positions if last.batch >= 0 else begun
     return before != _positions(checkpoint.reached(folder, done).of(upstreams))
 
 

@@ -56,7 +56,7 @@ class Query:
         """Why it stopped last."""
         self.done = 0
         """Micro-batches done in this run."""
-        self._secured = False
+        self._secured = self._stopping = False
         self.apart = False
         """Whether it is to go on by itself, as it could not be brought to where others are."""
 
@@ -75,7 +75,7 @@ class Query:
 
     def start(self, until: Mapping[str, Position] | None = None) -> StreamingQuery:
         """Start, when every member has begun; no further than places in some inputs, if any are given."""
-        self._secured = False
+        self._secured = self._stopping = False
         writer = self._stream(until).writeStream.foreachBatch(self._process)
         self.spark = writer.option("checkpointLocation", str(self.checkpoint.resolve())).start()
         return self.spark
@@ -85,23 +85,25 @@ class Query:
         if self.spark is None:
             return True
         reached = checkpoint.reached(self.checkpoint, checkpoint.last_done(self.checkpoint))
-        wanted = {name: at for name, at in places.items() if name in self._upstreams()}
+        wanted = {name: at for name, at in places.items() if name in self.upstreams}
         there = all(reached.inputs[name].position.passed(at) for name, at in wanted.items())
         return there and not any(map(_has_missed, self.members.values()))
 
     def stop(self) -> None:
         """End, if it is running."""
+        self._stopping = True
         if self.spark is not None and self.spark.isActive:
             self.spark.stop()
         self.spark = None
 
-    def _upstreams(self) -> dict[str, Declaration]:
-        """Return the inputs of all members."""
+    @property
+    def upstreams(self) -> dict[str, Declaration]:
+        """The inputs of all members."""
         return {name: each for member in self.members.values() for name, each in member.upstreams.items()}
 
     def _stream(self, until: Mapping[str, Position] | None) -> DataFrame:
         begin = checkpoint.begun(self.checkpoint)
-        return self._inputs.plan(self._upstreams(), begin, len(self.members), until)
+        return self._inputs.plan(self.upstreams, begin, len(self.members), until)
 
     def _process(self, rows: DataFrame, number: int) -> None:
         checkpoint.secure(self.checkpoint, number, first=not self._secured)
@@ -116,14 +118,17 @@ class Query:
         milestone.write(self.checkpoint, {each.home: each.done for each in self.members.values()})
         crash.point("query: noted")
         self.done += 1
+        self.error = None  # it goes on
 
     def _compute(self, number: int, slice: Slice, session: SparkSession) -> None:
         """Let every member do its part; those whose code fails leave the others, if there are any."""
-        compute = partial(self._side_by_side, session)
-        compute(partial(_try, number, slice, len(self.members) == 1), list(self.members.values()))
+        members, compute = list(self.members.values()), partial(self._side_by_side, session)
+        compute(partial(_try, number, slice, lambda: len(members) == 1 and not self._stopping), members)
+        if self._stopping:  # Spark ends the jobs of a query that is stopped: that is no code's fault
+            return
         failing = [name for name, each in self.members.items() if isinstance(each.error, CodeFailed)]
         if len(failing) == len(self.members):
-            compute(partial(_try, number, slice, True), list(self.members.values()))
+            compute(partial(_try, number, slice, lambda: not self._stopping), members)
             return
         for name in failing:
             self.left.append((name, self._leave(name)))
@@ -139,7 +144,7 @@ class Query:
             list(pool.map(inheritable_thread_target(session)(compute), members))
 
 
-def _try(number: int, slice: Slice, search: bool, member: Member) -> None:
+def _try(number: int, slice: Slice, search: Callable[[], bool], member: Member) -> None:
     """Let a member do its part; what fails there keeps no other from doing its own."""
     try:
         member.error = None

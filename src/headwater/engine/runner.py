@@ -189,6 +189,7 @@ class Runner(Gathering):
             _back_off(query, error)
             return False
         query.again, query.error = 0.0, None
+        self._adopt(query)
         if not query.members:
             del self.queries[query.checkpoint]
         return True

@@ -157,8 +157,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if "until" in self._options:
             until = Position.parse(self._options["until"]).offsets
             ends = {number: min(end, until.get(number, 0)) for number, end in ends.items()}
-        # A query that runs to a target does not wait for producers to go idle.
-        now = NEVER if self._target is not None else clock.now()
+        # Where records behind the end are not looked at, nobody is known to be idle.
+        ends_early = self._target is not None or "until" in self._options
+        now = NEVER if ends_early else clock.now()
         reached = reading.advance(
             begun,
             lambda partition, at: log.stretches(self._topic, partition, at),
