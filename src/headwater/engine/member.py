@@ -167,6 +167,11 @@ class Member:
         self.counts.reached = after
         self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
 
+    def asks_spark(self, slice: Slice) -> bool:
+        """Tell whether a micro-batch has code of the user's to run, or so much that workers compute it."""
+        own = self.shape.straight and (self.stage is None or self.shape.bare)
+        return bool(slice.size(self._names)) and not (own and slice.is_small(self._names))
+
     def mine(self, reached: Reached) -> Reached:
         """Return how far a query has come in the inputs of the node."""
         return reached.of(self.upstreams)

@@ -122,7 +122,7 @@ class Query:
 
     def _compute(self, number: int, slice: Slice, session: SparkSession) -> None:
         """Let every member do its part; those whose code fails leave the others, if there are any."""
-        members, compute = list(self.members.values()), partial(self._side_by_side, session)
+        members, compute = list(self.members.values()), partial(self._side_by_side, session, slice)
         compute(partial(_try, number, slice, lambda: len(members) == 1 and not self._stopping), members)
         if self._stopping:  # Spark ends the jobs of a query that is stopped: that is no code's fault
             return
@@ -136,12 +136,17 @@ class Query:
             crash.point("query: left")
 
     def _side_by_side(
-        self, session: SparkSession, compute: Callable[[Member], None], members: list[Member]
+        self, session: SparkSession, slice: Slice, compute: Callable[[Member], None], members: list[Member]
     ) -> None:
-        """Call a function with every member, with as many at the same time as there are cores for."""
-        with ThreadPoolExecutor(min(len(members), self._inputs.cores, SIDE_BY_SIDE) or 1) as pool:
+        """Call a function with every member, with as many at the same time as there are cores for.
+
+        Those that the driver computes come one after the other, as they would be in each other's way.
+        """
+        asking = [[member] for member in members if member.asks_spark(slice)]
+        groups = [*asking, [member for member in members if not member.asks_spark(slice)]]
+        with ThreadPoolExecutor(min(len(groups), self._inputs.cores, SIDE_BY_SIDE)) as pool:
             # Spark ends the jobs of a query that is stopped by what its thread hands on.
-            list(pool.map(inheritable_thread_target(session)(compute), members))
+            list(pool.map(inheritable_thread_target(session)(lambda some: [*map(compute, some)]), groups))
 
 
 def _try(number: int, slice: Slice, search: Callable[[], bool], member: Member) -> None:
