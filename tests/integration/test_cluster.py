@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,6 +38,17 @@ def test_results_are_exact_in_many_batches_on_both_workers(
         path.relative_to(cluster.directory).parts[0] for path in cluster.directory.glob("worker-*/app-*/*")
     }
     assert used == {"worker-0", "worker-1"}
+
+
+def test_it_is_exact_with_the_settings_that_users_have(cluster: Cluster, tmp_path: Path) -> None:
+    shop = ClusterShop(tmp_path, {})
+    command = "run shop.py --until-caught-up --format ndjson"
+    shop.send(21_000)  # more than the driver computes itself
+    shop.run(cluster.url, [command], SETTINGS, few=False)
+    shop.send(100)  # fewer
+    shop.finish()
+    shop.run(cluster.url, [command, "verify shop.py --format ndjson"], SETTINGS, few=False)
+    shop.check()
 
 
 def test_the_proof_runs_on_the_cluster_too(ran: tuple[ClusterShop, Lines]) -> None:
