@@ -30,7 +30,8 @@ Skips = dict[str, dict[int, list[int]]]
 """Offsets that are left out, by topic and partition."""
 SCHEMA = (
     "topic STRING, partition INT, offset BIGINT, error STRING, record STRING, at TIMESTAMP, "
-    "deleted BOOLEAN, occurred TIMESTAMP"  # whether the record deletes its key, and since when
+    "deleted BOOLEAN, occurred TIMESTAMP, "  # whether the record deletes its key, and since when
+    "topic_id STRING"  # another topic of the same name has other records at these places
 )
 
 
@@ -117,8 +118,9 @@ class DeadLetters:
         return True
 
     def _placed(self) -> list[dict[str, Any]]:
-        """Return the records whose place in a topic is known: all but rows that an operator failed on."""
-        return [row for row in self.rows() if row["topic"] is not None]
+        """Return the records with a place in a topic that is there: no rows that an operator failed on."""
+        ids = {topic.name: topic.id for topic in self._log.topics()}
+        return [row for row in self.rows() if row["topic"] and row["topic_id"] == ids.get(row["topic"])]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return what was set aside, oldest first."""
@@ -134,9 +136,10 @@ class DeadLetters:
         found = {
             key: self._records(*key, [each.offset for each in some]) for key, some in by_partition.items()
         }
-        now = datetime.now(UTC)
+        now, ids = datetime.now(UTC), {each.topic: self._log.topic(each.topic).id for each in culprits}
         return [
             {**vars(each), **found[each.topic, each.partition].get(each.offset, {}), "at": now}
+            | {"topic_id": ids[each.topic]}
             for each in culprits
         ]
 

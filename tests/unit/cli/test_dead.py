@@ -46,6 +46,20 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
+def test_records_of_a_topic_that_was_made_again_are_not_left_out(file: str, tmp_path: Path) -> None:
+    with headwater.open(f"file:{tmp_path / 'log'}") as log:
+        letters = DeadLetters(log, "shop", load(file).nodes[0])
+        log.delete_topic("orders")
+        assert letters.skips() == {}
+        log.create_topic("orders", "id BIGINT, amount STRING")
+        assert letters.skips() == {}
+        with log.producer("orders") as producer:
+            producer.send_batch([{"id": n, "amount": "x"} for n in range(3)])
+        letters.bury([Culprit("orders", 0, 1, "ValueError: not a number")])
+        assert letters.skips() == {"orders": {0: [1]}}
+        assert len(letters.rows()) == 2
+
+
 def test_nodes_with_dead_letters_are_listed(run: Run, file: str) -> None:
     told = json.loads(run("dead", "list", file, "--format", "ndjson").stdout)
     assert (told["node"], told["records"], told["error"]) == ("plain", 1, "ValueError: not a number")
