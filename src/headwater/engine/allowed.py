@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 
 from headwater.engine import instead
 from headwater.engine.blank import leaf_of
+from headwater.engine.catalyst import listed
 from headwater.engine.instead import Refused
 
 _ROW_BY_ROW = {
@@ -58,11 +59,6 @@ def walk(plan: Any) -> Iterator[Any]:
     yield plan
     for each in (*listed(plan.children()), *listed(plan.subqueries())):
         yield from walk(each)
-
-
-def listed(sequence: Any) -> list[Any]:
-    """Return a sequence of Scala's as a list."""
-    return [sequence.apply(place) for place in range(sequence.size())]
 
 
 class _Walk:
