@@ -16,8 +16,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from headwater.engine.allowed import listed
 from headwater.engine.blank import leaf_of
+from headwater.engine.catalyst import listed
 
 Used = Mapping[str, frozenset[str]]
 """Names of columns by upstream; one that is not there is used whole."""
