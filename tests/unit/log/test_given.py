@@ -6,6 +6,7 @@ import copy
 from collections import UserDict
 from datetime import datetime
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import orjson
@@ -224,3 +225,17 @@ def test_a_column_that_is_added_is_stored_by_a_producer_that_was_open_before(log
         {"id": 2, "name": "b", "city": "Oslo"},
         {"id": 3, "name": "c", "city": None},
     ]
+
+
+def test_records_keep_the_schema_that_they_were_converted_to(log: Log) -> None:
+    """A topic that is altered between the conversion of rows and their encoding does not relabel them."""
+    old = log.create_topic("t", "id BIGINT, name STRING")
+    with log.producer("t") as producer:
+        new = log.alter_topic("t", schema="id BIGINT, name STRING, city STRING")
+        versions = iter([old, new])  # as it is told in this order when it is altered in between
+        with mock.patch.object(producer._builder, "_topic", lambda: next(versions, new)):
+            producer.send({"id": 1, "name": "a"})
+            producer.flush()
+        producer.send({"id": 2, "name": "b", "city": "Oslo"})
+    rows = [row for batch in log.read("t") for row in batch.to_pylist()]
+    assert rows == [{"id": 1, "name": "a", "city": None}, {"id": 2, "name": "b", "city": "Oslo"}]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.errors import LogUnavailable
+from headwater.errors import LogUnavailable, TopicError
 from headwater.log.embedded import frame
 from headwater.log.embedded.failures import reason
 from headwater.log.embedded.frame import Compression, Draft
@@ -187,13 +187,25 @@ class EmbeddedAppender:
 
 
 def _encoded(records: Outgoing, compression: Compression) -> list[tuple[int, Encoded]]:
-    batch = records.batch
+    batch, version = records.batch, _version(records)
     for name, column in records.extras.items():
         batch = batch.append_column(pa.field(name, column.type), column)
-    version = len(records.topic.schemas) - 1
     whole = Part(batch, records.sequence, version, records.topic.event_time, records.sent, compression)
     cuts = [(n, cut) for n, part in _split(whole, records.partition) for cut in _cut(part)]
     return [(number, (cut, cut.draft())) for number, cut in cuts]
+
+
+def _version(records: Outgoing) -> int:
+    """Return which schema records were converted to: the topic may have got another since."""
+    mine, schemas = records.batch.schema, records.topic.schemas
+    for version in reversed(range(len(schemas))):
+        if (schemas[version].names, schemas[version].types) == (mine.names, mine.types):
+            return version
+    raise TopicError(
+        f'topic "{records.topic.name}" has no schema of the columns {", ".join(mine.names)}',
+        detail="it was changed while these records were converted",
+        hint="send them again",
+    )
 
 
 def _split(part: Part, partition: npt.NDArray[np.int32]) -> Iterator[tuple[int, Part]]:
