@@ -24,27 +24,30 @@ console = Console(width=110)
 
 
 def main() -> None:
-    sides = {"now": Path(__file__).parents[1] / "src"}
-    if "BEFORE" in os.environ:
-        sides["before"] = Path(os.environ["BEFORE"])
     table = Table(title=f"{ROWS:,} rows through windows that share a query", title_justify="left")
     for column in ("nodes", "version", "seconds", "rows/s", "node-rows/s"):
         table.add_column(column, justify="left" if column == "version" else "right")
     for nodes in NODES:
-        for name, source in sides.items():
-            seconds = measured(source, nodes)
+        for name, source in sides().items():
+            seconds = measured(__file__, source, nodes)
             console.print(f"[dim]{time.strftime('%H:%M:%S')} {nodes} nodes, {name}: {seconds:.1f} s[/dim]")
             rates = (f"{rate:,.0f}" for rate in (ROWS / seconds, nodes * ROWS / seconds))
             table.add_row(str(nodes), name, f"{seconds:.1f}", *rates)
     console.print(table)
 
 
-def measured(source: Path, nodes: int) -> float:
-    """Return the seconds that a process of its own takes, from the first micro-batch to the last."""
+def sides() -> dict[str, Path]:
+    """Return the source of this version, and of the one before if it is given."""
+    before = {"before": Path(os.environ["BEFORE"])} if "BEFORE" in os.environ else {}
+    return {"now": Path(__file__).parents[1] / "src", **before}
+
+
+def measured(script: str, source: Path, case: object) -> float:
+    """Return the seconds that a bench prints which is run in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="headwater-bench-") as root:
         done = subprocess.run(
-            [sys.executable, __file__, root, str(nodes)],
-            env={**os.environ, "PYTHONPATH": str(source)},
+            [sys.executable, script, root, str(case)],
+            env={**os.environ, "PYTHONPATH": f"{source}:{Path(script).parents[1]}"},
             capture_output=True,
             text=True,
             timeout=1200,

@@ -19,7 +19,8 @@ from headwater.engine.failing_rows import Search
 from headwater.engine.frames import frame
 from headwater.engine.guarded_plan import ROW
 from headwater.engine.inputs import Inputs
-from headwater.engine.shape import Shape
+from headwater.engine.shape import RESULTS, Shape
+from headwater.engine.slice import is_few
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.operators.operator import ERROR
 
@@ -65,14 +66,18 @@ class Finishing:
             return self._without(results, self._failing(results, error))
 
     def _made(self, results: pa.Table) -> pa.Table:
-        return self._code(results).toArrow().cast(self.shape.schema)
+        made = (
+            self.shape.last.evaluated({RESULTS: self._frame(results)}) if is_few(results.num_rows) else None
+        )
+        return self._code(results).toArrow().cast(self.shape.schema) if made is None else made
 
     def _code(self, results: pa.Table) -> DataFrame:
-        stage, upstreams = self.shape.stage, self.shape.upstreams
-        assert stage is not None
-        rows = frame(stage.rows.sparkSession, results).drop(ROW)
-        with applying.during(applying.finishing(rows)):
+        upstreams = self.shape.upstreams
+        with applying.during(applying.finishing(self._frame(results).drop(ROW))):
             return call(self.shape.node, {name: self.inputs.empty(each) for name, each in upstreams.items()})
+
+    def _frame(self, results: pa.Table) -> DataFrame:
+        return frame(self.shape.rows.sparkSession, results)
 
     def _failing(self, results: pa.Table, error: Exception) -> dict[int, str]:
         """Return the places of the results that are to blame, and what was said of each."""

@@ -40,7 +40,7 @@ from headwater.engine.inputs import Inputs
 from headwater.engine.milestone import Milestone
 from headwater.engine.runtime import Results
 from headwater.engine.shape import Shape
-from headwater.engine.slice import Slice
+from headwater.engine.slice import Slice, is_few
 from headwater.engine.states import States
 from headwater.engine.stepping import Work
 from headwater.errors import HeadwaterError, PipelineError
@@ -229,17 +229,23 @@ class Member:
             return self._of_table(slice, self.upstreams[self.shape.table])
         if self.shape.straight and slice.is_small(self._names):
             (rows,) = self._straight(slice)
-        else:
-            rows = call(self.node, self._frames(slice)).toArrow()
-        return rows.cast(self.shape.schema)
+            return rows.cast(self.shape.schema)
+        return self._called(self._frames(slice), few=slice.is_small(self._names))
 
     def _of_table(self, slice: Slice, table: Declaration) -> pa.Table:
         """Return what becomes of the rows that have changed; a micro-batch of them fits in the driver."""
         changed = tables.newest(slice.table(self.inputs, table), table.key)
-        made = tables.living(changed)
-        if not self.shape.straight:
-            made = call(self.node, {table.name: self.inputs.frame(table, made)}).toArrow()
-        return tables.without_gone(made.cast(self.shape.schema), changed, tables.replacing(self.node))
+        living = tables.living(changed)
+        if self.shape.straight:
+            made = living.cast(self.shape.schema)
+        else:
+            made = self._called({table.name: self.inputs.frame(table, living)}, few=is_few(living.num_rows))
+        return tables.without_gone(made, changed, tables.replacing(self.node))
+
+    def _called(self, frames: dict[str, DataFrame], *, few: bool) -> pa.Table:
+        """Return what a node without an operator makes of its upstreams."""
+        made = self.shape.last.evaluated(frames) if few else None
+        return call(self.node, frames).toArrow().cast(self.shape.schema) if made is None else made
 
     def _stateful(self, stage: Stage, number: int, slice: Slice) -> pa.Table:
         work = Work(
@@ -281,11 +287,15 @@ class Member:
         return runtime.packed(self._before(slice), stage.operator, BUCKETS, tally=True)
 
     def _taken(self, stage: Stage, slice: Slice) -> pa.Table:
-        """Return the rows that go into the operator."""
+        """Return the few rows that go into the operator."""
         if not slice.size(self._names):
             return stage.schema.empty_table()
         if self.shape.straight:
             return stage.taken(self._straight(slice))
+        frames = self._frames(slice)
+        sides = [made for side in self.shape.sides if (made := side.evaluated(frames)) is not None]
+        if len(sides) == len(self.shape.sides):
+            return stage.taken(sides)
         return self._before(slice).toArrow().cast(stage.schema)
 
     def _straight(self, slice: Slice) -> list[pa.Table]:

@@ -18,6 +18,7 @@ from headwater.engine.applying import Capturing, Stage, arrow_schema
 from headwater.engine.blank import Blank
 from headwater.engine.calling import call, carry
 from headwater.engine.instead import Instead, Refused
+from headwater.engine.local_plan import LocalPlan
 from headwater.engine.pruning import Used
 from headwater.errors import PipelineError
 from headwater.node import Declaration, Node
@@ -56,6 +57,16 @@ class Shape:
     def used(self) -> Used:
         """The columns that are used of upstreams that are not used whole."""
         return pruning.used(self.rows if self.stage is None else self.stage.rows, self.leaves)
+
+    @cached_property
+    def last(self) -> LocalPlan:
+        """The code up to the sink, over few rows."""
+        return LocalPlan(self.rows, self.leaves)
+
+    @cached_property
+    def sides(self) -> list[LocalPlan]:
+        """The code up to each input of the operator, over few rows."""
+        return [LocalPlan(side, self.leaves) for side in self.stage.sides] if self.stage else []
 
 
 def shape(node: Node, upstreams: Mapping[str, Declaration], blanks: Mapping[str, Blank]) -> Shape:

@@ -24,6 +24,11 @@ FEW = int(os.environ.get("HEADWATER_DRIVER_ROWS", 20_000))
 """Records up to which a node's part of a micro-batch is computed in the driver."""
 
 
+def is_few(rows: int) -> bool:
+    """Tell whether there are so few rows that workers are not worth asking."""
+    return rows <= FEW
+
+
 class Slice:
     """What lies between two places in the inputs of a query; nodes side by side may read it."""
 
@@ -35,7 +40,7 @@ class Slice:
 
     def is_small(self, names: Collection[str]) -> bool:
         """Tell whether there are so few records of a node's inputs that workers are not worth asking."""
-        return self.size(names) <= FEW
+        return is_few(self.size(names))
 
     def size(self, names: Collection[str]) -> int:
         """Return how many records there are of some inputs."""
