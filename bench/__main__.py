@@ -1,6 +1,6 @@
 """``make bench``: every benchmark, one after the other."""
 
-from bench import bad_rows, engine, freshness, log, operators, timeline, views
+from bench import bad_rows, engine, freshness, log, operators, small_batches, timeline, views
 
 log.main()
 engine.main()
@@ -8,4 +8,5 @@ operators.main()
 timeline.main()
 views.main()
 freshness.main()
+small_batches.main()
 bad_rows.main()
