@@ -1,6 +1,16 @@
 """``make bench``: every benchmark, one after the other."""
 
-from bench import bad_rows, engine, filters, freshness, log, operators, timeline, views
+from bench import (
+    bad_rows,
+    engine,
+    filters,
+    freshness,
+    log,
+    operators,
+    small_batches,
+    timeline,
+    views,
+)
 
 log.main()
 engine.main()
@@ -9,4 +19,5 @@ timeline.main()
 views.main()
 freshness.main()
 filters.main()
+small_batches.main()
 bad_rows.main()

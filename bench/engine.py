@@ -174,7 +174,8 @@ class Bench:
         schema = arrow_schema(rows)
         work = self._work(fold, vectorised, schema)
         stage = Stage("scan", rows, work.operator, schema, work.operator.output(schema))
-        parts = [Part(0, options, number, 0, end) for number, end in self.ends.items()]
+        place = self.log.topic("folded").id
+        parts = [Part(0, options, place, number, 0, end) for number, end in self.ends.items()]
         blobs = direct.packed(self.spark, parts, stage, [schema], applying.BUCKETS)
         results = runtime.spread(work, blobs, stage.output)
         assert sum(note["rows"] for note in results.notes) == FOLDED
@@ -184,7 +185,7 @@ class Bench:
         states = States(self.root / "states" / uuid.uuid4().hex)
         states.begin()
         operator = Scan(fold, ("k",), "at", schemas.parse(STATE), vectorised)
-        return Work(str(states.chunks), operator, schema, str(states.chunks), now=FOREVER)
+        return Work(str(states.home), operator, schema, str(states.home), now=FOREVER)
 
     def _plain(self) -> DataFrame:
         shape = StructType([StructField("n", LongType()), StructField("total", DoubleType())])

@@ -1,4 +1,4 @@
-"""Upserts into a view, with its change feed, beside the statement that one would write by hand.
+"""Upserts into a view, with its change feed, beside the statement that one would write by hand; and reading.
 
 By hand means ``INSERT … ON CONFLICT DO UPDATE`` with ``executemany``, one transaction per batch, as in
 a ``foreachBatch``: no changes are kept, no batch number, no positions, and nobody is shut out.
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psycopg
@@ -24,13 +25,14 @@ from rich.table import Table
 from headwater.sinks import Batch
 from headwater.sinks.postgres import PostgresStore
 from headwater.sinks.sink import Sink
-from headwater.sinks.views import ViewStore
+from headwater.sinks.views import View, ViewStore, open_views
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from postgres_server import running_server  # the tests' own server
 
 SCHEMA = "id BIGINT, name STRING, amount DOUBLE"
 BATCHES, ROWS, KEYS = 20, 10_000, 200_000
+LARGE, MANY, SHOPS = 1_000_000, 100_000, 100
 MADE = "CREATE TABLE plain (id BIGINT PRIMARY KEY, name TEXT, amount DOUBLE PRECISION)"
 UPSERT = (
     "INSERT INTO plain VALUES ({0}, {0}, {0}) "
@@ -53,6 +55,56 @@ def main() -> None:
                 *rates(store.sink("bench", SCHEMA, "id"), lambda rows: _insert(connection, rows)),
             )
     console.print(table)
+    console.print(sizes_and_reads())
+
+
+def sizes_and_reads() -> Table:
+    """Commit many rows and few into a view of a million rows in SQLite, and read it."""
+    table = Table(title=f"a view of {LARGE:,} rows in SQLite, key of two columns", title_justify="left")
+    for column in ("measure", "headwater"):
+        table.add_column(column, justify="left" if column == "measure" else "right")
+    with tempfile.TemporaryDirectory(prefix="headwater-bench-") as root:
+        with ViewStore(Path(root) / "views.db") as store:
+            sink = store.sink("large", "shop BIGINT, id BIGINT, name STRING, amount DOUBLE", ("shop", "id"))
+            sink.begin()
+            numbers = iter(range(1000))
+            for first in range(0, LARGE, MANY):
+                sink.commit(Batch(next(numbers), large(np.arange(first, first + MANY), 0)))
+            chance = np.random.default_rng(7)
+            for count, unit in ((MANY, "rows/s"), (100, "ms")):
+                parts = [chance.choice(LARGE, count, replace=False) for _ in range(10)]
+                taken = [
+                    _timed(partial(sink.commit, Batch(next(numbers), large(part, turn))))
+                    for turn, part in enumerate(parts, start=1)
+                ]
+                middle = float(np.median(taken))
+                told = f"{count / middle / 1e6:.2f} M" if unit == "rows/s" else f"{middle * 1e3:.1f}"
+                table.add_row(f"a commit of {count:,} rows, all changed", f"{told} {unit}")
+        with open_views(Path(root) / "views.db") as views:
+            _read(views["large"], table)
+    return table
+
+
+def _read(view: View, table: Table) -> None:
+    keys = np.random.default_rng(8).integers(0, LARGE, 2000).tolist()
+    got = [_timed(partial(view.get, (key % SHOPS, key))) for key in keys]
+    table.add_row("get", f"{float(np.median(got)) * 1e3:.2f} ms")
+    taken = _timed(lambda: view.scan().to_table())
+    table.add_row("scan of all rows", f"{LARGE / taken / 1e6:.2f} M rows/s")
+    last = view.sequence()
+    taken = _timed(lambda: [*view.changes(since=last - 50_000)])
+    table.add_row("changes", f"{50_000 / taken / 1e6:.2f} M/s")
+
+
+def large(ids: Any, turn: int) -> pa.Table:
+    names = pa.array([f"name {number} {turn}" for number in ids.tolist()])
+    return pa.table({"shop": ids % SHOPS, "id": ids, "name": names, "amount": ids / 7})
+
+
+def _timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
 def rates(sink: Sink, by_hand: Callable[[pa.Table], None]) -> tuple[str, str, str]:

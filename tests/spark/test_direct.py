@@ -9,10 +9,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 import headwater
-from headwater.engine import direct, runtime
-from headwater.engine.applying import Stage
+from headwater.engine import direct, runtime, stepping
+from headwater.engine.applying import BUCKETS, Stage
 from headwater.engine.blobs import TALLY, decode
 from headwater.engine.direct import Part
+from headwater.engine.frames import frame
+from headwater.engine.states import States
+from headwater.engine.stepping import Work
 from headwater.operators.latest import Latest
 
 SCHEMA = pa.schema([("who", pa.string()), ("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
@@ -36,6 +39,31 @@ def test_the_blobs_are_those_of_the_rows(
     read = direct.packed(spark, parts, stage, [SCHEMA], 4)
     assert read.rdd.getNumPartitions() > 2
     assert _by_bucket(read) == _by_bucket(runtime.packed(rows, stage.operator, 4, tally=True))
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 20])
+def test_workers_have_the_buckets_of_the_driver_whatever_shuffle_partitions_says(
+    spark: SparkSession, tmp_path: Path, partitions: int
+) -> None:
+    rows = pa.Table.from_pylist([{"who": f"w{n % 90}", "n": n, "at": n} for n in range(200)], SCHEMA)
+    operator = Latest(("who",), "at")
+    works = [Work(name, operator, SCHEMA, str(_states(tmp_path / name))) for name in ("there", "here")]
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    try:
+        blobs = runtime.packed(frame(spark, rows), operator, BUCKETS, tally=True)
+        there = runtime.spread(works[0], blobs, SCHEMA)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+    here = runtime.gathered(stepping.here(works[1], rows, BUCKETS), SCHEMA, SCHEMA)
+    assert sorted(there.buckets) == sorted(here.buckets) == list(range(8))
+    assert there.main.to_pylist() == here.main.to_pylist()
+
+
+def _states(home: Path) -> Path:
+    states = States(home)
+    states.begin()
+    return states.home
 
 
 def _by_bucket(blobs: object) -> dict[int, list[object]]:

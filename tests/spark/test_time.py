@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import re
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, agg, dedup, joins, windows
+from headwater.engine.checking import check
 from headwater.engine.recompute import verify
 from headwater.engine.runner import Runner
+from headwater.errors import PipelineError
 from headwater.sinks import targets
 from headwater.testing.harness import Harness
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+PAGE = Path(__file__).parents[2] / "docs" / "time.md"
+
+
+def test_of_the_two_views_of_the_page_the_one_by_processing_time_is_refused(spark: SparkSession) -> None:
+    printed = re.search(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert printed is not None
+    names: dict[str, Any] = {"__name__": "page"}
+    exec(compile(printed[1], "time.md", "exec"), names)
+    with pytest.raises(PipelineError, match=r'view "by_processing_time" .*current_timestamp'):
+        check(names["shop"], spark)
+    alone = Pipeline("shop")
+    alone.source("requests", "url STRING, at TIMESTAMP", event_time="at", lateness="10 seconds")
+    alone.view(key="window_start")(names["by_event_time"])
+    assert "requests" in check(alone, spark)["by_event_time"].names
 
 
 def test_a_redeploy_is_a_spike_by_processing_time_and_none_by_event_time(spark: SparkSession) -> None:

@@ -3,9 +3,11 @@ the pipeline, played through in steps of some hours, give what DuckDB says of al
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import headwater
 from headwater import Log
 from headwater.clock import MICROSECOND
 from headwater.engine.inputs import declare
+from headwater.lateness import profile
 from headwater.operators.door import Door, Side
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
 from headwater.sinks import Batch
@@ -224,3 +227,33 @@ def test_each_flight_has_the_weather_that_duckdb_says(days: int | None, hours: i
     wanted = expected.expected(tables, late)["conditions"]
     assert expected.compared("conditions", played.out, wanted) == {}
     assert len(played.out) + len(late) == len(tables["flights"])
+
+
+@pytest.mark.long
+def test_as_many_flights_are_late_as_the_page_says(log: Log) -> None:
+    told = (flights_kit.PLACE / "README.md").read_text()
+    with log.producer("flights", id="feed") as producer:
+        for hour in flights_kit.heard(None):
+            if len(hour.flights):
+                producer.send_batch(hour.flights)
+                producer.flush()
+    found = profile(log, "flights", judged=[flights_kit.LATENESS])
+    assert f"topic flights: {found.rows:,} rows" in told
+    for name, length in (("1 hour", 1), ("6 hours (declared)", 6), ("1 day", 24)):
+        late = found.late(timedelta(hours=length))
+        assert re.search(rf"^{re.escape(name)} +{late:,} ", told, re.MULTILINE)
+
+
+@pytest.mark.long
+def test_nearly_all_flights_to_hawaii_are_late_and_a_third_of_the_late_ones_left_late(
+    year: pd.DataFrame,
+) -> None:
+    newest, late = pd.Timestamp("2012-01-01", tz="UTC"), []
+    for hour in flights_kit.heard(None):
+        behind = newest - hour.flights["scheduled"]
+        late.append(hour.flights[behind > flights_kit.LATENESS])
+        newest = max(newest, hour.flights["scheduled"].max()) if len(hour.flights) else newest
+    found = pd.concat(late)
+    assert len(found) == 3_706
+    assert ((found["dest"] == "HNL").sum(), (year["dest"] == "HNL").sum()) == (705, 707)
+    assert 0.3 < (found["dep_delay"] >= 120).mean() < 0.37

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -63,6 +65,44 @@ def test_one_log_may_hold_batches_of_every_compression(tmp_path: Path) -> None:
         assert [row["n"] for batch in log.read("t") for row in batch.to_pylist()] == sorted([0, 1, 2] * 1000)
         assert log.verify().ok
     assert sizes[0] > 2 * max(sizes[1:])
+
+
+def test_no_compression_takes_nearly_twice_the_space_and_zstd_a_third_less(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    rows = [
+        {
+            "who": f"user-{chance.randrange(10_000)}",
+            "url": f"/product/{chance.randrange(1000)}",
+            "cents": cents,
+        }
+        for cents in (chance.randrange(100_000) / 100 for _ in range(30_000))
+    ]
+    sizes = {}
+    for how in ("none", "lz4", "zstd"):
+        with headwater.open(f"file:{tmp_path / how}", compression=how) as log:
+            log.create_topic("t", "who STRING, url STRING, cents DOUBLE")
+            with log.producer("t") as producer:
+                producer.send_batch(rows)
+            sizes[how] = log.describe("t").size or 0
+    assert 1.5 < sizes["none"] / sizes["lz4"] < 2
+    assert 0.55 < sizes["zstd"] / sizes["lz4"] < 0.75
+
+
+def test_a_log_that_was_copied_while_nobody_appends_has_everything(tmp_path: Path) -> None:
+    with headwater.open(f"file:{tmp_path / 'log'}") as log:
+        log.create_topic("t", "n INT", partitions=2)
+        with log.producer("t", id="p") as producer:
+            producer.send_batch([{"n": n} for n in range(10)])
+        with log.consumer("t", group="g") as consumer:
+            while consumer.poll(timeout=1) is not None:
+                consumer.commit()
+        shutil.copytree(tmp_path / "log", tmp_path / "copy")
+    with headwater.open(f"file:{tmp_path / 'copy'}") as log, log.producer("t", id="p") as producer:
+        producer.send_batch([{"n": 10}])
+        producer.flush()
+        assert log.verify().ok
+        assert sorted(row["n"] for batch in log.read("t") for row in batch.to_pylist()) == list(range(11))
+        assert sum(each.records for each in log.lag("g")) == 1
 
 
 def test_opening_makes_nothing_until_something_is_stored(tmp_path: Path) -> None:

@@ -7,16 +7,19 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pytest
 
+from headwater import clock
 from headwater.errors import Fenced, LogUnavailable
-from headwater.log.embedded import EmbeddedLog, frame, segment
+from headwater.log.embedded import EmbeddedLog, frame, receipt, segment
 
 
 @pytest.fixture
@@ -208,3 +211,25 @@ def test_sequences_far_apart_are_stored_as_they_are(log: EmbeddedLog) -> None:
     found = pa.Table.from_batches(log.read("t", meta=True))
     assert sorted(found.column("_sequence").to_pylist()) == wanted
     assert np.all(np.diff(next(log.read("t", 0, meta=True)).column("_sequence").to_numpy()) > 0)
+
+
+def test_an_anonymous_producer_is_forgotten_an_hour_after_its_last_record_and_a_named_one_is_not(
+    log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.create_topic("t", "n INT")
+    for producer in (log.producer("t"), log.producer("t", id="named")):
+        with producer:
+            producer.send_batch([{"n": 0}])
+    for later, known in ((3500, 2), (3700, 1)):
+        monkeypatch.setattr(clock, "now", lambda by=later: time.time_ns() // 1000 + by * 1_000_000)
+        monkeypatch.setattr(
+            receipt, "files_clock", lambda _, by=later: time.time_ns() // 1000 + by * 1_000_000
+        )
+        with log.producer("t", id="late") as producer:
+            for n in range(10):  # each segment has a snapshot of who is known
+                producer.send_batch([{"n": n}])
+                producer.flush()
+        newest = max((log.root / "topics" / "t" / "0").glob("*.producers"))
+        names = set(orjson.loads(newest.read_bytes()[8:])[5])
+        assert len(names - {"late"}) == known
+    assert "named" in names

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from headwater.errors import DamagedLog
 from headwater.log.embedded import EmbeddedLog, frame, head, segment
+from headwater.log.embedded.log import Durability
 from soaking import examples
 from unsynced import Disk, leave, restarted
 
@@ -56,8 +57,11 @@ class Appends:
 
 
 @contextmanager
-def recorded(appends: list[str], root: Path) -> Iterator[Disk]:
-    with EmbeddedLog(root, segment_bytes=2500) as log, pytest.MonkeyPatch.context() as patch:
+def recorded(appends: list[str], root: Path, durability: Durability = "fsync") -> Iterator[Disk]:
+    with (
+        EmbeddedLog(root, segment_bytes=2500, durability=durability) as log,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         log.create_topic("t", "batch INT, n INT, text STRING")
         disk = Disk(root / "topics/t/0", patch)
         producers = Appends(log, disk)
@@ -102,6 +106,31 @@ def test_what_was_acknowledged_is_there_whatever_a_power_loss_leaves(
             assert sorted(batches(log)) == sorted(batches_of([*appends, "alone"]))
             assert batches(log)[: len(found)] == found
             assert log.verify().findings == ()
+
+
+@examples(30)
+@given(APPENDS, st.randoms(use_true_random=False), st.data())
+def test_what_was_left_to_the_operating_system_loses_its_newest_batches_or_is_told_to_be_damaged(
+    appends: list[str], chance: Random, data: st.DataObject
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        before, after = Path(folder, "before"), Path(folder, "after")
+        with recorded(appends, before, "os") as disk:
+            moment = data.draw(st.sampled_from(disk.moments))
+        with EmbeddedLog(before) as log:
+            sent = batches(log)
+        shutil.copytree(before, after, ignore=lambda folder, _: ["0"] if folder.endswith("topics/t") else [])
+        (after / "topics/t/0").mkdir()
+        leave(moment, after / "topics/t/0", chance)
+        restarted(after / "topics/t/0")
+        with EmbeddedLog(after, segment_bytes=2500, durability="os") as log:
+            try:
+                found = batches(log)
+            except DamagedLog:
+                return
+            assert found == sent[: len(found)]
+            Appends(log).append("alone")
+            assert batches(log)[: len(found)] == found
 
 
 def batches_of(appends: list[str]) -> list[int]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,3 +21,13 @@ def test_the_examples_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pyte
     assert blocks
     for number, block in enumerate(blocks, start=1):
         exec(compile(block, f"{page}, python block {number}", "exec"), names)
+
+
+def test_the_test_of_a_sink_passes_as_it_is_printed(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / "testing.md").read_text(), re.MULTILINE | re.DOTALL)
+    (printed,) = (block for block in blocks if "sink_suite" in block)
+    (tmp_path / "test_printed.py").write_text(printed)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_printed.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stdout
+    assert "10 passed" in done.stdout

@@ -550,3 +550,32 @@ def test_nothing_but_nulls_gives_null_and_a_count_of_zero() -> None:
     for make in (agg.count, agg.distinct, agg.approx_distinct):
         assert make("x").over(rows) == [0]
     assert agg.quantile("x", 0.5, bounds=True).over(rows) == [None, None, None]
+
+
+def held(aggregate: Aggregate, values: Any) -> int:
+    """Return the bytes of the partial result of one group."""
+    rows = pa.table({"x": values})
+    nowhere = np.zeros(len(rows), np.int64)
+    return sum(part.nbytes for part in aggregate.partial(rows, nowhere, nowhere, 1))
+
+
+def test_a_group_keeps_as_much_as_the_page_says() -> None:
+    chance = np.random.default_rng(7)
+    near = chance.normal(100, 10, 10_000)
+    far = np.append(
+        10.0 ** chance.integers(-300, 300, 10_000) * chance.choice([-1, 1], 10_000), [5e-324, 1e308]
+    )
+    for make, usual, most in (
+        (agg.sum, 30, 300),
+        (agg.mean, 30, 300),
+        (agg.variance, 60, 900),
+        (agg.stddev, 60, 900),
+    ):
+        assert held(make("x"), near) <= usual
+        assert held(make("x"), far) <= most
+    numbers = np.arange(300_000)
+    assert held(agg.approx_distinct("x"), numbers) < 2_200
+    assert 3.5 < held(agg.approx_distinct("x", 0.01), numbers) / held(agg.approx_distinct("x"), numbers) < 4.5
+    assert held(agg.quantile("x", 0.5), chance.random(300_000)) < 7_000
+    assert held(agg.bloom("x", expected=50_000), numbers[:1]) == pytest.approx(1.2 * 50_000, rel=0.01)
+    assert held(agg.bloom("x", expected=50_000), numbers[:50_000]) == pytest.approx(1.2 * 50_000, rel=0.01)
