@@ -35,7 +35,6 @@ from headwater.log.position import (
     Extent,
     Position,
     Start,
-    check_partition,
     check_position,
     check_start,
     check_within,
@@ -99,14 +98,6 @@ class EmbeddedLog(Log):
         archived = archives.home(self.root, stored)
         if archived is not None:
             shutil.rmtree(archived, ignore_errors=True)
-
-    # Records
-
-    def stretches(self, topic: str, partition: int, start: int) -> Iterator[Stretch]:
-        """Tell what lies in a partition from an offset on, by the headers of its frames."""
-        stored = self._storage.catalog.get(topic)
-        check_partition(topic, partition, stored.topic.partitions)
-        return self._stretches(stored, partition, start)
 
     # Groups
 
@@ -250,14 +241,15 @@ class EmbeddedLog(Log):
         archived = archives.listing(archives.directory(self.root, stored, number))
         return verify.verify_partition(stored.topic.name, number, directory, archived)
 
-    def _stretches(self, stored: Stored, number: int, start: int) -> Iterator[Stretch]:
+    def _stretches(self, topic: Topic, partition: int, start: int) -> Iterator[Stretch]:
         """Yield stretches, asked for one by one; where a file vanishes, go on with what replaced it."""
-        directory = stored.partition(number)
-        published = self._storage.steady(stored, lambda: self._storage.head(stored, number))
+        stored = self._storage.opened(topic)
+        published = self._storage.steady(stored, lambda: self._storage.head(stored, partition))
         while True:
-            archived = archives.listing(archives.directory(self.root, stored, number))
+            archived = archives.listing(archives.directory(self.root, stored, partition))
             try:
-                for each in stretches(directory, number, published, archived, start):
+                for each in stretches(stored.partition(partition), partition, published, archived, start):
+                    self._storage.same(stored)  # a topic made again has its files in the same place
                     yield each
                     start = each.end
                 return
