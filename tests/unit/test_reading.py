@@ -103,6 +103,35 @@ def test_a_silent_producer_is_set_aside_and_may_come_back() -> None:
     assert {producer for _, producer in again.claims} == {"a", "b"}
 
 
+def test_a_producer_that_was_received_in_the_future_is_set_aside_as_any_other() -> None:
+    feed, day = Feed(), 86_400 * SECOND
+    feed.append("ahead", 10 * SECOND, at=100 * SECOND + day)  # the log's clock was wrong then
+    first = feed.step(begin(), now=100 * SECOND)
+    feed.append("a", 20 * SECOND, at=105 * SECOND)
+    second = feed.step(first, now=105 * SECOND)
+    assert second.clock == 10 * SECOND
+    feed.append("a", 30 * SECOND, at=111 * SECOND)
+    assert feed.step(second, now=111 * SECOND).clock == 30 * SECOND
+
+
+def test_what_is_remembered_as_received_in_the_future_is_forgotten_in_time() -> None:
+    claims = {(0, "ahead"): Claim(10 * SECOND, 900 * SECOND), (0, "a"): Claim(20 * SECOND, 100 * SECOND)}
+    start = Offsets({0: 2}, 10 * SECOND, claims, heard=900 * SECOND, furthest=20 * SECOND)
+    feed = Feed()
+    feed.append("a", 20 * SECOND, rows=2)
+    unknown = feed.step(start, now=NEVER, silence=30 * SECOND)
+    assert unknown == start
+    told = feed.step(start, now=101 * SECOND, silence=30 * SECOND)
+    assert (told.clock, told.heard, told.claims[0, "ahead"].received) == (
+        10 * SECOND,
+        101 * SECOND,
+        101 * SECOND,
+    )
+    assert feed.step(told, now=102 * SECOND, silence=30 * SECOND) is told  # once is enough
+    after = feed.step(told, now=132 * SECOND, silence=30 * SECOND)
+    assert (after.clock, after.silent) == (20 * SECOND, True)
+
+
 def test_when_all_are_silent_the_clock_goes_to_the_newest_claim() -> None:
     feed = Feed()
     feed.append("a", 10 * SECOND)

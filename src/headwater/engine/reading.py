@@ -4,9 +4,9 @@ Each producer makes a claim in each partition: its newest event time less the la
 source allows, or a mark. The clock is the smallest claim of those that are not idle, so no fast
 producer makes the others late. A producer whose own clock is wrong does not either: a time too far
 ahead of its receipt counts as the time of receipt. Where everything is read and nobody was heard of for as
-long as the source says, it is silent, and those who read others too need not wait for it. Everything
-the clock depends on is in the offsets, which Spark stores before it reads: a repeated micro-batch has the
-same rows and the same clock.
+long as the source says, it is silent, and those who read others too need not wait for it. What the log has
+received later than now, by a clock that was ahead, was heard now. Everything the clock depends on is in the
+offsets, which Spark stores before it reads: a repeated micro-batch has the same rows and the same clock.
 
 Invariant: the clock never goes back, a claim counts only when all records behind it are read, and no
 record moves the clock further ahead of its receipt than ``Timing.max_ahead``.
@@ -130,11 +130,21 @@ def advance(
     """Return the offsets after the next micro-batch; the same ones where there is nothing new."""
     places = {partition: start.offsets.get(partition, 0) for partition in ends}
     plan = _plan(places, stretches, ends, limit, None if timing is None else start.claims)
-    new = replace(start, offsets=plan.offsets)
+    known = _by_now(start, now)
+    new = replace(known, offsets=plan.offsets)
     if timing is not None:
-        new = _timed(new, plan, now if plan.waiting is None else plan.waiting, timing)
+        new = _by_now(_timed(new, plan, now if plan.waiting is None else plan.waiting, timing), now)
     unchanged = (new.offsets, new.clock, new.silent) == (start.offsets, start.clock, start.silent)
-    return start if unchanged else new
+    return start if unchanged and known is start else new
+
+
+def _by_now(offsets: Offsets, now: int) -> Offsets:
+    """Let nothing have been heard later than now, by a clock that was ahead: it would never be long ago."""
+    ahead = {key: each for key, each in offsets.claims.items() if each.received > now}
+    if now == NEVER or not (ahead or offsets.heard > now):
+        return offsets
+    claims = {key: replace(each, received=now) for key, each in ahead.items()}
+    return replace(offsets, claims={**offsets.claims, **claims}, heard=min(offsets.heard, now))
 
 
 def _plan(
