@@ -127,8 +127,8 @@ class EmbeddedLog(Log):
 
     def groups(self) -> list[str]:
         """Return the names of all groups that have committed or have members."""
-        rows = self._storage.state.rows("SELECT grp FROM offsets UNION SELECT grp FROM members ORDER BY grp")
-        return [str(row[0]) for row in rows]
+        state, query = self._storage.known_state, "SELECT grp FROM offsets UNION SELECT grp FROM members"
+        return [] if state is None else [str(row[0]) for row in state.rows(f"{query} ORDER BY grp")]
 
     # Care
 
@@ -191,15 +191,13 @@ class EmbeddedLog(Log):
         return self._arriving(self._storage.opened(topic), first, meta, every)
 
     def _lag(self, group: str) -> list[Lag]:
-        found = []
+        state, found = self._storage.known_state, list[Lag]()
+        if state is None:
+            return found
         for name in self._storage.catalog.names():
             stored = self._storage.catalog.get(name)
-            committed = self._storage.state.committed(group, stored.id)
-            if (
-                committed
-                or self._has_members(group, stored)
-                or self._storage.state.former(group, stored.topic)
-            ):
+            committed = state.committed(group, stored.id)
+            if committed or self._has_members(group, stored) or state.former(group, stored.topic):
                 found += self._surveyed(stored, partial(Survey.lag, group=group, committed=committed))
         return found
 
