@@ -93,11 +93,7 @@ class TopicSink(Sink):
 
     def lost(self, receipt: str) -> str | None:
         """Tell whether the topic is another one, or shorter, than it was; retention does not shorten it."""
-        was = Position.parse(receipt) if receipt else self._end
-        if was.id != self._end.id:
-            return f'topic "{self._topic}" was deleted, and made again under its name'
-        missing = sum(max(0, o - self._end.offsets.get(p, 0)) for p, o in was.offsets.items())
-        return f'topic "{self._topic}" ends {missing:,} records earlier than it did' if missing else None
+        return lost_since(Position.parse(receipt), self._end) if receipt else None
 
     def close(self) -> None:
         """Release the producer; what a commit has returned from is durable already."""
@@ -129,6 +125,14 @@ class TopicSink(Sink):
         producer.mark(clock)
         self._marked = clock
         crash.point("topic: marked")
+
+
+def lost_since(was: Position, end: Position) -> str | None:
+    """Tell whether a topic is another one, or shorter, than when it ended at a position."""
+    if was.id != end.id:
+        return f'topic "{was.topic}" was deleted, and made again under its name'
+    missing = sum(max(0, offset - end.offsets.get(number, 0)) for number, offset in was.offsets.items())
+    return f'topic "{was.topic}" ends {missing:,} records earlier than it did' if missing else None
 
 
 def _live(table: pa.Table, topic: Topic) -> pa.Table | None:
