@@ -52,6 +52,10 @@ _REMEDIES = {
 }
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: it unwinds the stack as Ctrl-C does, also out of code that is a user's."""
+
+
 class ReportingGroup(click.Group):
     """The root group: runs a command and reports how it failed."""
 
@@ -78,6 +82,8 @@ class ReportingGroup(click.Group):
         except BrokenPipeError:
             _abandon_stdout()
             raise click.exceptions.Exit(PIPE_CLOSED) from None
+        except Terminated:
+            raise click.exceptions.Exit(TERMINATED) from None
         except (KeyboardInterrupt, click.Abort):
             raise click.exceptions.Exit(INTERRUPTED) from None
         except Exception as error:
@@ -151,7 +157,7 @@ def _terminated_cleanly() -> Iterator[None]:
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(TERMINATED)  # no Exception: nothing on the way may catch it
+    raise Terminated
 
 
 def _abandon_stdout() -> None:
