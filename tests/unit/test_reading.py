@@ -196,6 +196,29 @@ def test_a_claim_counts_only_when_its_records_are_read() -> None:
     assert feed.step(first, limit=7).clock == 100 * SECOND
 
 
+def test_an_end_within_the_first_append_of_a_producer_does_not_cut_it() -> None:
+    feed, timing = Feed(2), Timing(0, 10 * SECOND)
+    feed.append("x", 10 * SECOND, rows=5, at=0)
+    feed.append("z", 100 * SECOND, at=1 * SECOND, part=1)
+    feed.append("x", 50 * SECOND, rows=5, at=5 * SECOND)
+    knowing = feed.step(begin(2), limit=8)
+    assert (knowing.offsets, knowing.clock) == ({0: 7, 1: 1}, 10 * SECOND)
+    other = Offsets({0: 5, 1: 0}, 10 * SECOND)  # it began behind the first append of x
+    there = advance(other, feed.stretches, knowing.offsets, None, NEVER, timing)
+    assert (there.offsets, there.clock) == ({0: 10, 1: 1}, 50 * SECOND)
+    again = advance(knowing, feed.stretches, there.offsets, None, NEVER, timing)
+    assert (again.offsets, again.clock) == (there.offsets, there.clock)
+
+
+def test_a_limit_does_not_cut_an_append_of_a_producer_that_has_been_silent_for_long() -> None:
+    feed = Feed(2)
+    feed.append("x", 10 * SECOND, rows=5, at=0)
+    feed.append("z", 100 * SECOND, at=19 * SECOND, part=1)
+    feed.append("x", 50 * SECOND, rows=5, at=20 * SECOND)
+    reached = feed.step(begin(2), limit=8)
+    assert (reached.offsets, reached.clock) == ({0: 10, 1: 1}, 50 * SECOND)
+
+
 def test_the_first_append_of_a_producer_is_taken_whole_in_all_partitions() -> None:
     feed = Feed(3)
     feed.append("a", 25 * SECOND, rows=4, part=0)

@@ -129,7 +129,8 @@ def advance(
 ) -> Offsets:
     """Return the offsets after the next micro-batch; the same ones where there is nothing new."""
     places = {partition: start.offsets.get(partition, 0) for partition in ends}
-    plan = _plan(places, stretches, ends, limit, None if timing is None else start.claims)
+    taken = _Taken(start.claims, timing)
+    plan = _plan(places, stretches, ends, limit, taken)
     known = _by_now(start, now)
     new = replace(known, offsets=plan.offsets)
     if timing is not None:
@@ -152,18 +153,19 @@ def _plan(
     stretches: Callable[[int, int], Iterator[Stretch]],
     ends: Mapping[int, int],
     limit: int | None,
-    claims: Claims | None,
+    taken: _Taken,
 ) -> Plan:
     """Take stretches in the order in which the log began to receive them, so that partitions keep pace.
 
     Where the limit comes upon a producer that has made no claim, its append is taken whole, with what it
     has appended to other partitions at the same time: else the rest would be late by what is told first.
+    So it is where an end would cut such an append: another query, which knows the producer, was cut there.
     """
     offsets, left = dict(places), limit
-    taken = _Taken(claims)
     queue = heapq.merge(*(_keyed(stretches(partition, at)) for partition, at in places.items()))
     for _, _, _, each in queue:
-        room = min(each.end, ends[each.partition]) - offsets[each.partition]
+        at, end = offsets[each.partition], ends[each.partition]
+        room = (each.end if taken.is_cut(each, at, end) else min(each.end, end)) - at
         if each.mark:
             if each.base <= offsets[each.partition]:
                 taken.add(each)
@@ -187,27 +189,35 @@ def _plan(
 class _Taken:
     """The stretches of a plan, and whose claims are known with them: all are, where nobody asks the time."""
 
-    def __init__(self, claims: Claims | None):
+    def __init__(self, claims: Claims, timing: Timing | None):
         self.stretches: list[Stretch] = []
-        self._claims = claims
-        self._known = set(claims or ())
+        self.new: set[str] = set()
+        """Producers who make their first claim in a partition, or one after having been idle."""
+        self._timing = timing
+        self._heard = {key: claim.received for key, claim in claims.items()}
 
     def add(self, each: Stretch) -> None:
         self.stretches.append(each)
-        self._known.add((each.partition, each.producer))
+        if not self.knows(each):
+            self.new.add(each.producer)
+        key = each.partition, each.producer
+        self._heard[key] = max(each.received, self._heard.get(key, NEVER))
 
     def knows(self, each: Stretch) -> bool:
-        return self._claims is None or (each.partition, each.producer) in self._known
+        """Tell whether there is a claim of the same producer that is not idle when this begins."""
+        if self._timing is None:
+            return True
+        heard = self._heard.get((each.partition, each.producer))
+        return heard is not None and heard >= each.began - self._timing.idle
 
-    def new(self) -> set[str]:
-        """Return the producers who make their first claim in a partition."""
-        before = self._claims or {}
-        return {each.producer for each in self.stretches if (each.partition, each.producer) not in before}
+    def is_cut(self, each: Stretch, at: int, end: int) -> bool:
+        """Tell whether an end would cut what is told to be the first append of a producer."""
+        return at < end < each.end <= at + LONGEST and each.producer != "" and not self.knows(each)
 
 
 def _take_siblings(waiting: Iterator[Stretch], offsets: dict[int, int], taken: _Taken, until: int) -> None:
     """Take what those who make their first claim have appended to other partitions at the same time."""
-    new = taken.new()
+    new = set(taken.new)
     for each in waiting:
         if each.began > until:
             return
