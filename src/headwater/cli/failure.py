@@ -41,6 +41,8 @@ PIPE_CLOSED = 128 + signal.SIGPIPE
 WRONG_USAGE = 2
 VERBOSE = "headwater.verbose"
 """Where the context notes that tracebacks are wanted."""
+HELP = "headwater.help"
+"""Where it notes that a command's help is asked for, whatever stands before the command."""
 _NOT_ALLOWED = "run it as the owner, or change the permissions"
 _REMEDIES = {
     errno.EACCES: _NOT_ALLOWED,
@@ -70,6 +72,8 @@ class ReportingGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a failure becomes lines on stderr and an exit code."""
+        if {"-h", "--help"} & set(ctx.args):
+            ctx.meta[HELP] = True
         try:
             with _terminated_cleanly(), kept_for_results():
                 result = super().invoke(ctx)
