@@ -7,6 +7,7 @@ disk; until then, what was there before is, whole.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -14,6 +15,13 @@ import time
 import uuid
 from pathlib import Path
 
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What a disk without room says."""
+TRANSIENT = FULL | {
+    errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOLCK,
+    errno.ENOMEM, errno.ENOTCONN, errno.ESTALE, errno.ETIMEDOUT,
+}  # fmt: skip
+"""What a disk, or one behind a network, says for a while."""
 _DRAFT = re.compile(r"\..+-[0-9a-f]{32}")
 _ABANDONED_SECONDS = 3600.0
 

@@ -3,8 +3,9 @@
     HeadwaterError
     ├── UsageError            an argument that cannot be meant
     ├── LogUnavailable        the log cannot be reached or used: path, permission, disk, broker
-    │   ├── NotALog           the directory is something else, or of a newer format
-    │   └── ClockWrong        clocks differ absurdly, so nothing is stamped or removed by age
+    │   └── LogRefused        it is there, and says no: waiting does not mend that
+    │       ├── NotALog       the directory is something else, or of a newer format
+    │       └── ClockWrong    clocks differ absurdly, so nothing is stamped or removed by age
     ├── DamagedLog            stored bytes do not match their checksum
     ├── TopicError            a topic's declaration is wrong
     │   ├── UnknownTopic
@@ -58,11 +59,15 @@ class LogUnavailable(HeadwaterError):
     """The log cannot be reached or used."""
 
 
-class NotALog(LogUnavailable):
+class LogRefused(LogUnavailable):
+    """The log is there and cannot be used, and waiting does not mend that: permissions, a wrong password."""
+
+
+class NotALog(LogRefused):
     """The directory is something else than a log, or a log of a newer format."""
 
 
-class ClockWrong(LogUnavailable):
+class ClockWrong(LogRefused):
     """The clocks that tell when a record is received differ so much that one must be wrong."""
 
 
@@ -156,6 +161,12 @@ class PipelineError(HeadwaterError):
 
 class InputLost(PipelineError):
     """An input no longer holds what a node has to read next: another topic, or records that are gone."""
+
+
+def passes(error: HeadwaterError | None) -> bool:
+    """Tell whether an error may pass by itself: something is away, and has not said no."""
+    away = isinstance(error, SinkUnavailable | LogUnavailable)
+    return away and not isinstance(error, SinkRefused | LogRefused)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -68,6 +68,7 @@ def test_a_position_of_the_topic_before_is_refused_wherever_it_is_taken(log: Log
         lambda: log.read(name, start=old, follow=True),
         lambda: log.seek(group, name, old),
         lambda: log.consumer(name, group, start=old),
+        lambda: log.stretches(name, 0, old),
     ):
         with pytest.raises(TopicReplaced, match=f'topic "{name}" is not the one') as told:
             use()
@@ -94,6 +95,14 @@ def test_a_reader_that_was_begun_does_not_go_over_to_the_topic_made_again(log: L
     made_again(log, name, 5)
     with pytest.raises(TopicReplaced):
         list(begun)
+
+
+def test_stretches_that_were_asked_for_are_not_those_of_the_topic_made_again(log: Log, name: str) -> None:
+    reached = filled(log, name, 3)
+    asked = log.stretches(name, 0, replace(reached, offsets={0: 0}))
+    made_again(log, name, 5)
+    with pytest.raises(TopicReplaced):
+        list(asked)
 
 
 def test_a_producer_does_not_go_over_to_the_topic_made_again(log: Log, name: str) -> None:

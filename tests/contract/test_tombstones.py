@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from contract_kit import rows_of
 
@@ -43,3 +44,12 @@ def test_a_compacted_topic_stays_compacted(log: Log, name: str) -> None:
     log.create_topic(name, "id BIGINT", key="id", cleanup="compact")
     with pytest.raises(TopicError, match="cannot stop being compacted"):
         log.alter_topic(name, cleanup="delete")
+
+
+def test_rows_and_tombstones_of_one_table_keep_their_order(log: Log, name: str) -> None:
+    log.create_topic(name, "id BIGINT, item STRING NOT NULL", key="id", cleanup="compact")
+    rows = pa.table({"id": [1, 1, 2], "item": ["tea", None, "rum"], "_deleted": [False, True, False]})
+    with log.producer(name) as producer:
+        producer.send({"id": 1, "item": "gin"})
+        producer.send_changes(rows)
+    assert rows_of(log, name) == [{"id": 1, "item": "gin", "_deleted": False}, *rows.to_pylist()]

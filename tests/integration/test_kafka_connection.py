@@ -9,8 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError
 
-from headwater.errors import HeadwaterError, LogUnavailable, UsageError
+from headwater.errors import HeadwaterError, LogUnavailable, UsageError, passes
+from headwater.log.kafka import failures
 from headwater.log.kafka.config import Config
 from headwater.log.open import open as open_log
 from kafka_broker import PASSWORD, USER, Broker
@@ -58,6 +60,23 @@ def test_an_unreachable_broker_is_told_in_seconds() -> None:
     assert time.monotonic() - started < 8
     assert told.value.detail is not None
     assert "refused" in told.value.detail
+
+
+@pytest.mark.parametrize(
+    ("code", "waits"),
+    [
+        (KafkaError._ALL_BROKERS_DOWN, True),
+        (KafkaError._TIMED_OUT, True),
+        (KafkaError.NOT_ENOUGH_REPLICAS, True),
+        (KafkaError._AUTHENTICATION, False),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, False),
+        (KafkaError.UNSUPPORTED_VERSION, False),
+    ],
+)
+def test_a_cluster_is_waited_for_unless_it_says_no(code: int, waits: bool) -> None:
+    error = failures.translated(KafkaError(code), Config("kafka://127.0.0.1:9092", {}), "read")
+    assert isinstance(error, LogUnavailable)
+    assert passes(error) == waits
 
 
 def test_nothing_is_written_on_standard_error() -> None:

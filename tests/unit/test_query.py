@@ -7,7 +7,23 @@ from pathlib import Path
 import pytest
 
 from headwater.engine.query import ATTEMPTS, Query
-from headwater.errors import Fenced, HeadwaterError, PipelineError, SinkRefused, SinkUnavailable
+from headwater.engine.runner import _back_off
+from headwater.errors import (
+    ClockWrong,
+    Fenced,
+    HeadwaterError,
+    LogRefused,
+    LogUnavailable,
+    NotALog,
+    PipelineError,
+    SinkRefused,
+    SinkUnavailable,
+)
+
+
+@pytest.fixture
+def query(tmp_path: Path) -> Query:
+    return Query(tmp_path, None, lambda name: tmp_path)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -19,11 +35,27 @@ from headwater.errors import Fenced, HeadwaterError, PipelineError, SinkRefused,
         (Fenced("another runner"), 1, True),
         (SinkUnavailable("down"), ATTEMPTS * 10, False),
         (SinkRefused("password"), ATTEMPTS, True),
+        (LogUnavailable("the broker is down"), ATTEMPTS * 10, False),
+        (LogRefused("password"), ATTEMPTS, True),
+        (NotALog("something else"), ATTEMPTS, True),
+        (ClockWrong("1970"), ATTEMPTS, True),
     ],
 )
 def test_a_query_is_given_up_unless_waiting_may_help(
-    tmp_path: Path, error: HeadwaterError | None, failed: int, broken: bool
+    query: Query, error: HeadwaterError | None, failed: int, broken: bool
 ) -> None:
-    query = Query(tmp_path, None, lambda name: tmp_path)  # type: ignore[arg-type]
-    query.error, query.failed = error, failed
+    for _ in range(failed):
+        assert error is not None
+        _back_off(query, error)
     assert query.broken == broken
+
+
+def test_what_was_waited_for_does_not_count_when_something_else_fails(query: Query) -> None:
+    for _ in range(ATTEMPTS * 10):
+        _back_off(query, LogUnavailable("the broker is down"))
+    for attempt in range(1, ATTEMPTS + 1):
+        _back_off(query, PipelineError("wrong"))
+        assert query.broken == (attempt == ATTEMPTS)
+    query.done += 1
+    _back_off(query, PipelineError("wrong"))
+    assert not query.broken

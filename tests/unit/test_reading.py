@@ -103,6 +103,35 @@ def test_a_silent_producer_is_set_aside_and_may_come_back() -> None:
     assert {producer for _, producer in again.claims} == {"a", "b"}
 
 
+def test_a_producer_that_was_received_in_the_future_is_set_aside_as_any_other() -> None:
+    feed, day = Feed(), 86_400 * SECOND
+    feed.append("ahead", 10 * SECOND, at=100 * SECOND + day)  # the log's clock was wrong then
+    first = feed.step(begin(), now=100 * SECOND)
+    feed.append("a", 20 * SECOND, at=105 * SECOND)
+    second = feed.step(first, now=105 * SECOND)
+    assert second.clock == 10 * SECOND
+    feed.append("a", 30 * SECOND, at=111 * SECOND)
+    assert feed.step(second, now=111 * SECOND).clock == 30 * SECOND
+
+
+def test_what_is_remembered_as_received_in_the_future_is_forgotten_in_time() -> None:
+    claims = {(0, "ahead"): Claim(10 * SECOND, 900 * SECOND), (0, "a"): Claim(20 * SECOND, 100 * SECOND)}
+    start = Offsets({0: 2}, 10 * SECOND, claims, heard=900 * SECOND, furthest=20 * SECOND)
+    feed = Feed()
+    feed.append("a", 20 * SECOND, rows=2)
+    unknown = feed.step(start, now=NEVER, silence=30 * SECOND)
+    assert unknown == start
+    told = feed.step(start, now=101 * SECOND, silence=30 * SECOND)
+    assert (told.clock, told.heard, told.claims[0, "ahead"].received) == (
+        10 * SECOND,
+        101 * SECOND,
+        101 * SECOND,
+    )
+    assert feed.step(told, now=102 * SECOND, silence=30 * SECOND) is told  # once is enough
+    after = feed.step(told, now=132 * SECOND, silence=30 * SECOND)
+    assert (after.clock, after.silent) == (20 * SECOND, True)
+
+
 def test_when_all_are_silent_the_clock_goes_to_the_newest_claim() -> None:
     feed = Feed()
     feed.append("a", 10 * SECOND)
@@ -165,6 +194,29 @@ def test_a_claim_counts_only_when_its_records_are_read() -> None:
     first = feed.step(begin(), limit=7)
     assert (first.offsets, first.clock) == ({0: 7}, 10 * SECOND)
     assert feed.step(first, limit=7).clock == 100 * SECOND
+
+
+def test_an_end_within_the_first_append_of_a_producer_does_not_cut_it() -> None:
+    feed, timing = Feed(2), Timing(0, 10 * SECOND)
+    feed.append("x", 10 * SECOND, rows=5, at=0)
+    feed.append("z", 100 * SECOND, at=1 * SECOND, part=1)
+    feed.append("x", 50 * SECOND, rows=5, at=5 * SECOND)
+    knowing = feed.step(begin(2), limit=8)
+    assert (knowing.offsets, knowing.clock) == ({0: 7, 1: 1}, 10 * SECOND)
+    other = Offsets({0: 5, 1: 0}, 10 * SECOND)  # it began behind the first append of x
+    there = advance(other, feed.stretches, knowing.offsets, None, NEVER, timing)
+    assert (there.offsets, there.clock) == ({0: 10, 1: 1}, 50 * SECOND)
+    again = advance(knowing, feed.stretches, there.offsets, None, NEVER, timing)
+    assert (again.offsets, again.clock) == (there.offsets, there.clock)
+
+
+def test_a_limit_does_not_cut_an_append_of_a_producer_that_has_been_silent_for_long() -> None:
+    feed = Feed(2)
+    feed.append("x", 10 * SECOND, rows=5, at=0)
+    feed.append("z", 100 * SECOND, at=19 * SECOND, part=1)
+    feed.append("x", 50 * SECOND, rows=5, at=20 * SECOND)
+    reached = feed.step(begin(2), limit=8)
+    assert (reached.offsets, reached.clock) == ({0: 10, 1: 1}, 50 * SECOND)
 
 
 def test_the_first_append_of_a_producer_is_taken_whole_in_all_partitions() -> None:

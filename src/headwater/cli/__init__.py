@@ -13,7 +13,7 @@ from headwater.cli.consume import consume
 from headwater.cli.dead import dead
 from headwater.cli.demo import demo
 from headwater.cli.export import export
-from headwater.cli.failure import ReportingGroup
+from headwater.cli.failure import HELP, ReportingGroup
 from headwater.cli.graph import graph
 from headwater.cli.group import group
 from headwater.cli.import_ import import_
@@ -66,7 +66,7 @@ def main(ctx: click.Context, url: str) -> None:
     that its FILE names. --log and --verbose may stand before the command or after it.
     """
     asked = ctx.get_parameter_source("url") is click.core.ParameterSource.COMMANDLINE
-    if asked and ctx.invoked_subcommand in _HAVE_A_LOG:
+    if asked and ctx.invoked_subcommand in _HAVE_A_LOG and HELP not in ctx.meta:
         raise UsageError(
             f"`headwater {ctx.invoked_subcommand}` takes no --log",
             hint=OWN_LOG,

@@ -27,6 +27,7 @@ from headwater.cli.demo_feed import Feed
 from headwater.cli.demo_proof import prove
 from headwater.cli.demo_screen import Scene, Screen
 from headwater.cli.demo_views import shown
+from headwater.cli.failure import Terminated
 from headwater.cli.options import verbose_option
 from headwater.cli.run import FRAME, SECOND, tell_broken
 from headwater.cli.run_output import summary
@@ -80,8 +81,8 @@ def demo(events: int | None, ends: bool, directory: Path | None) -> None:
         with _place(directory) as place:
             try:
                 _play(_pipeline(code, place), code, events, ends, out)
-            except KeyboardInterrupt:
-                if ends:
+            except KeyboardInterrupt as error:
+                if ends or isinstance(error, Terminated):
                     raise
         _tell_more(code, directory, out)
 

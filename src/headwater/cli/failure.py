@@ -41,6 +41,8 @@ PIPE_CLOSED = 128 + signal.SIGPIPE
 WRONG_USAGE = 2
 VERBOSE = "headwater.verbose"
 """Where the context notes that tracebacks are wanted."""
+HELP = "headwater.help"
+"""Where it notes that a command's help is asked for, whatever stands before the command."""
 _NOT_ALLOWED = "run it as the owner, or change the permissions"
 _REMEDIES = {
     errno.EACCES: _NOT_ALLOWED,
@@ -50,6 +52,10 @@ _REMEDIES = {
     errno.EDQUOT: "make room within the quota and run it again",
     errno.EMFILE: "allow more open files, as with `ulimit -n 4096`",
 }
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: it unwinds the stack as Ctrl-C does, also out of code that is a user's."""
 
 
 class ReportingGroup(click.Group):
@@ -66,6 +72,8 @@ class ReportingGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a failure becomes lines on stderr and an exit code."""
+        if {"-h", "--help"} & set(ctx.args):
+            ctx.meta[HELP] = True
         try:
             with _terminated_cleanly(), kept_for_results():
                 result = super().invoke(ctx)
@@ -78,6 +86,8 @@ class ReportingGroup(click.Group):
         except BrokenPipeError:
             _abandon_stdout()
             raise click.exceptions.Exit(PIPE_CLOSED) from None
+        except Terminated:
+            raise click.exceptions.Exit(TERMINATED) from None
         except (KeyboardInterrupt, click.Abort):
             raise click.exceptions.Exit(INTERRUPTED) from None
         except Exception as error:
@@ -151,7 +161,7 @@ def _terminated_cleanly() -> Iterator[None]:
 
 
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(TERMINATED)  # no Exception: nothing on the way may catch it
+    raise Terminated
 
 
 def _abandon_stdout() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -61,6 +62,19 @@ def with_log(*, make: bool = False) -> Callable[[F], F]:
 def log_url(given: str | None) -> str:
     """Return the log that a command is to use: its own ``--log``, or the one before the command."""
     return given or click.get_current_context().find_root().params.get("url") or DEFAULT_LOG
+
+
+def given_log() -> str:
+    """Return the ``--log`` of this command line for a hint, without options, which may hold a password."""
+    ctx = click.get_current_context()
+    typed = click.core.ParameterSource.COMMANDLINE
+    urls = [
+        each.params["url"] for each in (ctx, ctx.find_root()) if each.get_parameter_source("url") is typed
+    ]
+    if not urls:
+        return ""
+    bare, options, _ = urls[0].partition("?")
+    return f" --log {shlex.quote(f'{bare}?…' if options and bare.startswith('kafka:') else urls[0])}"
 
 
 def format_option(*formats: str, default: str | None, help: str = "How to print it.") -> Callable[[F], F]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ import pyarrow as pa
 from headwater.cli.append import Appending, BadRow, appending
 from headwater.cli.csv_rows import CsvRows
 from headwater.cli.lines import BadLine, Chunk, chunks
-from headwater.cli.options import format_option, with_log
+from headwater.cli.options import format_option, given_log, with_log
 from headwater.cli.progress import progress
 from headwater.errors import HeadwaterError, RowError
 from headwater.log import Log, Topic, jsonl
@@ -111,9 +112,9 @@ def _advice(topic: str, file: str | None, form: str, producer: str | None) -> Ca
     """Return what says how to go on after a bad line."""
     if producer:
         return lambda line: f"correct line {line} and run the same command again: nothing is added twice"
-    source = file if file and file != "-" else "INPUT"
+    source = shlex.quote(file) if file and file != "-" else "INPUT"
     header = f"head -n 1 {source}; " if form == "csv" else ""
-    onward = f"headwater produce {topic} --format {form}"
+    onward = f"headwater produce {topic} --format {form}{given_log()}"
     return lambda line: (
         f"correct line {line}, then go on with `({header}tail -n +{line} {source}) | {onward}`"
     )

@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater.engine import derived, sharing
+from headwater.engine import aside, derived, sharing
 from headwater.engine.checking import check_stored
-from headwater.engine.dead import Culprit, Skips
+from headwater.engine.dead import Culprit, DeadLetters, Skips
 from headwater.engine.inputs import Inputs, declare
 from headwater.engine.looking import Looking, Parts, check_place
 from headwater.engine.member import Member
@@ -153,7 +153,8 @@ class Assembly(Looking):
         """Open the sink of a node; what fails there keeps no other from beginning."""
         late, dead = (partial(make, member.node, version) for make in (self._late, self._dead_rows))
         try:
-            member.begin(self._sink(member, version), late, dead, partial(self._bury, member.node))
+            aside.check(version.home, self.log, member.node)
+            member.begin(self._sink(member, version), late, dead, partial(self._bury, member.node, version))
         except HeadwaterError as error:
             return error
         return None
@@ -171,18 +172,29 @@ class Assembly(Looking):
     def _late(self, node: Node, version: Version, schema: pa.Schema) -> Sink:
         self.ownership.check()  # it begins with its first row: then another runner may have begun
         topic = self.late_topic(node)
+        aside.check(version.home, self.log, node)
         self.log.create_topic(topic, schema)
+        aside.note(version.home, self.log, topic)
         return TopicSink(self.log, topic, late_producer(topic, version))
 
     def _dead_rows(self, node: Node, version: Version) -> Sink:
         self.ownership.check()  # as above
-        return self.dead(node).sink(version.number)
+        return self._letters(node, version).sink(version.number)
 
-    def _bury(self, node: Node, culprits: Sequence[Culprit]) -> Skips:
+    def _bury(self, node: Node, version: Version, culprits: Sequence[Culprit]) -> Skips:
         """Set records of a node aside; return all that it leaves out."""
         self.ownership.check()  # as above
-        self.dead(node).bury(culprits)
-        return self.dead(node).skips()
+        letters = self._letters(node, version)
+        letters.bury(culprits)
+        return letters.skips()
+
+    def _letters(self, node: Node, version: Version) -> DeadLetters:
+        """Return the topic of dead letters of a node, made if this is the first time that it is needed."""
+        aside.check(version.home, self.log, node)
+        letters = self.dead(node)
+        letters.make()
+        aside.note(version.home, self.log, letters.topic)
+        return letters
 
     def _leave(self, name: str) -> Path:
         """Give a node a checkpoint of its own."""

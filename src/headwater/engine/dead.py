@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -76,7 +75,7 @@ class DeadLetters:
 
     def bury(self, culprits: Sequence[Culprit]) -> None:
         """Set records aside, durably; those that are there already are left as they are."""
-        self._made  # noqa: B018  # the topic is made when it is first needed
+        self.make()
         known = {(row["topic"], row["partition"], row["offset"]) for row in self._placed()}
         new = [each for each in culprits if (each.topic, each.partition, each.offset) not in known]
         with self._log.producer(self.topic, id=self.topic) as producer:
@@ -84,7 +83,7 @@ class DeadLetters:
 
     def sink(self, version: int) -> Sink:
         """Return where a version of the node sets rows aside that its operator has failed on."""
-        self._made  # noqa: B018  # the topic is made when it is first needed
+        self.make()
         return TopicSink(self._log, self.topic, f"{self.topic}.v{version}")
 
     def redrive(self) -> int:
@@ -112,10 +111,9 @@ class DeadLetters:
         after = self._log.resolve(name, "latest")
         return sum(after.offsets.values()) - sum(before.offsets.values())
 
-    @cached_property
-    def _made(self) -> bool:
+    def make(self) -> None:
+        """Make the topic, when it is first needed."""
         self._log.create_topic(self.topic, SCHEMA)
-        return True
 
     def _placed(self) -> list[dict[str, Any]]:
         """Return the records with a place in a topic that is there: no rows that an operator failed on."""

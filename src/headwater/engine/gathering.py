@@ -19,6 +19,8 @@ from headwater.log import Position
 
 NEAR_ROWS = 100_000
 """How far behind another a query may be to be brought to the same place."""
+ROUNDS = 3
+"""How often that is tried: a query reads the first append whole of a producer that it does not know."""
 
 
 class Gathering(Assembly):
@@ -45,8 +47,12 @@ class Gathering(Assembly):
             return []
         for query in queries:
             query.stop()
-        places = merging.furthest([merging.planned(query.checkpoint, query.upstreams) for query in queries])
-        there = [query for query in queries if self._goes_to(query, places)]
+        there, places = list[Query](), _planned(queries)
+        for _ in range(ROUNDS):
+            there = [query for query in queries if self._goes_to(query, places)]
+            before, places = places, _planned(queries)
+            if places == before:
+                break
         for query in queries:
             query.apart = query not in there or len(there) < 2  # it is not tried again in this run
         return there
@@ -92,6 +98,11 @@ class Gathering(Assembly):
         for name in merged.members:
             sharing.move(self.nodes[name].version, into)
             self.nodes[name].query = merged
+
+
+def _planned(queries: Sequence[Query]) -> dict[str, Position]:
+    """Return the furthest place in each input that any of some queries has planned to come to."""
+    return merging.furthest([merging.planned(query.checkpoint, query.upstreams) for query in queries])
 
 
 def _near(queries: Sequence[Query]) -> list[Query]:

@@ -25,7 +25,7 @@ from headwater.engine.inputs import Inputs
 from headwater.engine.member import Member
 from headwater.engine.recovery import recover
 from headwater.engine.slice import Slice
-from headwater.errors import Fenced, HeadwaterError, InputLost, SinkRefused, SinkUnavailable
+from headwater.errors import Fenced, HeadwaterError, InputLost, passes
 from headwater.log import Position
 from headwater.node import Declaration
 from headwater.sinks import crash
@@ -48,6 +48,8 @@ class Query:
         self._inputs, self._leave = inputs, leave
         self.spark: StreamingQuery | None = None
         self.failed = 0
+        self.faults = 0
+        """Failures that waiting does not mend, since the last batch."""
         self.batches = 0
         """Batches that were done when it failed last."""
         self.again = 0.0
@@ -62,11 +64,10 @@ class Query:
 
     @property
     def broken(self) -> bool:
-        """Whether it is not tried again: a target that cannot be reached is waited for, however long."""
+        """Whether it is not tried again: a log or target that is away is waited for, however long."""
         error = self.error
-        away = isinstance(error, SinkUnavailable) and not isinstance(error, SinkRefused)
         final = isinstance(error, Fenced | InputLost)
-        return final or (error is not None and self.failed >= ATTEMPTS and not away)
+        return final or (error is not None and self.faults >= ATTEMPTS and not passes(error))
 
     def begin(self, places: Mapping[str, Position]) -> None:
         """Write down where the inputs begin, at the first start; make good what a power loss has left."""

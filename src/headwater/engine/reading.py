@@ -4,9 +4,9 @@ Each producer makes a claim in each partition: its newest event time less the la
 source allows, or a mark. The clock is the smallest claim of those that are not idle, so no fast
 producer makes the others late. A producer whose own clock is wrong does not either: a time too far
 ahead of its receipt counts as the time of receipt. Where everything is read and nobody was heard of for as
-long as the source says, it is silent, and those who read others too need not wait for it. Everything
-the clock depends on is in the offsets, which Spark stores before it reads: a repeated micro-batch has the
-same rows and the same clock.
+long as the source says, it is silent, and those who read others too need not wait for it. What the log has
+received later than now, by a clock that was ahead, was heard now. Everything the clock depends on is in the
+offsets, which Spark stores before it reads: a repeated micro-batch has the same rows and the same clock.
 
 Invariant: the clock never goes back, a claim counts only when all records behind it are read, and no
 record moves the clock further ahead of its receipt than ``Timing.max_ahead``.
@@ -129,12 +129,23 @@ def advance(
 ) -> Offsets:
     """Return the offsets after the next micro-batch; the same ones where there is nothing new."""
     places = {partition: start.offsets.get(partition, 0) for partition in ends}
-    plan = _plan(places, stretches, ends, limit, None if timing is None else start.claims)
-    new = replace(start, offsets=plan.offsets)
+    taken = _Taken(start.claims, timing)
+    plan = _plan(places, stretches, ends, limit, taken)
+    known = _by_now(start, now)
+    new = replace(known, offsets=plan.offsets)
     if timing is not None:
-        new = _timed(new, plan, now if plan.waiting is None else plan.waiting, timing)
+        new = _by_now(_timed(new, plan, now if plan.waiting is None else plan.waiting, timing), now)
     unchanged = (new.offsets, new.clock, new.silent) == (start.offsets, start.clock, start.silent)
-    return start if unchanged else new
+    return start if unchanged and known is start else new
+
+
+def _by_now(offsets: Offsets, now: int) -> Offsets:
+    """Let nothing have been heard later than now, by a clock that was ahead: it would never be long ago."""
+    ahead = {key: each for key, each in offsets.claims.items() if each.received > now}
+    if now == NEVER or not (ahead or offsets.heard > now):
+        return offsets
+    claims = {key: replace(each, received=now) for key, each in ahead.items()}
+    return replace(offsets, claims={**offsets.claims, **claims}, heard=min(offsets.heard, now))
 
 
 def _plan(
@@ -142,18 +153,19 @@ def _plan(
     stretches: Callable[[int, int], Iterator[Stretch]],
     ends: Mapping[int, int],
     limit: int | None,
-    claims: Claims | None,
+    taken: _Taken,
 ) -> Plan:
     """Take stretches in the order in which the log began to receive them, so that partitions keep pace.
 
     Where the limit comes upon a producer that has made no claim, its append is taken whole, with what it
     has appended to other partitions at the same time: else the rest would be late by what is told first.
+    So it is where an end would cut such an append: another query, which knows the producer, was cut there.
     """
     offsets, left = dict(places), limit
-    taken = _Taken(claims)
     queue = heapq.merge(*(_keyed(stretches(partition, at)) for partition, at in places.items()))
     for _, _, _, each in queue:
-        room = min(each.end, ends[each.partition]) - offsets[each.partition]
+        at, end = offsets[each.partition], ends[each.partition]
+        room = (each.end if taken.is_cut(each, at, end) else min(each.end, end)) - at
         if each.mark:
             if each.base <= offsets[each.partition]:
                 taken.add(each)
@@ -177,27 +189,35 @@ def _plan(
 class _Taken:
     """The stretches of a plan, and whose claims are known with them: all are, where nobody asks the time."""
 
-    def __init__(self, claims: Claims | None):
+    def __init__(self, claims: Claims, timing: Timing | None):
         self.stretches: list[Stretch] = []
-        self._claims = claims
-        self._known = set(claims or ())
+        self.new: set[str] = set()
+        """Producers who make their first claim in a partition, or one after having been idle."""
+        self._timing = timing
+        self._heard = {key: claim.received for key, claim in claims.items()}
 
     def add(self, each: Stretch) -> None:
         self.stretches.append(each)
-        self._known.add((each.partition, each.producer))
+        if not self.knows(each):
+            self.new.add(each.producer)
+        key = each.partition, each.producer
+        self._heard[key] = max(each.received, self._heard.get(key, NEVER))
 
     def knows(self, each: Stretch) -> bool:
-        return self._claims is None or (each.partition, each.producer) in self._known
+        """Tell whether there is a claim of the same producer that is not idle when this begins."""
+        if self._timing is None:
+            return True
+        heard = self._heard.get((each.partition, each.producer))
+        return heard is not None and heard >= each.began - self._timing.idle
 
-    def new(self) -> set[str]:
-        """Return the producers who make their first claim in a partition."""
-        before = self._claims or {}
-        return {each.producer for each in self.stretches if (each.partition, each.producer) not in before}
+    def is_cut(self, each: Stretch, at: int, end: int) -> bool:
+        """Tell whether an end would cut what is told to be the first append of a producer."""
+        return at < end < each.end <= at + LONGEST and each.producer != "" and not self.knows(each)
 
 
 def _take_siblings(waiting: Iterator[Stretch], offsets: dict[int, int], taken: _Taken, until: int) -> None:
     """Take what those who make their first claim have appended to other partitions at the same time."""
-    new = taken.new()
+    new = set(taken.new)
     for each in waiting:
         if each.began > until:
             return

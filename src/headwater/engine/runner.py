@@ -17,7 +17,7 @@ from headwater.engine.assembly import OF_ONE, SHARED
 from headwater.engine.gathering import Gathering
 from headwater.engine.member import Member
 from headwater.engine.query import Query
-from headwater.errors import HeadwaterError, InputLost, SinkUnavailable
+from headwater.errors import HeadwaterError, InputLost, SinkUnavailable, passes
 from headwater.log import Start
 from headwater.log.position import place_text
 from headwater.pipeline import Pipeline
@@ -257,7 +257,10 @@ def _goes_to(member: Member) -> str:
 
 
 def _back_off(query: Query, error: HeadwaterError) -> None:
-    query.failed = 1 if query.done > query.batches else query.failed + 1
+    if query.done > query.batches:
+        query.failed = query.faults = 0
+    query.failed += 1
+    query.faults += not passes(error)
     query.batches, query.error = query.done, error
     wait = min(BACKOFF_SECONDS * 2 ** min(query.failed - 1, 16), BACKOFF_MOST)
     query.again = time.monotonic() + wait

@@ -162,7 +162,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         now = NEVER if ends_early else clock.now()
         reached = reading.advance(
             begun,
-            lambda partition, at: log.stretches(self._topic, partition, at),
+            lambda partition, at: log.stretches(
+                self._topic, partition, Position(self._topic, {partition: at}, start["id"])
+            ),
             ends,
             limit.max_rows if isinstance(limit, ReadMaxRows) else None,
             now,

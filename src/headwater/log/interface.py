@@ -203,13 +203,19 @@ class Log(Closing):
         offsets = self._resolved(declared, to, range(declared.partitions))
         return Position(topic, offsets, declared.id)
 
-    @abstractmethod
-    def stretches(self, topic: str, partition: int, start: int) -> Iterator[Stretch]:
+    def stretches(self, topic: str, partition: int, start: int | Position) -> Iterator[Stretch]:
         """Tell what lies in a partition from an offset on, without reading the records.
 
         The embedded log knows each append with its producer, newest event time, and the producers'
-        marks. Kafka knows where the partition ends and the newest event time before that.
+        marks. Kafka knows where the partition ends and the newest event time before that. A position
+        of a topic that was deleted and made again raises ``TopicReplaced``, and so does a topic that
+        is made again while its stretches are asked for.
         """
+        declared = self.topic(topic)
+        check_partition(topic, partition, declared.partitions)
+        check_start(start, declared)
+        at = start.offsets.get(partition, 0) if isinstance(start, Position) else start
+        return self._stretches(declared, partition, at)
 
     # Groups
 
@@ -324,6 +330,10 @@ class Log(Closing):
         self, topic: Topic, first: Mapping[int, int], meta: bool, every: bool
     ) -> Iterator[pa.RecordBatch]:
         """Yield records as they arrive; with ``every``, also of partitions that are added later."""
+
+    @abstractmethod
+    def _stretches(self, topic: Topic, partition: int, start: int) -> Iterator[Stretch]:
+        """Yield what lies in a partition of a topic from an offset on, if it is still that topic."""
 
     @abstractmethod
     def _lag(self, group: str) -> list[Lag]:

@@ -6,7 +6,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from headwater.errors import LogUnavailable, UsageError, nearest
+from headwater.errors import LogRefused, UsageError, nearest
 from headwater.log.interface import Log
 
 
@@ -73,7 +73,7 @@ def _kafka(url: str, options: dict[str, Any]) -> Log:
     try:
         from headwater.log.kafka import KafkaLog
     except ImportError:
-        raise LogUnavailable(
+        raise LogRefused(
             "Kafka support is not installed", hint="run `pip install 'headwater[kafka]'`"
         ) from None
     return KafkaLog(url, options)

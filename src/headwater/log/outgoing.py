@@ -98,11 +98,13 @@ class Builder:
         """The sequence number the next row will get, if it brings none."""
         self._topic = topic
 
-    def from_batch(self, batch: pa.RecordBatch, sequence: int | None) -> Outgoing:
+    def from_batch(
+        self, batch: pa.RecordBatch, sequence: int | None, extras: dict[str, pa.Array] | None = None
+    ) -> Outgoing:
         """Number a checked batch, from ``sequence`` or the next number on."""
         first = self.sequence if sequence is None else sequence
         self.sequence = max(self.sequence, first + len(batch))
-        return self._place(batch, np.arange(first, first + len(batch), dtype=np.int64), {})
+        return self._place(batch, np.arange(first, first + len(batch), dtype=np.int64), extras or {})
 
     def from_given(self, places: list[Any], copier: Copier) -> tuple[Outgoing | None, RowError | None]:
         """Convert rows that were copied; those that do not fit are left out."""

@@ -13,7 +13,7 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -32,13 +32,15 @@ from headwater.errors import (
     UnknownTopic,
     UsageError,
 )
-from headwater.log import rows
+from headwater.log import rows, tombstones
 from headwater.log.given import Copier, Row, checked_sequence, marked, shown
 from headwater.log.outgoing import Appender, Builder, Outgoing
 from headwater.log.parallel import done, submit
 from headwater.log.position import Position
 from headwater.log.process import check_process
 from headwater.log.record import Headers
+from headwater.log.tombstones import Changes
+from headwater.log.topic import Topic
 
 OnFull = Literal["block", "drop", "error"]
 CHUNK = 1 << 16
@@ -149,11 +151,7 @@ class Producer(Closing):
         ``occurred`` is since when that is so, where it is not now.
         """
         topic = self._appender.topic()
-        if not topic.compacted:
-            raise UsageError(
-                f'topic "{topic.name}" is not compacted, so nothing in it can be deleted by key',
-                hint='create it with cleanup="compact"',
-            )
+        _check_compacted(topic)
         values = _values(key)
         row = key if isinstance(key, Mapping) else dict(zip(topic.key, values, strict=False))
         if set(row) != set(topic.key) or not (isinstance(key, Mapping) or len(values) == len(topic.key)):
@@ -170,17 +168,31 @@ class Producer(Closing):
         The batch has been checked when the call returns, and is durable when ``flush`` has returned:
         it is encoded and written while the next one is made. ``sequence`` numbers its first row.
         """
+        self._send_whole(
+            lambda topic: [(batch, {}) for batch in rows.from_data(data, topic)], checked_sequence(sequence)
+        )
+
+    def send_changes(self, table: pa.Table, *, sequence: int | None = None) -> None:
+        """Append rows and tombstones of a compacted topic, as ``send_batch`` appends rows.
+
+        Where the column ``_deleted`` is true a row is a tombstone, of which only the key counts; its
+        event time, if it has one, is since when that is so.
+        """
+        _check_compacted(self._appender.topic())
+        self._send_whole(lambda topic: tombstones.from_changes(table, topic), checked_sequence(sequence))
+
+    def _send_whole(self, convert: Callable[[Topic], list[Changes]], sequence: int | None) -> None:
+        """Append what is converted, all of it before the first is put, behind the rows that wait."""
         check_process(self._process)
-        checked_sequence(sequence)
         with self._draining:
             while self._rows:
                 self._drain()
             if self._error is not None:
                 self._raise()
-            for batch in rows.from_data(data, self._appender.topic()):
+            for batch, extras in convert(self._appender.topic()):
                 if len(batch):
                     self._make_way()
-                    self._put(self._builder.from_batch(_own(batch), sequence))
+                    self._put(self._builder.from_batch(_own(batch), sequence, extras))
                     sequence = None if sequence is None else sequence + len(batch)
 
     def mark(self, before: datetime | int) -> None:
@@ -359,6 +371,14 @@ class Producer(Closing):
 def _own(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return a copy: the memory may be that of a pandas frame or a numpy array, which can be changed."""
     return pa.concat_batches([batch, batch.slice(0, 0)])
+
+
+def _check_compacted(topic: Topic) -> None:
+    if not topic.compacted:
+        raise UsageError(
+            f'topic "{topic.name}" is not compacted, so nothing in it can be deleted by key',
+            hint='create it with cleanup="compact"',
+        )
 
 
 def _values(key: Any) -> tuple[Any, ...]:

@@ -69,8 +69,11 @@ def from_data(data: Any, topic: Topic) -> list[pa.RecordBatch]:
     )
 
 
-def from_arrow(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
-    """Check an Arrow batch against the topic, casting columns where no value changes."""
+def from_arrow(batch: pa.RecordBatch, topic: Topic, extras: Extras = _NO_EXTRAS) -> pa.RecordBatch:
+    """Check an Arrow batch against the topic, casting columns where no value changes.
+
+    ``extras`` as for ``from_rows``.
+    """
     schema = topic.schema
     names = batch.schema.names
     for number, name in enumerate(names):
@@ -85,7 +88,7 @@ def from_arrow(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
     except pa.ArrowInvalid as error:
         raise RowError(f'batch does not fit topic "{topic.name}"', detail=_first_line(error)) from None
     _check_json(batch, topic)
-    return _checked(batch.replace_schema_metadata(None), topic)
+    return _checked(batch.replace_schema_metadata(None), topic, extras)
 
 
 def oversized(batch: pa.RecordBatch, limit: int = record.MAX_BYTES) -> int | None:

@@ -5,22 +5,15 @@ Invariant: a full disk is called that, whoever notices it; only what may pass by
 
 from __future__ import annotations
 
-import errno
-
+from headwater.durable import FULL, TRANSIENT
 from headwater.errors import DiskFull, SinkRefused, SinkUnavailable
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_TRANSIENT = {
-    errno.EAGAIN, errno.EBUSY, errno.EINTR, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOLCK,
-    errno.ENOMEM, errno.ENOTCONN, errno.ESTALE, errno.ETIMEDOUT,
-}  # fmt: skip
-"""What a disk, or one behind a network, says for a while."""
 _WORDS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
 
 
 def is_full(error: BaseException) -> bool:
     """Tell whether an error, of this process or told by one of Spark's workers, is that of a full disk."""
-    if isinstance(error, OSError) and error.errno in _FULL:
+    if isinstance(error, OSError) and error.errno in FULL:
         return True
     return any(words in str(error) for words in _WORDS)
 
@@ -39,7 +32,7 @@ def told(error: OSError, what: str) -> SinkUnavailable:
     detail = error.strerror or str(error)
     if is_full(error):
         return full(what, detail)
-    kind = SinkUnavailable if error.errno in _TRANSIENT else SinkRefused
+    kind = SinkUnavailable if error.errno in TRANSIENT else SinkRefused
     return kind(
         f"{what} cannot be used",
         detail=detail,

@@ -5,7 +5,9 @@ import json
 import pytest
 from tests.unit.cli.conftest import Run
 
+from file_trees import tree
 from headwater import Log
+from headwater.log.embedded import EmbeddedLog
 
 
 @pytest.fixture
@@ -47,9 +49,14 @@ def test_an_unknown_group_is_an_error_not_a_lag_of_nothing(run: Run, behind: Log
     assert result.stderr == 'error: no group "biling"\nhint: did you mean "billing"?\n'
 
 
-def test_without_groups_there_is_nothing_to_show(run: Run, orders: Log) -> None:
+def test_without_groups_there_is_nothing_to_show_and_nothing_is_made(run: Run, orders: EmbeddedLog) -> None:
+    before = tree(orders.root)
     result = run("lag")
     assert (result.exit_code, result.stdout) == (0, "")
+    assert "no group" in run("lag", "--group", "billing").stderr
+    assert run("group", "list").exit_code == 0
+    assert run("group", "delete", "billing").exit_code == 2
+    assert tree(orders.root) == before
 
 
 def test_seek_moves_a_group_and_prints_where_it_is(run: Run, behind: Log) -> None:

@@ -71,6 +71,19 @@ def test_success_is_0_an_error_is_1_and_a_wrong_command_is_2(start: Start, order
         assert b"Traceback" not in errors
 
 
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_a_file_is_loaded_is_no_error_of_the_file(
+    start: Start, tmp_path: Path, how: signal.Signals, code: int
+) -> None:
+    (tmp_path / "slow_shop.py").write_text("import time\nprint('begun', flush=True)\ntime.sleep(60)\n")
+    with running(start("check", "slow_shop.py")) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"begun\n"
+        process.send_signal(how)
+        assert process.wait(PATIENCE) == code
+        assert process.stderr.read() == b""
+
+
 def test_lines_of_a_slow_pipe_are_appended_as_they_come(start: Start, orders: Log) -> None:
     with running(start("produce", "orders")) as process:
         assert process.stdin is not None

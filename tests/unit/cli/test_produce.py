@@ -2,14 +2,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import click
 import pyarrow as pa
 import pytest
+from click.testing import CliRunner
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.contents import rows
 
 from headwater import Log
 from headwater.cli import lines
 from headwater.cli.append import Appending
+from headwater.cli.options import given_log, log_option
 
 
 def test_lines_of_json_are_appended_and_summed_up(run: Run, orders: Log) -> None:
@@ -235,3 +238,26 @@ def test_an_empty_input_appends_nothing(run: Run, orders: Log) -> None:
     assert result.exit_code == 0
     assert result.stdout.startswith("0 rows in ")
     assert "up to" not in result.stdout
+
+
+def test_the_advice_after_a_bad_line_names_the_log_as_it_was_named(run: Run, orders: Log, url: str) -> None:
+    with open("two words.ndjson", "w") as file:
+        file.write('{"id": 1}\n{"id": "x"}\n')
+    place = "`(tail -n +2 'two words.ndjson') | headwater produce orders --format ndjson"
+    assert f"{place}`" in run("produce", "orders", "two words.ndjson").stderr
+    named = f"{place} --log {url}`"
+    assert named in run("--log", url, "produce", "orders", "two words.ndjson").stderr
+    assert named in run("produce", "orders", "two words.ndjson", "--log", url).stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("kafka://a:9092?sasl.password=hush", " --log 'kafka://a:9092?…'"),
+        ("file:./what?", " --log 'file:./what?'"),
+        ("file:./data", " --log file:./data"),
+    ],
+)
+def test_a_log_is_repeated_without_what_may_be_a_password(url: str, said: str) -> None:
+    command = click.Command("show", callback=lambda url: click.echo(given_log()), params=[])
+    assert CliRunner().invoke(log_option(command), ["--log", url]).output == f"{said}\n"

@@ -166,3 +166,10 @@ def test_a_pipeline_has_the_log_that_its_file_names(run: Run) -> None:
     after = run("run", "shop.py", "--log", "file:./elsewhere")
     assert after.exit_code == 2
     assert after.stderr.startswith('error: no option "--log"\nhint: a pipeline has the log')
+
+
+def test_help_is_given_whatever_stands_before_the_command(run: Run) -> None:
+    for asked in ("--help", "-h"):
+        helped = run("--log", "file:./elsewhere", "run", asked)
+        assert (helped.exit_code, helped.stderr) == (0, "")
+        assert helped.stdout.startswith("Usage:") and "Run the pipeline" in helped.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 import shutil
@@ -11,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import headwater
-from headwater.errors import DamagedLog, HeadwaterError, LogUnavailable, UnknownTopic
+from headwater.errors import DamagedLog, HeadwaterError, LogUnavailable, UnknownTopic, passes
 from headwater.log.embedded import EmbeddedLog
+from headwater.log.embedded.failures import unusable
 
 
 @pytest.fixture
@@ -72,6 +76,36 @@ def test_a_directory_that_is_deleted_under_its_users_is_told_to_each(log: Embedd
     consumer.close()
 
 
+def test_a_log_that_is_moved_away_is_gone_at_each_try_and_there_when_it_is_back(log: EmbeddedLog) -> None:
+    log.groups()
+    away = log.root.with_name("away")
+    log.root.rename(away)
+    for replaced in (False, True):  # an empty directory, as of a disk that is not mounted
+        for use in (
+            lambda: log.topic("t"),
+            lambda: log.resolve("t", "latest"),
+            lambda: log.producer("t", id="p"),
+            lambda: list(log.read("t")),
+        ):
+            for _ in range(2):
+                assert passes(refused(use)), replaced
+        if not replaced:
+            log.root.mkdir()
+    log.root.rmdir()
+    away.rename(log.root)
+    with log.producer("t", id="p") as producer:
+        producer.send({"n": 20})
+    assert sum(len(batch) for batch in log.read("t")) == 21
+
+
+@given(st.sampled_from(sorted(errno.errorcode)))
+def test_only_what_may_pass_by_itself_is_waited_for(number: int) -> None:
+    waits = {"EAGAIN", "EBUSY", "EINTR", "EIO", "EMFILE", "ENFILE", "ENOLCK", "ENOMEM", "ENOTCONN", "ESTALE",
+             "ETIMEDOUT", "ENOSPC", "EDQUOT", "EFBIG", "EWOULDBLOCK"}  # fmt: skip
+    error = unusable(Path("/"), OSError(number, os.strerror(number)))
+    assert passes(error) == (errno.errorcode[number] in waits)
+
+
 def test_a_commit_into_a_groups_file_that_was_deleted_is_refused(log: EmbeddedLog) -> None:
     with log.consumer("t", "g") as consumer:
         assert consumer.poll(5) is not None
@@ -98,6 +132,7 @@ def no_descriptors() -> Iterator[None]:
 
 def test_running_out_of_descriptors_is_told_and_passes(log: EmbeddedLog) -> None:
     log.groups()
+    headwater.open(log.url).close()  # all modules are there then
     producer, before = log.producer("t"), resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
     try:

@@ -17,9 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.errors import LogUnavailable, TopicError
+from headwater.errors import TopicError
 from headwater.log.embedded import frame
-from headwater.log.embedded.failures import reason
+from headwater.log.embedded.failures import kind, reason
 from headwater.log.embedded.frame import Compression, Draft
 from headwater.log.embedded.partition import Partition, fenced
 from headwater.log.outgoing import Outgoing
@@ -255,7 +255,7 @@ def _storage_errors() -> Iterator[None]:
         yield
     except OSError as error:
         what, hint = reason(error)
-        raise LogUnavailable(
+        raise kind(error)(
             f"cannot append to the log: {what}",
             detail="the records are kept and will be tried again",
             hint=hint,

@@ -57,6 +57,8 @@ class Catalog:
     def __init__(self, root: Path):
         self.root = root
         self._cache: dict[str, tuple[tuple[int, int, int], Stored]] = {}
+        self._seen = False
+        """Whether a topic was found: a directory that has none any more, and is no log, is gone."""
         self._check_marker()
 
     def get(self, name: str) -> Stored:
@@ -70,6 +72,7 @@ class Catalog:
             cached = self._cache.get(name)
             if cached is None or cached[0] != version:
                 cached = self._cache[name] = (version, _load(path))
+                self._seen = True
         except (FileNotFoundError, NotADirectoryError):
             raise self._missing(name, path) from None
         except OSError as error:
@@ -162,8 +165,8 @@ class Catalog:
 
     def _missing(self, name: str, path: Path) -> HeadwaterError:
         """Return the error for a topic without a declaration."""
-        known = self._cache.pop(name, None) is not None
-        if known and not self.root.exists():
+        self._cache.pop(name, None)
+        if self._seen and not (self.root / MARKER).exists():
             return gone(self.root)
         if self._is_topic(name) and not path.exists():
             return _unreadable(path, "it is missing")

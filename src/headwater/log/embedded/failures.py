@@ -1,6 +1,7 @@
 """What the operating system refuses, said in words: a full disk, no descriptors, a directory that is gone.
 
-Invariant: whoever uses a log meets a ``HeadwaterError``, and never a bare ``OSError``.
+Invariant: whoever uses a log meets a ``HeadwaterError``, and never a bare ``OSError``; what may not pass by
+itself is a ``LogRefused``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headwater.errors import LogUnavailable
+from headwater.durable import TRANSIENT
+from headwater.errors import LogRefused, LogUnavailable
 
 _FILES = ("too many files are open", "raise the limit (`ulimit -n`), or close what is no longer used")
 _KNOWN = {
@@ -26,11 +28,16 @@ _KNOWN = {
 
 def unusable(root: Path, error: OSError, doing: str = "be used") -> LogUnavailable:
     """Return the error that says why something cannot be done with a log."""
-    if not root.exists():
+    if error.errno == errno.ENOENT and not root.exists():
         return gone(root)
     what, hint = reason(error)
     detail = f'"{error.filename}"' if error.filename is not None else None
-    return LogUnavailable(f'log "{root}" cannot {doing}: {what}', detail=detail, hint=hint)
+    return kind(error)(f'log "{root}" cannot {doing}: {what}', detail=detail, hint=hint)
+
+
+def kind(error: OSError) -> type[LogUnavailable]:
+    """Return the kind of error that it is: a directory that is gone may be put back, a file alone is not."""
+    return LogUnavailable if error.errno in TRANSIENT else LogRefused
 
 
 def reason(error: OSError) -> tuple[str, str]:

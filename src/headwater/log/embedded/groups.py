@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from headwater.errors import Fenced, LogUnavailable, UsageError
+from headwater.errors import Fenced, LogRefused, LogUnavailable, UsageError
+from headwater.log.embedded.failures import gone
 from headwater.log.process import check_process
 from headwater.log.topic import Topic, replaced_for
 from headwater.wal import write_ahead
@@ -32,6 +33,11 @@ MAX_POLL_SECONDS = 300.0
 """A member that has not polled for this long is taken for dead, though its process lives."""
 CHECK_SECONDS = 0.5
 _BUSY_SECONDS = 60.0
+_TRANSIENT = {
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_INTERRUPT,
+}  # fmt: skip
+"""What may pass by itself."""
 _FORMER = "grp = ? AND topic IN (SELECT topic FROM names WHERE name = ? AND topic <> ?)"
 
 _TABLES = """
@@ -80,7 +86,9 @@ class State:
     def _check_there(self) -> None:
         """Refuse to store into a file that was deleted: SQLite would not say so."""
         if self._file is not None and _inode(self._path) != self._file:
-            raise LogUnavailable(
+            if not self._path.parent.exists():
+                raise gone(self._path.parent)
+            raise LogRefused(
                 f'groups of log "{self._path.parent}" are gone',
                 detail=f'"{self._path}" was deleted or replaced while it was open; nothing was stored',
                 hint="put it back, or open the log again: groups then begin anew",
@@ -93,7 +101,8 @@ class State:
         except sqlite3.ProgrammingError:
             raise UsageError("the log is closed", hint="close its producers and consumers first") from None
         except sqlite3.DatabaseError as error:
-            raise LogUnavailable(
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what SQLite adds to it
+            raise (LogUnavailable if code in _TRANSIENT else LogRefused)(
                 f'groups of log "{self._path.parent}" cannot be used',
                 detail=str(error),
                 hint="check the disk and the directory's owner and permissions",

@@ -35,7 +35,6 @@ from headwater.log.position import (
     Extent,
     Position,
     Start,
-    check_partition,
     check_position,
     check_start,
     check_within,
@@ -100,14 +99,6 @@ class EmbeddedLog(Log):
         if archived is not None:
             shutil.rmtree(archived, ignore_errors=True)
 
-    # Records
-
-    def stretches(self, topic: str, partition: int, start: int) -> Iterator[Stretch]:
-        """Tell what lies in a partition from an offset on, by the headers of its frames."""
-        stored = self._storage.catalog.get(topic)
-        check_partition(topic, partition, stored.topic.partitions)
-        return self._stretches(stored, partition, start)
-
     # Groups
 
     def consumer(
@@ -136,8 +127,8 @@ class EmbeddedLog(Log):
 
     def groups(self) -> list[str]:
         """Return the names of all groups that have committed or have members."""
-        rows = self._storage.state.rows("SELECT grp FROM offsets UNION SELECT grp FROM members ORDER BY grp")
-        return [str(row[0]) for row in rows]
+        state, query = self._storage.known_state, "SELECT grp FROM offsets UNION SELECT grp FROM members"
+        return [] if state is None else [str(row[0]) for row in state.rows(f"{query} ORDER BY grp")]
 
     # Care
 
@@ -200,15 +191,13 @@ class EmbeddedLog(Log):
         return self._arriving(self._storage.opened(topic), first, meta, every)
 
     def _lag(self, group: str) -> list[Lag]:
-        found = []
+        state, found = self._storage.known_state, list[Lag]()
+        if state is None:
+            return found
         for name in self._storage.catalog.names():
             stored = self._storage.catalog.get(name)
-            committed = self._storage.state.committed(group, stored.id)
-            if (
-                committed
-                or self._has_members(group, stored)
-                or self._storage.state.former(group, stored.topic)
-            ):
+            committed = state.committed(group, stored.id)
+            if committed or self._has_members(group, stored) or state.former(group, stored.topic):
                 found += self._surveyed(stored, partial(Survey.lag, group=group, committed=committed))
         return found
 
@@ -250,14 +239,15 @@ class EmbeddedLog(Log):
         archived = archives.listing(archives.directory(self.root, stored, number))
         return verify.verify_partition(stored.topic.name, number, directory, archived)
 
-    def _stretches(self, stored: Stored, number: int, start: int) -> Iterator[Stretch]:
+    def _stretches(self, topic: Topic, partition: int, start: int) -> Iterator[Stretch]:
         """Yield stretches, asked for one by one; where a file vanishes, go on with what replaced it."""
-        directory = stored.partition(number)
-        published = self._storage.steady(stored, lambda: self._storage.head(stored, number))
+        stored = self._storage.opened(topic)
+        published = self._storage.steady(stored, lambda: self._storage.head(stored, partition))
         while True:
-            archived = archives.listing(archives.directory(self.root, stored, number))
+            archived = archives.listing(archives.directory(self.root, stored, partition))
             try:
-                for each in stretches(directory, number, published, archived, start):
+                for each in stretches(stored.partition(partition), partition, published, archived, start):
+                    self._storage.same(stored)  # a topic made again has its files in the same place
                     yield each
                     start = each.end
                 return

@@ -32,6 +32,7 @@ from headwater.log.topic import Topic
 
 _T = TypeVar("_T")
 _TRIES = 10
+_STATE = "state.db"
 
 
 class Storage:
@@ -50,8 +51,13 @@ class Storage:
         if self._state is None:
             if os.access(self.root, os.W_OK) or not self.root.exists():
                 self.catalog.prepare()
-            self._state = State(self.root / "state.db")
+            self._state = State(self.root / _STATE)
         return self._state
+
+    @property
+    def known_state(self) -> State | None:
+        """The groups and epochs for who only looks; None where there are none, and none are made then."""
+        return self.state if self._state is not None or (self.root / _STATE).exists() else None
 
     def close(self) -> None:
         """Release the state."""

@@ -15,6 +15,7 @@ from headwater.errors import (
     DamagedLog,
     Fenced,
     HeadwaterError,
+    LogRefused,
     LogUnavailable,
     RecordTooLarge,
     TopicExists,
@@ -51,6 +52,19 @@ _DENIED = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
+_TRANSIENT = {
+    KafkaError._ALL_BROKERS_DOWN, KafkaError._DESTROY, KafkaError._MSG_TIMED_OUT, KafkaError._PURGE_INFLIGHT,
+    KafkaError._PURGE_QUEUE, KafkaError._QUEUE_FULL, KafkaError._RESOLVE, KafkaError._RETRY,
+    KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._TRANSPORT, KafkaError._WAIT_COORD,
+    KafkaError.BROKER_NOT_AVAILABLE, KafkaError.CONCURRENT_TRANSACTIONS,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.KAFKA_STORAGE_ERROR, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NETWORK_EXCEPTION,
+    KafkaError.NOT_CONTROLLER, KafkaError.NOT_COORDINATOR, KafkaError.NOT_ENOUGH_REPLICAS,
+    KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND, KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.OFFSET_NOT_AVAILABLE, KafkaError.REPLICA_NOT_AVAILABLE, KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.THROTTLING_QUOTA_EXCEEDED, KafkaError.UNSTABLE_OFFSET_COMMIT,
+}  # fmt: skip
+"""What a cluster says for a while: it is away, it elects, it has too few replicas or too much to do."""
 
 
 def translated(error: KafkaError, config: Config, doing: str) -> HeadwaterError:
@@ -71,11 +85,12 @@ def translated(error: KafkaError, config: Config, doing: str) -> HeadwaterError:
         return DamagedLog(f"cannot {doing}: stored bytes are damaged", detail=detail, hint=hint, resume=None)
     if code in _DENIED:
         hint = 'check "sasl.username", "sasl.password" and the access rules'
-        return LogUnavailable(f"cannot {doing}: Kafka denies access", detail=detail, hint=hint)
+        return LogRefused(f"cannot {doing}: Kafka denies access", detail=detail, hint=hint)
     if code in (KafkaError._INVALID_ARG, KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION):
         return UsageError(f"cannot {doing}: Kafka refuses the settings", detail=detail)
     hint = "check that the broker runs and can be reached"
-    return LogUnavailable(f"cannot {doing}: Kafka at {config.servers} failed", detail=detail, hint=hint)
+    kind = LogUnavailable if code in _TRANSIENT else LogRefused
+    return kind(f"cannot {doing}: Kafka at {config.servers} failed", detail=detail, hint=hint)
 
 
 @contextmanager

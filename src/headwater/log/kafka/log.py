@@ -22,7 +22,7 @@ from headwater.log.kafka.cluster import Cluster, since
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
 from headwater.log.kafka.reader import Reader
-from headwater.log.position import Extent, Position, Start, check_partition, check_position, check_start
+from headwater.log.position import Extent, Position, Start, check_position, check_start
 from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.log.stretch import Stretch
 from headwater.log.topic import Topic
@@ -61,14 +61,6 @@ class KafkaLog(Log):
     def delete_topic(self, name: str) -> None:
         """Remove a topic, its records, and what groups had committed for it."""
         self._catalog.remove(name)
-
-    # Records
-
-    def stretches(self, topic: str, partition: int, start: int) -> Iterator[Stretch]:
-        """Tell what lies in a partition from an offset on; producers are not told apart."""
-        known = self._catalog.get(topic)
-        check_partition(topic, partition, known.topic.partitions)
-        return stretches.stretches(self._cluster, known, partition, start)
 
     # Groups
 
@@ -142,6 +134,9 @@ class KafkaLog(Log):
         self, topic: Topic, first: Mapping[int, int], meta: bool, every: bool
     ) -> Iterator[pa.RecordBatch]:
         return Reader(self._catalog, self._catalog.opened(topic), meta).following(first, every)
+
+    def _stretches(self, topic: Topic, partition: int, start: int) -> Iterator[Stretch]:
+        return stretches.stretches(self._catalog, topic, partition, start)
 
     def _lag(self, group: str) -> list[Lag]:
         return groups.lag(self._cluster, group)

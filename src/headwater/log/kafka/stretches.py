@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from confluent_kafka import Consumer, TopicPartition
 
 from headwater.log.kafka import incoming, scan
-from headwater.log.kafka.catalog import Known
-from headwater.log.kafka.cluster import Cluster
+from headwater.log.kafka.catalog import Catalog, Known
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.stretch import Stretch
+from headwater.log.topic import Topic
 
 SIZE = 10_000
 """Offsets of a stretch: its time counts when all of it is read, so it is less than any limit of a plan."""
@@ -25,16 +25,19 @@ LOOK = 16
 """How many offsets at an end are looked at: transactions leave markers there, which have no time."""
 
 
-def stretches(cluster: Cluster, known: Known, partition: int, start: int) -> Iterator[Stretch]:
+def stretches(catalog: Catalog, topic: Topic, partition: int, start: int) -> Iterator[Stretch]:
     """Yield stretches of at most ``SIZE`` offsets, and the marks found at their ends."""
-    last = cluster.ends(known.topic.name, [partition])[partition]
+    known, config = catalog.recent(topic.name, topic.id), catalog.cluster.config
+    last = catalog.cluster.ends(topic.name, [partition])[partition]
     if start >= last:
         return
-    consumer = Consumer(cluster.config.consumer(READER_GROUP))
+    consumer = Consumer(config.consumer(READER_GROUP))
 
     def between(base: int, end: int) -> list[Any]:
-        where = TopicPartition(known.topic.name, partition, base)
-        return [m for group in scan.span(consumer, cluster.config, where, end) for m in group]
+        where = TopicPartition(topic.name, partition, base)
+        found = [m for group in scan.span(consumer, config, where, end) for m in group]
+        catalog.recent(topic.name, topic.id)  # or else these may be another topic's
+        return found
 
     try:
         began = None
