@@ -24,7 +24,7 @@ check: setup  ## lint, types, import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/unit/test_imports.py
+	$(BIN)/python -m pytest tests/unit/test_layers.py
 
 bench: setup  ## measure, beside Kafka in the same run
 	$(BIN)/python -m bench

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headwater import Pipeline
-from headwater.engine import culprits
+from headwater.engine.batch import failing_records
 from headwater.engine.runner import Runner
 from headwater.log import Position
 
@@ -117,7 +117,7 @@ def passed(runner: Runner, view: str, at: Position, seconds: float) -> bool:
 def searches() -> Iterator[list[float]]:
     """Take the time of each search for records."""
     taken: list[float] = []
-    find = culprits.find
+    find = failing_records.find
 
     def timed(*given: Any) -> Any:
         begun = time.perf_counter()
@@ -126,11 +126,11 @@ def searches() -> Iterator[list[float]]:
         finally:
             taken.append(time.perf_counter() - begun)
 
-    culprits.find = timed
+    failing_records.find = timed
     try:
         yield taken
     finally:
-        culprits.find = find
+        failing_records.find = find
 
 
 @contextmanager

@@ -24,12 +24,14 @@ from rich.table import Table
 
 import headwater
 from headwater import schema as schemas
-from headwater.engine import applying, direct, runtime, stepping
-from headwater.engine.applying import Stage, arrow_schema
-from headwater.engine.direct import Part
-from headwater.engine.session import session
-from headwater.engine.states import States
-from headwater.engine.stepping import Work
+from headwater.engine.batch import packed_read
+from headwater.engine.batch.packed_read import Part
+from headwater.engine.plan import phases
+from headwater.engine.plan.phases import Stage, arrow_schema
+from headwater.engine.spark.session import session
+from headwater.engine.stage import bucket_step, runtime
+from headwater.engine.stage.bucket_step import Work
+from headwater.engine.state.run_lists import States
 from headwater.operators.operator import FOREVER
 from headwater.operators.scan import Scan
 
@@ -120,12 +122,12 @@ class Bench:
             self.say(f"a micro-batch on the state of {keys:,} keys")
             first = keyed(keys, np.arange(keys))
             work = self._work(by_column, True, first.schema)
-            known = {each.bucket: each.meta for each in stepping.here(work, first, applying.BUCKETS)}
+            known = {each.bucket: each.meta for each in bucket_step.here(work, first, phases.BUCKETS)}
             taken = []
             for number in range(30):
                 rows = keyed(keys, np.random.default_rng(number).integers(0, keys, 1000), (number + 1) * HOUR)
                 start = time.perf_counter()
-                done = stepping.here(replace(work, buckets=known), rows, applying.BUCKETS)
+                done = bucket_step.here(replace(work, buckets=known), rows, phases.BUCKETS)
                 known |= {each.bucket: each.meta for each in done}
                 taken.append(time.perf_counter() - start)
             times.append(float(np.median(taken)))
@@ -176,7 +178,7 @@ class Bench:
         stage = Stage("scan", rows, work.operator, schema, work.operator.output(schema))
         place = self.log.topic("folded").id
         parts = [Part(0, options, place, number, 0, end) for number, end in self.ends.items()]
-        blobs = direct.packed(self.spark, parts, stage, [schema], applying.BUCKETS)
+        blobs = packed_read.packed(self.spark, parts, stage, [schema], phases.BUCKETS)
         results = runtime.spread(work, blobs, stage.output)
         assert sum(note["rows"] for note in results.notes) == FOLDED
         return time.perf_counter() - start

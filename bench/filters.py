@@ -36,7 +36,7 @@ def child(root: Path, code: str) -> None:
     import headwater
     from headwater import Pipeline
     from headwater.engine.runner import Runner
-    from headwater.engine.session import session
+    from headwater.engine.spark.session import session
 
     shop = Pipeline("shop", log=f"file:{root / 'log'}")
     shop.source("events", SCHEMA, event_time="at")

@@ -19,7 +19,7 @@ from rich.table import Table
 
 import headwater
 from headwater.log import Position, Producer
-from headwater.sinks.views import open_views
+from headwater.views import open_views
 
 SAMPLES, WARM_UP = 60, 10
 PROBE = "probe"

@@ -62,7 +62,7 @@ def child(root: Path, nodes: int) -> None:
     import headwater
     from headwater import Pipeline, agg, windows
     from headwater.engine.runner import Runner
-    from headwater.engine.session import session
+    from headwater.engine.spark.session import session
 
     shop = Pipeline("shop", log=f"file:{root / 'log'}")
     shop.source("events", SCHEMA, event_time="at", lateness="10 seconds")

@@ -27,8 +27,8 @@ from rich.table import Table
 import headwater
 from headwater import Pipeline, agg, joins, windows
 from headwater.engine.runner import Runner
-from headwater.engine.session import session
-from headwater.sinks import targets
+from headwater.engine.spark.session import session
+from headwater.pipeline import targets
 
 ROWS = 1_000_000
 JOINED = 200_000

@@ -16,7 +16,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from headwater.engine.session import session
+from headwater.engine.spark.session import session
 
 UPSERT = "INSERT INTO {} VALUES (?, ?) ON CONFLICT (who) DO UPDATE SET id = excluded.id"
 

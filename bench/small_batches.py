@@ -16,10 +16,10 @@ from rich.table import Table
 
 import headwater
 from headwater import Pipeline, agg, windows
-from headwater.engine import slice
+from headwater.engine.batch import micro_batch
 from headwater.engine.runner import Runner
-from headwater.engine.session import session
-from headwater.sinks import targets
+from headwater.engine.spark.session import session
+from headwater.pipeline import targets
 
 SIZES = (100, 1_000, 20_000, 60_000)
 BATCHES, WARM_UP, ROUNDS = 12, 2, 2
@@ -56,7 +56,7 @@ def measured(root: Path, spark: SparkSession, size: int) -> tuple[float, float]:
     taken: tuple[list[float], list[float]] = ([], [])
     for _ in range(ROUNDS):
         for side, few in enumerate((1 << 62, 0)):
-            slice.FEW = few
+            micro_batch.FEW = few
             taken[side].extend(batches(Pipeline("bench", log=url, home=root / uuid.uuid4().hex), spark, size))
     return float(np.median(taken[0])), float(np.median(taken[1]))
 

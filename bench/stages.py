@@ -13,9 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from bench import events
-from headwater.log import keys, rows, topic
-from headwater.log.embedded import appender, frame
-from headwater.log.outgoing import Outgoing
+from headwater import topic
+from headwater.log.embedded import appender
+from headwater.log.embedded.partition import frame
+from headwater.log.record_batch import Outgoing
+from headwater.values import keys, rows
 
 REPEAT = 15
 

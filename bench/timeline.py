@@ -23,8 +23,8 @@ from rich.table import Table
 
 from headwater import Pipeline, joins
 from headwater.engine.runner import Runner
-from headwater.engine.session import session
-from headwater.sinks.views import open_views
+from headwater.engine.spark.session import session
+from headwater.views import open_views
 
 USERS = 10_000
 FOLLOWS = 100_000

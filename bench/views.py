@@ -23,9 +23,9 @@ from rich.console import Console
 from rich.table import Table
 
 from headwater.sinks import Batch
-from headwater.sinks.postgres import PostgresStore
 from headwater.sinks.sink import Sink
-from headwater.sinks.views import View, ViewStore, open_views
+from headwater.views import View, ViewStore, open_views
+from headwater.views.postgres import PostgresStore
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 from postgres_server import running_server  # the tests' own server

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import headwater
-from headwater.sinks.views import open_views
+from headwater.views import open_views
 
 START = 1_700_000_000_000_000
 MINUTE = 60_000_000

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 
-from headwater.loading import load
-from headwater.pipeline import Pipeline
+from headwater import Pipeline
+from headwater.pipeline.loading import load
 
 PLACE = Path(__file__).parents[1] / "examples" / "flights"
 LATENESS = timedelta(hours=6)

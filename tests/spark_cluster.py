@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pyspark
 
-from headwater.engine import java
+from headwater.engine.spark import java
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 START_SECONDS = 90.0

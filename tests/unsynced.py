@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from headwater.log.embedded import head
+from headwater.log.embedded.partition import head
 
 SECTOR = 512
 

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 import headwater
-from headwater.sinks.views import open_views
+from headwater.views import open_views
 
 QUERIES = {
     "departures": """

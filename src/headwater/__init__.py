@@ -9,11 +9,9 @@ if TYPE_CHECKING:
     from headwater.log import Consumer, Log, Position, Producer, Topic
     from headwater.log.open import open
     from headwater.operators.aggregates import agg
-    from headwater.operators.doors import dedup, latest, scan
-    from headwater.operators.joins import doors as joins
-    from headwater.operators.tables import doors as tables
-    from headwater.operators.windows import doors as windows
-    from headwater.pipeline import Pipeline
+    from headwater.pipeline.pipeline import Pipeline
+    from headwater.transforms import joins, tables, windows
+    from headwater.transforms.rows import dedup, latest, scan
 
 __all__ = [
     "Consumer",
@@ -37,16 +35,16 @@ __all__ = [
 _MODULES = {
     "agg": "headwater.operators.aggregates.agg",
     "clock": "headwater.clock",
-    "joins": "headwater.operators.joins.doors",
-    "tables": "headwater.operators.tables.doors",
-    "windows": "headwater.operators.windows.doors",
+    "joins": "headwater.transforms.joins",
+    "tables": "headwater.transforms.tables",
+    "windows": "headwater.transforms.windows",
 }
 _PLACES = {
     "headwater.errors": ("HeadwaterError",),
     "headwater.log": ("Consumer", "Log", "Position", "Producer", "Topic"),
     "headwater.log.open": ("open",),
-    "headwater.operators.doors": ("dedup", "latest", "scan"),
-    "headwater.pipeline": ("Pipeline",),
+    "headwater.transforms.rows": ("dedup", "latest", "scan"),
+    "headwater.pipeline.pipeline": ("Pipeline",),
 }
 """Where each name is. It is looked up when it is first used: each process of Spark's that reads a log
 starts by importing this package, and needs few of them."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.clock import instant, micros
+from headwater.durations import instant, micros
 from headwater.errors import UsageError
 from headwater.schema import TIMESTAMP
 
@@ -51,16 +51,12 @@ class Corrected:
 
 
 def correct(occurred: Any, sent: Any, received: Any, bounds: Bounds) -> Any:
-    """Estimate times that are single ones, Arrow columns, or columns of Spark's; see ``clock.correct``."""
+    """Estimate times that are single ones or Arrow columns; see ``clock.correct``."""
     given = (occurred, sent, received)
     if all(each is None or _is_time(each) for each in given):
         return of_times(occurred, sent, received, bounds)
     if any(isinstance(each, pa.Array | pa.ChunkedArray) for each in given):
         return of_arrays(occurred, sent, received, bounds)
-    if all(type(each).__module__.startswith("pyspark.") for each in given):
-        from headwater.engine.device_clock import of_columns
-
-        return of_columns(occurred, sent, received, bounds)
     raise _no_time(next(each for each in given if each is not None and not _is_time(each)))
 
 

@@ -16,6 +16,6 @@ def register(spark: Any) -> None:
     a micro-batch), ``columns`` and ``meta``. A streaming query writes effectively once: what a crash lets it
     repeat is appended once. A batch is appended once for each ``save()``. See ``docs/spark.md``.
     """
-    from headwater.engine.source import HeadwaterSource
+    from headwater.engine.source.data_source import HeadwaterSource
 
     spark.dataSource.register(HeadwaterSource)

@@ -12,7 +12,7 @@ from contract_kit import EVERY_TYPE, Backend, rows_of
 
 from headwater import Log
 from headwater.errors import BufferFull, Fenced, HeadwaterError, RecordTooLarge, RowError, UsageError
-from headwater.log import keys
+from headwater.values import keys
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678900, tzinfo=UTC)
 

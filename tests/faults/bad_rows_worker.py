@@ -42,7 +42,7 @@ def die_at(wanted: str) -> None:
 
 
 def main(root: Path, point: str) -> None:
-    from headwater.engine.recompute import verify
+    from headwater.engine.proof.verify import verify
     from headwater.engine.runner import Runner
 
     die_at(point)

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, agg, dedup, joins, latest, scan, windows
-from headwater.sinks import crash, targets
+from headwater.pipeline import targets
+from headwater.sinks import crash
 
 
 def add(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
@@ -98,7 +99,7 @@ def pause_at(every: int) -> None:
 
 
 def main(root: Path, task: str, database: str) -> None:
-    from headwater.engine.recompute import verify
+    from headwater.engine.proof.verify import verify
     from headwater.engine.runner import Runner
 
     with Runner(shop(root, database), limit=2000) as runner:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import headwater
-from headwater.sinks.views import open_views
+from headwater.views import open_views
 
 WORKER = Path(__file__).with_name("bad_rows_worker.py")
 POINTS = ("query: left", "query: set aside")

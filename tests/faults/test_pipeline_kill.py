@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import headwater
-from headwater.sinks.views import Views, open_views
+from headwater.views import Views, open_views
 
 KILLS = int(os.environ.get("FAULT_KILLS", "2"))
 SEED = int(os.environ.get("FAULT_SEED", "7"))

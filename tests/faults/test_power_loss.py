@@ -19,7 +19,7 @@ import pytest
 import headwater
 from faults.test_pipeline_kill import KILLS, SEED, WORKER, Shop, _check_windows_and_joins, _kill, _prepare
 from headwater.sinks.parquet import read
-from headwater.sinks.views import open_views
+from headwater.views import open_views
 from power_loss import Disk
 
 LOSSES = 6

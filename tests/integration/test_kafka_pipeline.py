@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame
 
 import headwater
 from headwater import Pipeline, dedup, scan
-from headwater.engine.recompute import verify
+from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
-from headwater.engine.session import session
+from headwater.engine.spark.session import session
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

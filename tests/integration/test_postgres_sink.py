@@ -21,9 +21,9 @@ from psycopg.sql import SQL, Identifier
 from headwater import Position
 from headwater.errors import Fenced, RowError, SchemaError, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import Batch, crash
-from headwater.sinks.postgres import PostgresSink
-from headwater.sinks.views import open_views
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
+from headwater.views import open_views
+from headwater.views.postgres import PostgresSink
 from postgres_server import Server, save
 
 STOCK = "item STRING, count BIGINT"

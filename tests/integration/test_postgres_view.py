@@ -17,8 +17,8 @@ from psycopg.sql import SQL, Identifier, Literal
 from headwater import Position
 from headwater.errors import OffsetLost, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import Batch
-from headwater.sinks.postgres import PostgresSink, PostgresStore
-from headwater.sinks.views import View, open_views
+from headwater.views import View, open_views
+from headwater.views.postgres import PostgresSink, PostgresStore
 from postgres_server import Server, own_schema
 
 SCHEMA = "url STRING, n INT, price DECIMAL(30,10), at TIMESTAMP, tags ARRAY<BINARY>, free VARIANT"
@@ -231,7 +231,7 @@ def test_a_database_that_has_never_been_written_to_has_no_views(
     ],
 )
 def test_no_error_tells_a_password(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headwater.sinks.postgres.store.READ_SECONDS", 0.01)
+    monkeypatch.setattr("headwater.views.postgres.store.READ_SECONDS", 0.01)
     with pytest.raises((UsageError, SinkUnavailable)) as caught, open_views(url) as views:
         views.names()
     assert "sec" not in str(caught.value) and "ret" not in str(caught.value)

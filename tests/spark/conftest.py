@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.engine.session import session
+from headwater.engine.spark.session import session
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, agg, dedup, joins, latest, tables
-from headwater.engine.checking import check
+from headwater.engine.plan.checking import check
 from headwater.engine.runner import Runner
 from headwater.errors import PipelineError
 

@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, dedup, latest
-from headwater.engine.checking import check
+from headwater.engine.plan.checking import check
 from headwater.engine.runner import Runner
 from headwater.errors import PipelineError
-from headwater.sinks import targets
+from headwater.pipeline import targets
 
 
 def shop(tmp_path: Path) -> Pipeline:

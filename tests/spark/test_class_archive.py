@@ -13,7 +13,7 @@ import pytest
 CODE = """
 from pathlib import Path
 from pyspark import SparkContext
-from headwater.engine.session import session
+from headwater.engine.spark.session import session
 spark = session(master="local[1]", output=Path("spark.log"))
 print(spark.range(5).selectExpr("sum(id)").first()[0])
 print("headwater-classes" in Path(f"/proc/{SparkContext._gateway.proc.pid}/maps").read_text())

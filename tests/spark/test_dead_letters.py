@@ -16,8 +16,8 @@ from pyspark.sql.types import LongType
 
 import headwater
 from headwater import Pipeline, latest, scan
-from headwater.engine.finishing import Finishing
-from headwater.engine.recompute import verify
+from headwater.engine.batch.finishing import Finishing
+from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
 from headwater.errors import PipelineError
 from headwater.testing.harness import Harness
@@ -58,7 +58,7 @@ def test_an_event_on_which_a_fold_fails_is_set_aside_when_its_time_has_come(
     def totals(orders: DataFrame) -> DataFrame:
         return orders.transform(scan(add, by="id", schema="total BIGINT"))
 
-    with mock.patch("headwater.engine.slice.FEW", few), Harness(pipeline, spark=spark) as harness:
+    with mock.patch("headwater.engine.batch.micro_batch.FEW", few), Harness(pipeline, spark=spark) as harness:
         for first in (0, 3):
             events = rows("1", "two", "3", "4", "five", "6")[first : first + 3]
             harness.send("orders", [{**row, "id": 1} for row in events])
@@ -83,7 +83,7 @@ def test_a_fold_that_fails_stops_its_node_and_names_the_line(spark: SparkSession
     def totals(orders: DataFrame) -> DataFrame:
         return orders.transform(scan(add, by="id", schema="total BIGINT"))
 
-    with mock.patch("headwater.engine.slice.FEW", few), Harness(pipeline, spark=spark) as harness:
+    with mock.patch("headwater.engine.batch.micro_batch.FEW", few), Harness(pipeline, spark=spark) as harness:
         harness.send("orders", rows("1", "two", "3"))
         with pytest.raises(PipelineError, match='view "totals" failed: ValueError') as caught:
             harness.step()
@@ -126,7 +126,7 @@ def test_results_on_which_code_after_an_operator_fails_are_set_aside(spark: Spar
 def test_a_proof_sets_aside_as_many_results_as_all_micro_batches_did(spark: SparkSession) -> None:
     few = partial(Finishing, most=2)
     with (
-        mock.patch("headwater.engine.member.Finishing", few),
+        mock.patch("headwater.engine.batch.node_run.Finishing", few),
         Harness(newest("dead_letter"), spark=spark) as harness,
     ):
         for first in (0, 2):  # each step within the limit, both together beyond it
@@ -232,7 +232,7 @@ def test_records_of_several_partitions_are_set_aside_by_their_places(
     pipeline = beside_a_neighbour("dead_letter")
     pipeline.log, pipeline.home = f"file:{tmp_path / 'log'}", tmp_path / "home"
     schema = "id BIGINT, amount STRING, at TIMESTAMP"
-    with headwater.open(pipeline.log) as log, mock.patch("headwater.engine.slice.FEW", few):
+    with headwater.open(pipeline.log) as log, mock.patch("headwater.engine.batch.micro_batch.FEW", few):
         log.create_topic("orders", schema, key="id", event_time="at", partitions=3)
         with log.producer("orders", id="till") as producer:
             producer.send_batch(rows(*("two" if n % 3 == 0 else str(n) for n in range(30))))

@@ -19,16 +19,16 @@ import click
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater import loading
-from headwater.cli.demo_proof import against_python, prove
-from headwater.pipeline import Pipeline
+from headwater import Pipeline
+from headwater.cli.commands.demo_proof import against_python, prove
+from headwater.pipeline import loading
 
 PATIENCE = 240.0
 EVENTS = 3000
 MAIN = "from headwater.cli import main; main()"
 # The pseudo-terminal becomes the one that Ctrl-C comes from.
 IN_TERMINAL = f"import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); {MAIN}"
-demo_command = importlib.import_module("headwater.cli.demo")
+demo_command = importlib.import_module("headwater.cli.commands.demo")
 
 
 def environment(tmp_path: Path) -> dict[str, str]:

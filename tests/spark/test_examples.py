@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.loading import load
+from headwater.pipeline.loading import load
 from headwater.testing.harness import Harness
 
 BOOK = Path(__file__).parents[2] / "examples" / "book"

@@ -12,11 +12,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
 from headwater import Pipeline
-from headwater.engine.failing_rows import Search
-from headwater.engine.frames import frame
-from headwater.engine.guarded_plan import ROW
+from headwater.engine.exchange.frames import frame
+from headwater.engine.failure.failing_rows import Search
+from headwater.engine.failure.guarded_plan import ROW
 from headwater.errors import HeadwaterError
-from headwater.node import Node
+from headwater.pipeline.node import Node
 
 MANY = 300
 BAD = [3, 77, 78, 299]

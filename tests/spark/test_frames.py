@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.engine.frames import frame
+from headwater.engine.exchange.frames import frame
 
 FULL = pa.record_batch({"a": pa.array([1, 2, 3])})
 NONE = FULL.slice(0, 0)

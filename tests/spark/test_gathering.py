@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater import Pipeline, latest, scan
-from headwater.engine import merging
-from headwater.engine.recompute import verify
+from headwater.engine.home import query_merge
+from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
 from headwater.errors import UsageError
 
@@ -106,8 +106,8 @@ def test_a_query_that_is_far_behind_goes_on_by_itself(
         runner.catch_up()
         assert len(runner.queries) == 2  # it was too far behind when the run began
         assert counted(runner) == 27
-        found = [merging.standing(path, query.upstreams) for path, query in runner.queries.items()]
-        assert merging.are_together([each for each in found if each is not None])
+        found = [query_merge.standing(path, query.upstreams) for path, query in runner.queries.items()]
+        assert query_merge.are_together([each for each in found if each is not None])
         runner.gather()  # as it does now and then while it runs
         assert len(runner.queries) == 1
         send(runner, 40)

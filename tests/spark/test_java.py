@@ -11,7 +11,7 @@ import pytest
 
 CODE = """
 from pathlib import Path
-from headwater.engine.session import session
+from headwater.engine.spark.session import session
 spark = session(master="local[1]", output=Path("spark.log"))
 print(spark.range(5).selectExpr("sum(id)").first()[0], spark._jvm.System.getProperty("java.home"))
 spark.stop()
@@ -50,7 +50,7 @@ def test_a_machine_without_java_runs_spark_with_the_packaged_one(
 
 
 def test_a_java_that_is_too_old_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headwater.engine import java
+    from headwater.engine.spark import java
 
     old = tmp_path / "java"
     old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")

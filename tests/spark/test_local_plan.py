@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater import Pipeline, joins, latest
-from headwater.engine.applying import arrow_schema
-from headwater.engine.blank import blank
-from headwater.engine.frames import frame
-from headwater.engine.local_plan import LocalPlan
+from headwater.engine.exchange.frames import frame
+from headwater.engine.plan.blank import blank
+from headwater.engine.plan.local_plan import LocalPlan
+from headwater.engine.plan.phases import arrow_schema
 from headwater.testing.harness import Harness
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import headwater
 from headwater import Log, Pipeline
-from headwater.engine import query
+from headwater.engine.batch import query
 from headwater.engine.runner import Runner
 from headwater.errors import passes
 

@@ -13,7 +13,7 @@ import headwater
 from headwater import Pipeline, dedup
 from headwater.engine.runner import Runner
 from headwater.errors import HeadwaterError, PipelineError
-from headwater.sinks import targets
+from headwater.pipeline import targets
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NODES = ("kept", "copied", "filed", "called")

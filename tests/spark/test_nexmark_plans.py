@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, agg, joins, windows
-from headwater.engine.checking import check
+from headwater.engine.plan.checking import check
 from headwater.engine.runner import Runner
 from headwater.errors import PipelineError
 from headwater.testing.harness import Harness

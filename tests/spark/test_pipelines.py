@@ -12,14 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, dedup, latest, scan
-from headwater.engine.ownership import Ownership
-from headwater.engine.recompute import verify
+from headwater.engine.home.lease import Ownership
+from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
 from headwater.errors import Fenced, HeadwaterError, PipelineError
-from headwater.sinks import targets
+from headwater.pipeline import targets
 from headwater.sinks.parquet import read
-from headwater.sinks.views import open_views
 from headwater.testing.harness import Harness
+from headwater.views import open_views
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

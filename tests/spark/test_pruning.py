@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, latest
-from headwater.engine import pruning
-from headwater.engine.inputs import Inputs, declare
+from headwater.engine.batch.inputs import Inputs, declare
+from headwater.engine.plan import pruning
 from headwater.log import Position
 from headwater.log.open import open as open_log
 from headwater.testing.harness import Harness
@@ -93,7 +93,7 @@ def test_a_node_that_uses_few_columns_has_the_same_results(spark: SparkSession, 
     def row(k: int, x: int, y: str) -> dict[str, Any]:
         return {"k": k, "x": x, "y": y, "z": "unused", "at": NOON}
 
-    with mock.patch("headwater.engine.slice.FEW", 0), Harness(pipeline, spark=spark) as harness:
+    with mock.patch("headwater.engine.batch.micro_batch.FEW", 0), Harness(pipeline, spark=spark) as harness:
         harness.send("timed", [row(1, 1, "a"), row(2, 2, "b"), row(2, 3, "c")])
         harness.send("table", [{"k": 1, "name": "ada"}, {"k": 2, "name": "bob"}])
         harness.step()

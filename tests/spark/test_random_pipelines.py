@@ -34,7 +34,7 @@ def test_a_stream_is_its_batch_and_the_oracle(seed: int, spark: SparkSession) ->
     wanted = plan(seed)
     few = 20_000 if seed % 2 else 3  # in the driver, or now there and now in workers
     with (
-        mock.patch("headwater.engine.slice.FEW", few),
+        mock.patch("headwater.engine.batch.micro_batch.FEW", few),
         Harness(built(wanted), spark=spark, limit=wanted.limit) as harness,
     ):
         history = play(wanted, harness)

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 CODE = """
 import json
 from pathlib import Path
-from headwater.engine.session import session
+from headwater.engine.spark.session import session
 
 settings = {"spark.sql.streaming.minBatchesToRetain": "7", "spark.sql.shuffle.partitions": "3",
             "spark.driver.memory": "600m"}

@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, joins, latest
-from headwater.engine.checking import check
+from headwater.engine.plan.checking import check
 from headwater.errors import PipelineError
-from headwater.sinks import targets
-from headwater.sinks.views import open_views
+from headwater.pipeline import targets
 from headwater.testing.harness import Harness
+from headwater.views import open_views
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -77,7 +77,7 @@ def test_views_of_a_table_are_what_it_is_now(spark: SparkSession, limit: int) ->
 
 @pytest.mark.parametrize("few", [20_000, 0], ids=["in the driver", "in workers"])
 def test_a_filter_behind_latest_takes_out_what_passes_no_longer(spark: SparkSession, few: int) -> None:
-    with mock.patch("headwater.engine.slice.FEW", few), Harness(moves(), spark=spark) as harness:
+    with mock.patch("headwater.engine.batch.micro_batch.FEW", few), Harness(moves(), spark=spark) as harness:
         for second, (who, city) in enumerate(
             [("ada", "Paris"), ("bob", "Paris"), (None, "Rome"), ("ada", "Rome")]
         ):

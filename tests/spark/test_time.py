@@ -14,11 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, agg, dedup, joins, windows
-from headwater.engine.checking import check
-from headwater.engine.recompute import verify
+from headwater.engine.plan.checking import check
+from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
 from headwater.errors import PipelineError
-from headwater.sinks import targets
+from headwater.pipeline import targets
 from headwater.testing.harness import Harness
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

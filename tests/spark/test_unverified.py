@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater import Pipeline, agg, joins, windows
-from headwater.engine.recompute import verify
+from headwater.engine.proof.verify import verify
 from headwater.testing.harness import Harness
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -18,14 +18,14 @@ from click.testing import CliRunner, Result
 from pyspark.sql import DataFrame, SparkSession
 
 import headwater
-from headwater import Pipeline, loading, scan
+from headwater import Pipeline, scan
 from headwater.cli import main
-from headwater.engine.progress import progress
-from headwater.engine.recompute import verify
+from headwater.engine.figures.progress import progress
+from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
 from headwater.errors import PipelineError, SinkUnavailable
-from headwater.sinks import targets
-from headwater.sinks.views import open_views
+from headwater.pipeline import loading, targets
+from headwater.views import open_views
 from postgres_server import Server
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -209,8 +209,10 @@ def test_a_live_pipeline_outlasts_an_outage_of_the_server(
     how: signal.Signals,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("headwater.sinks.postgres.store.PATIENCE", "500 milliseconds")
-    monkeypatch.setattr("headwater.engine.query.ATTEMPTS", 1)  # any other failure would be the end of a node
+    monkeypatch.setattr("headwater.views.postgres.store.PATIENCE", "500 milliseconds")
+    monkeypatch.setattr(
+        "headwater.engine.batch.query.ATTEMPTS", 1
+    )  # any other failure would be the end of a node
     with make() as runner:
         thread = threading.Thread(target=runner.run, args=(lambda: None, 0.1))
         thread.start()

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, scan
-from headwater.engine import slice
+from headwater.engine.batch import micro_batch
 from headwater.testing.harness import Harness
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -36,8 +36,8 @@ def site() -> Pipeline:
 def test_the_driver_folds_what_is_small_and_workers_the_rest_and_call_all_udfs(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, records: int, by_driver: bool
 ) -> None:
-    assert slice.FEW == 20_000
-    monkeypatch.setattr(slice, "FEW", 10)
+    assert micro_batch.FEW == 20_000
+    monkeypatch.setattr(micro_batch, "FEW", 10)
     with Harness(site(), spark=spark) as harness:
         rows = [{"id": n, "at": NOON + timedelta(seconds=n)} for n in range(records)]
         harness.send("requests", [*rows[1:], rows[0]])

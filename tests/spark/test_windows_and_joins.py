@@ -65,7 +65,7 @@ def test_windows_are_what_a_batch_gives(spark: SparkSession, few: int, late: str
     more = {"keep": "1 hour"} if late == "correct" else {}
     rows = events(random.Random(3), 120)
     with (
-        mock.patch("headwater.engine.slice.FEW", few),
+        mock.patch("headwater.engine.batch.micro_batch.FEW", few),
         Harness(windowed(late, **more), spark=spark) as harness,
     ):
         for start in (0, 40, 80):
@@ -104,7 +104,7 @@ def test_a_deleted_version_is_none(spark: SparkSession, few: int) -> None:
     def taxed(sales: DataFrame, rates: DataFrame) -> DataFrame:
         return sales.transform(joins.as_of(rates, on="land"))
 
-    with mock.patch("headwater.engine.slice.FEW", few), Harness(pipeline, spark=spark) as harness:
+    with mock.patch("headwater.engine.batch.micro_batch.FEW", few), Harness(pipeline, spark=spark) as harness:
         harness.send("rates", {"land": "de", "rate": 19, "since": at(0)})
         harness.delete("rates", "de", at=at(10))
         harness.send("rates", {"land": "de", "rate": 7, "since": at(20)})
@@ -131,7 +131,7 @@ def test_tables_are_joined_and_grouped_as_they_are_now(spark: SparkSession, few:
         return grouped.filter("team IS NOT NULL")
 
     people, teams, chance = dict[int, Row](), dict[int, Row](), random.Random(8)
-    with mock.patch("headwater.engine.slice.FEW", few), Harness(pipeline, spark=spark) as harness:
+    with mock.patch("headwater.engine.batch.micro_batch.FEW", few), Harness(pipeline, spark=spark) as harness:
         for _ in range(3):
             for number in chance.sample(range(8), 5):
                 known, name = (people, "people") if chance.random() < 0.7 else (teams, "teams")

@@ -19,13 +19,13 @@ import pytest
 import flights_kit
 import headwater
 from headwater import Log
-from headwater.clock import MICROSECOND
-from headwater.engine.inputs import declare
-from headwater.lateness import profile
-from headwater.operators.door import Door, Side
+from headwater.durations import MICROSECOND
+from headwater.engine.batch.inputs import declare
+from headwater.engine.figures.lateness import profile
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
+from headwater.operators.spec import Door, Side
 from headwater.sinks import Batch
-from headwater.sinks.views import ViewStore
+from headwater.views import ViewStore
 
 feed, expected = flights_kit.module("feed"), flights_kit.module("expected")
 some_or_all = pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import headwater
 from headwater import Pipeline
-from headwater.engine.places import store_of
-from headwater.engine.printed import printing_to
+from headwater.engine.home.view_locations import store_of
+from headwater.engine.spark.spark_log import printing_to
 
 
 def can_others_enter(path: Path) -> bool:

@@ -16,8 +16,8 @@ import pytest
 
 import headwater
 from headwater import Log
-from headwater.engine.inputs import declare
-from headwater.loading import load
+from headwater.engine.batch.inputs import declare
+from headwater.pipeline.loading import load
 
 SHOP = Path(__file__).parents[2] / "examples" / "shop"
 MODULES = ("shop", "feed", "expected")

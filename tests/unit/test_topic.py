@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 import headwater
-from headwater import schema
+from headwater import record, schema, topic
 from headwater.errors import HeadwaterError, SchemaError, TopicError, UsageError
-from headwater.log import record, topic
-from headwater.log.embedded import frame
+from headwater.log.embedded.partition import frame
 from headwater.log.position import check_start
 
 

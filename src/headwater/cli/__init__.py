@@ -7,29 +7,29 @@ from __future__ import annotations
 
 import click
 
-from headwater.cli.check import check
-from headwater.cli.compact import compact
-from headwater.cli.consume import consume
-from headwater.cli.dead import dead
-from headwater.cli.demo import demo
-from headwater.cli.export import export
+from headwater.cli.commands.check import check
+from headwater.cli.commands.compact import compact
+from headwater.cli.commands.consume import consume
+from headwater.cli.commands.dead import dead
+from headwater.cli.commands.demo import demo
+from headwater.cli.commands.export import export
+from headwater.cli.commands.graph import graph
+from headwater.cli.commands.group import group
+from headwater.cli.commands.import_ import import_
+from headwater.cli.commands.lag import lag
+from headwater.cli.commands.lateness import lateness
+from headwater.cli.commands.log import log
+from headwater.cli.commands.mark import mark
+from headwater.cli.commands.produce import produce
+from headwater.cli.commands.rebuild import rebuild, reset
+from headwater.cli.commands.run import run
+from headwater.cli.commands.seek import seek
+from headwater.cli.commands.status import status
+from headwater.cli.commands.topic import topic
+from headwater.cli.commands.verify import verify
+from headwater.cli.commands.view import view
 from headwater.cli.failure import HELP, ReportingGroup
-from headwater.cli.graph import graph
-from headwater.cli.group import group
-from headwater.cli.import_ import import_
-from headwater.cli.lag import lag
-from headwater.cli.lateness import lateness
-from headwater.cli.log import log
-from headwater.cli.mark import mark
 from headwater.cli.options import root_log_option, verbose_option
-from headwater.cli.produce import produce
-from headwater.cli.rebuild import rebuild, reset
-from headwater.cli.run import run
-from headwater.cli.seek import seek
-from headwater.cli.status import status
-from headwater.cli.topic import topic
-from headwater.cli.verify import verify
-from headwater.cli.view import view
 from headwater.cli.wording import OWN_LOG
 from headwater.errors import UsageError
 

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.cli import units
+from headwater.cli.formats import units
 from headwater.errors import OffsetLost, RowError
 from headwater.log import Log, Position, Producer, Topic
-from headwater.log.record import META
+from headwater.record import META
 
 
 class BadRow(Exception):

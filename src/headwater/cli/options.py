@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import click
 
 import headwater
-from headwater.cli import place
+from headwater.cli import log_location
 from headwater.cli.failure import VERBOSE
 from headwater.errors import UsageError
 from headwater.log import Start
@@ -50,7 +50,7 @@ def with_log(*, make: bool = False) -> Callable[[F], F]:
         @functools.wraps(command)
         def opened(*args: Any, url: str | None, **kwargs: Any) -> Any:
             named = log_url(url)
-            place.check(named, make)
+            log_location.check(named, make)
             with headwater.open(named) as log:
                 return command(log, *args, **kwargs)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.errors import HeadwaterError
-from headwater.pipeline import Pipeline
+from headwater.pipeline.pipeline import Pipeline
 
 _ERROR = re.compile(r"(?:Exception|Error): (.+)")
 
@@ -28,7 +28,7 @@ def start(
     brief: bool = False,
 ) -> Any:
     """Return a Spark session that prints to a file."""
-    from headwater.engine.session import session
+    from headwater.engine.spark.session import session
 
     before = _size(output)
     try:
@@ -60,7 +60,7 @@ def declare(pipeline: Pipeline) -> None:
     It comes before Spark: a topic that does not fit is told at once, and the log is a log before
     Spark's own file lies in its directory.
     """
-    from headwater.engine.inputs import declare
+    from headwater.engine.batch.inputs import declare
     from headwater.log.open import open as open_log
 
     with open_log(pipeline.log) as log:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from headwater.drawing.mermaid import as_mermaid
 from headwater.drawing.svg import as_svg
 from headwater.drawing.text import as_text
-from headwater.pipeline import Pipeline
+from headwater.pipeline.pipeline import Pipeline
 
 FORMS: dict[str, Callable[[Pipeline], str]] = {"text": as_text, "mermaid": as_mermaid, "svg": as_svg}
 """The ways to draw a pipeline, by name."""

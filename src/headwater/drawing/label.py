@@ -5,8 +5,8 @@ Invariant: all drawings say the same.
 
 from __future__ import annotations
 
-from headwater.node import Declaration, Node
-from headwater.pipeline import Pipeline
+from headwater.pipeline.node import Declaration, Node
+from headwater.pipeline.pipeline import Pipeline
 
 
 def label(declared: Declaration) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from headwater.drawing.label import everything, label, upstreams
-from headwater.node import Declaration
-from headwater.pipeline import Pipeline
+from headwater.pipeline.node import Declaration
+from headwater.pipeline.pipeline import Pipeline
 
 _SHAPES = {
     "source": ("([", "])"),

@@ -14,8 +14,8 @@ from rich.cells import cell_len, set_cell_size
 
 from headwater.drawing.label import everything, label, upstreams
 from headwater.drawing.layout import Spot, layout
-from headwater.node import Declaration, Node
-from headwater.pipeline import Pipeline
+from headwater.pipeline.node import Declaration, Node
+from headwater.pipeline.pipeline import Pipeline
 
 MARGIN, HEIGHT, PAD = 16.0, 46.0, 14.0
 LONGEST = 44

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import chain, repeat
 
 from headwater.drawing.label import everything, label, upstreams
-from headwater.node import Declaration
-from headwater.pipeline import Pipeline
+from headwater.pipeline.node import Declaration
+from headwater.pipeline.pipeline import Pipeline
 
 STEP = 3
 """The room between two lines that go down."""

@@ -1,1 +1,5 @@
-"""Runs pipelines on Spark: the data source, the bucket runtime, the runner, and the batch oracle."""
+"""Runs pipelines on Spark: a pipeline is put together, its queries run, and are brought together again.
+
+The files here see the whole of a pipeline; each folder has one concern of it. ``state/``, ``home/`` and
+``figures/`` need no pyspark.
+"""

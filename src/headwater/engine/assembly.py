@@ -13,17 +13,19 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater.engine import aside, derived, sharing
-from headwater.engine.checking import check_stored
-from headwater.engine.dead import Culprit, DeadLetters, Skips
-from headwater.engine.inputs import Inputs, declare
-from headwater.engine.looking import Looking, Parts, check_place
-from headwater.engine.member import Member
-from headwater.engine.ownership import Ownership
-from headwater.engine.places import store_of
-from headwater.engine.query import Query
-from headwater.engine.session import session
-from headwater.engine.versions import Rebuilding, Version, late_producer
+from headwater.engine.batch import query_layout
+from headwater.engine.batch.inputs import Inputs, declare
+from headwater.engine.batch.node_run import Member
+from headwater.engine.batch.query import Query
+from headwater.engine.failure.dead_letters import Culprit, DeadLetters, Skips
+from headwater.engine.home import side_topics
+from headwater.engine.home.lease import Ownership
+from headwater.engine.home.versions import Rebuilding, Version, late_producer
+from headwater.engine.home.view_locations import store_of
+from headwater.engine.inspection import Looking, Parts, check_place
+from headwater.engine.plan import derived
+from headwater.engine.plan.checking import check_stored
+from headwater.engine.spark.session import session
 from headwater.errors import (
     DiskFull,
     Fenced,
@@ -34,12 +36,12 @@ from headwater.errors import (
     SinkUnavailable,
 )
 from headwater.log.open import open as open_log
-from headwater.node import Node
-from headwater.pipeline import Pipeline
+from headwater.pipeline.node import Node
+from headwater.pipeline.pipeline import Pipeline
+from headwater.pipeline.targets import Target
 from headwater.sinks.sink import Sink
-from headwater.sinks.targets import Target
 from headwater.sinks.topic import TopicSink
-from headwater.sinks.views.store import Store
+from headwater.views.store import Store
 
 SHARED = (Fenced, SinkUnavailable, LogUnavailable)
 """What befalls all nodes of a query alike."""
@@ -111,7 +113,7 @@ class Assembly(Looking):
     def _prepare(self, node: Node, version: Version) -> None:
         """Make a node ready to run, in the query that it shares or in one of its own."""
         member = self._member(node, version)
-        path = sharing.place(self.pipeline, member.shape, version, share=self._share)
+        path = query_layout.place(self.pipeline, member.shape, version, share=self._share)
         query = self.queries.setdefault(path, self._query(path))
         query.members[node.name] = member
         query.members = {each: query.members[each] for each in self._ordered(query)}
@@ -153,7 +155,7 @@ class Assembly(Looking):
         """Open the sink of a node; what fails there keeps no other from beginning."""
         late, dead = (partial(make, member.node, version) for make in (self._late, self._dead_rows))
         try:
-            aside.check(version.home, self.log, member.node)
+            side_topics.check(version.home, self.log, member.node)
             member.begin(self._sink(member, version), late, dead, partial(self._bury, member.node, version))
         except HeadwaterError as error:
             return error
@@ -172,9 +174,9 @@ class Assembly(Looking):
     def _late(self, node: Node, version: Version, schema: pa.Schema) -> Sink:
         self.ownership.check()  # it begins with its first row: then another runner may have begun
         topic = self.late_topic(node)
-        aside.check(version.home, self.log, node)
+        side_topics.check(version.home, self.log, node)
         self.log.create_topic(topic, schema)
-        aside.note(version.home, self.log, topic)
+        side_topics.note(version.home, self.log, topic)
         return TopicSink(self.log, topic, late_producer(topic, version))
 
     def _dead_rows(self, node: Node, version: Version) -> Sink:
@@ -190,15 +192,15 @@ class Assembly(Looking):
 
     def _letters(self, node: Node, version: Version) -> DeadLetters:
         """Return the topic of dead letters of a node, made if this is the first time that it is needed."""
-        aside.check(version.home, self.log, node)
+        side_topics.check(version.home, self.log, node)
         letters = self.dead(node)
         letters.make()
-        aside.note(version.home, self.log, letters.topic)
+        side_topics.note(version.home, self.log, letters.topic)
         return letters
 
     def _leave(self, name: str) -> Path:
         """Give a node a checkpoint of its own."""
-        return sharing.leave(self.nodes[name].version)
+        return query_layout.leave(self.nodes[name].version)
 
 
 def _target(node: Node) -> Target:
@@ -206,7 +208,7 @@ def _target(node: Node) -> Target:
         raise PipelineError(
             f"{node.title} has no target that can be written to",
             detail=f"got {type(node.target).__name__}",
-            hint="use one of headwater.sinks.targets: parquet, postgres, sqlite, foreach",
+            hint="use one of headwater.pipeline.targets: parquet, postgres, sqlite, foreach",
             place=node.place,
         )
     return node.target

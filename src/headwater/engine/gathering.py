@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from headwater.engine import merging, milestone, sharing
 from headwater.engine.assembly import Assembly
-from headwater.engine.query import Query
+from headwater.engine.batch import query_layout
+from headwater.engine.batch.query import Query
+from headwater.engine.home import node_progress, query_merge
 from headwater.errors import HeadwaterError
 from headwater.log import Position
 
@@ -62,9 +63,9 @@ class Gathering(Assembly):
         groups: dict[str, list[Query]] = {}
         for query in self.queries.values() if self._share else ():
             names = list(query.members)
-            movable = all(sharing.may_move(self.nodes[name].version) for name in names)
+            movable = all(query_layout.may_move(self.nodes[name].version) for name in names)
             if names and movable and query.error is None and not query.apart:
-                fate = sharing.fate(self.pipeline, query.members[names[0]].shape)
+                fate = query_layout.fate(self.pipeline, query.members[names[0]].shape)
                 groups.setdefault(fate, []).append(query)
         return groups
 
@@ -78,17 +79,17 @@ class Gathering(Assembly):
             return False
         finally:
             query.stop()
-        found = merging.standing(query.checkpoint, query.upstreams)
-        return found is not None and merging.is_at(found, places)
+        found = query_merge.standing(query.checkpoint, query.upstreams)
+        return found is not None and query_merge.is_at(found, places)
 
     def _merge(self, fate: str, queries: Sequence[Query]) -> None:
         """Make one query of several that are at the same place."""
         self.ownership.check()
-        into = sharing.next_query(self.pipeline, fate)
-        known = [merging.standing(query.checkpoint, query.upstreams) for query in queries]
+        into = query_layout.next_query(self.pipeline, fate)
+        known = [query_merge.standing(query.checkpoint, query.upstreams) for query in queries]
         found = [each for each in known if each is not None]
         homes = [member.home for query in queries for member in query.members.values()]
-        merging.merge(found, {home: milestone.read(home) for home in homes}, into)
+        query_merge.merge(found, {home: node_progress.read(home) for home in homes}, into)
         merged = self.queries[into] = self._query(into)
         for query in queries:
             del self.queries[query.checkpoint]
@@ -96,18 +97,18 @@ class Gathering(Assembly):
             merged.left += query.left  # while it read on
         merged.members = {name: merged.members[name] for name in self._ordered(merged)}
         for name in merged.members:
-            sharing.move(self.nodes[name].version, into)
+            query_layout.move(self.nodes[name].version, into)
             self.nodes[name].query = merged
 
 
 def _planned(queries: Sequence[Query]) -> dict[str, Position]:
     """Return the furthest place in each input that any of some queries has planned to come to."""
-    return merging.furthest([merging.planned(query.checkpoint, query.upstreams) for query in queries])
+    return query_merge.furthest([query_merge.planned(query.checkpoint, query.upstreams) for query in queries])
 
 
 def _near(queries: Sequence[Query]) -> list[Query]:
     """Return the queries that are not far behind the furthest."""
-    places_of = ((query, merging.last(query.checkpoint, query.upstreams)) for query in queries)
+    places_of = ((query, query_merge.last(query.checkpoint, query.upstreams)) for query in queries)
     known = {query: found for query, found in places_of if found is not None}
-    places = merging.furthest(list(known.values()))
-    return [query for query, at in known.items() if merging.behind(at, places) <= NEAR_ROWS]
+    places = query_merge.furthest(list(known.values()))
+    return [query for query, at in known.items() if query_merge.behind(at, places) <= NEAR_ROWS]

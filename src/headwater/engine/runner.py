@@ -12,15 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headwater.engine import checkpoint, definition, failures, sharing
 from headwater.engine.assembly import OF_ONE, SHARED
+from headwater.engine.batch import query_layout
+from headwater.engine.batch.node_run import Member
+from headwater.engine.batch.query import Query
+from headwater.engine.failure import failures
 from headwater.engine.gathering import Gathering
-from headwater.engine.member import Member
-from headwater.engine.query import Query
+from headwater.engine.home import checkpoint
+from headwater.engine.plan import definition
 from headwater.errors import HeadwaterError, InputLost, SinkUnavailable, passes
 from headwater.log import Start
 from headwater.log.position import place_text
-from headwater.pipeline import Pipeline
+from headwater.pipeline.pipeline import Pipeline
 
 BACKOFF_SECONDS = 1.0
 BACKOFF_MOST = 60.0
@@ -137,9 +140,9 @@ class Runner(Gathering):
         self.ownership.take()
         for path, query in self.queries.items():
             for name in query.members:
-                sharing.join(self.nodes[name].version, path)
+                query_layout.join(self.nodes[name].version, path)
         self.gather()
-        sharing.drop_unused(self.pipeline)
+        query_layout.drop_unused(self.pipeline)
 
     def _outside(self) -> list[str]:
         return [each.name for each in (*self.pipeline.sources, *self.pipeline.tables)]

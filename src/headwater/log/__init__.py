@@ -1,10 +1,14 @@
-"""Topics, partitions, offsets: the embedded log and Kafka behind one interface."""
+"""Topics, partitions, offsets, groups: the embedded log and Kafka behind one interface.
+
+What every log can do is in ``interface.py``; ``embedded/`` and ``kafka/`` keep its promises, and know nothing
+of each other. Records become Arrow on the way out and are checked on the way in.
+"""
 
 from headwater.log.interface import Consumer, Log
 from headwater.log.position import Position, Start
 from headwater.log.producer import Producer
 from headwater.log.report import Finding, Lag, PartitionInfo, TopicInfo, Verification
-from headwater.log.topic import Topic
+from headwater.topic import Topic
 
 __all__ = [
     "Consumer",

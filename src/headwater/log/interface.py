@@ -15,11 +15,10 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from headwater import clock
+from headwater import durations
+from headwater import topic as topics
 from headwater.closing import Closing
 from headwater.errors import TopicExists, UsageError, nearest
-from headwater.log import topic as topics
-from headwater.log.outgoing import Appender
 from headwater.log.position import (
     Extent,
     Position,
@@ -30,9 +29,10 @@ from headwater.log.position import (
     offsets_within,
 )
 from headwater.log.producer import OnFull, Producer
+from headwater.log.record_batch import Appender
 from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.log.stretch import Stretch
-from headwater.log.topic import Cleanup, Topic
+from headwater.topic import Cleanup, Topic
 
 
 class Log(Closing):
@@ -146,7 +146,7 @@ class Log(Closing):
         """
         if id is not None:
             _check_id(id)
-        wait = linger if isinstance(linger, timedelta) else clock.interval(linger)
+        wait = linger if isinstance(linger, timedelta) else durations.interval(linger)
         return Producer(self._appender(topic, id), linger=wait, buffer=buffer, on_full=on_full)
 
     def read(
@@ -163,7 +163,7 @@ class Log(Closing):
 
         ``end`` is exclusive and taken when the call is made; a bare offset may lie past the end. With
         ``follow`` the iterator goes on with records as they arrive and never ends. Compacted topics
-        have a ``_deleted`` column; ``meta=True`` adds the columns of ``headwater.log.record.META``.
+        have a ``_deleted`` column; ``meta=True`` adds the columns of ``headwater.record.META``.
         A start that is no longer retained, or lies past the end, raises ``OffsetLost``, which says
         how many records are gone; a position of a topic that was deleted and made again raises
         ``TopicReplaced``.

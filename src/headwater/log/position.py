@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from headwater.clock import parse_instant
+from headwater.durations import parse_instant
 from headwater.errors import OffsetLost, UsageError
-from headwater.log.topic import Topic, replaced
+from headwater.topic import Topic, replaced
 
 
 @dataclass(frozen=True)

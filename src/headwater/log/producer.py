@@ -21,8 +21,8 @@ from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
-from headwater.clock import micros
 from headwater.closing import Closing
+from headwater.durations import micros
 from headwater.errors import (
     BufferFull,
     Fenced,
@@ -32,15 +32,15 @@ from headwater.errors import (
     UnknownTopic,
     UsageError,
 )
-from headwater.log import rows, tombstones
-from headwater.log.given import Copier, Row, checked_sequence, marked, shown
-from headwater.log.outgoing import Appender, Builder, Outgoing
 from headwater.log.parallel import done, submit
 from headwater.log.position import Position
 from headwater.log.process import check_process
-from headwater.log.record import Headers
-from headwater.log.tombstones import Changes
-from headwater.log.topic import Topic
+from headwater.log.record_batch import Appender, Builder, Outgoing
+from headwater.record import Headers
+from headwater.topic import Topic
+from headwater.values import rows, tombstones
+from headwater.values.sent_rows import Copier, Row, checked_sequence, marked, shown
+from headwater.values.tombstones import Changes
 
 OnFull = Literal["block", "drop", "error"]
 CHUNK = 1 << 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from headwater.log.topic import Topic
+from headwater.topic import Topic
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,5 @@
-"""Stateful operators: pure, Arrow in and Arrow out, one bucket of keys at a time, no pyspark."""
+"""Stateful operators: pure, Arrow in and Arrow out, one bucket of keys at a time, no pyspark.
+
+What an operator is, is in ``operator.py``; what users call is in ``headwater.transforms``. State
+lies in the containers of ``memory/``.
+"""

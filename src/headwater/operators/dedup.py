@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.clock import MICROSECOND
+from headwater.durations import MICROSECOND
 from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import Times, split, times
 from headwater.operators.groups import Groups, Keys, Numbers, firsts, group, number, pairs
+from headwater.operators.memory.spans import Spans
+from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import NEVER, Operator, Step
-from headwater.operators.spans import Spans
-from headwater.operators.timeline import Timeline
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ import pyarrow as pa
 from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import Times, split, times
 from headwater.operators.groups import Groups, Numbers, group
+from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.shelf import Shelf
 from headwater.operators.operator import NEVER, Operator, Step
 from headwater.operators.order import order
-from headwater.operators.pile import NOWHERE
-from headwater.operators.shelf import Shelf
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import split, times
 from headwater.operators.fold import KNOWN, Folding
 from headwater.operators.groups import Keys, Numbers, group
+from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.shelf import Shelf
+from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
 from headwater.operators.order import order
-from headwater.operators.pile import NOWHERE
-from headwater.operators.shelf import Shelf
-from headwater.operators.timeline import Timeline
 from headwater.operators.tolerance import sift
 
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.log import jsonl, keys
-from headwater.log.topic import Topic
+from headwater.topic import Topic
+from headwater.values import jsonl, keys
 
 _t = pa.types
 

@@ -20,8 +20,8 @@ from headwater.log.position import Position
 from headwater.log.producer import Producer
 from headwater.sinks import crash
 from headwater.sinks.arrangement import arranged
-from headwater.sinks.fitting import DELETED
 from headwater.sinks.sink import Batch, Sink
+from headwater.values.fitting import DELETED
 
 _ROW_BITS = 32
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from headwater.pipeline import Pipeline
+from headwater.pipeline.pipeline import Pipeline
 from headwater.testing.harness import Harness
 
 
@@ -27,7 +27,7 @@ class MakeHarness(Protocol):
 @pytest.fixture(scope="session")
 def headwater_spark(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Return the Spark session of the run; the one that is there, or a new one, which ends with Python."""
-    from headwater.engine.session import session
+    from headwater.engine.spark.session import session
 
     return session(output=tmp_path_factory.mktemp("spark") / "spark.log")
 

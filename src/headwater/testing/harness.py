@@ -20,8 +20,8 @@ from headwater.closing import Closing
 from headwater.errors import HeadwaterError
 from headwater.log import Start
 from headwater.log.open import open as open_log
-from headwater.node import Node
-from headwater.pipeline import Pipeline
+from headwater.pipeline.node import Node
+from headwater.pipeline.pipeline import Pipeline
 
 Row = Mapping[str, Any]
 
@@ -112,7 +112,7 @@ class Harness(Closing):
 
     def verify(self) -> None:
         """Compute every view and stream again as a batch; raise if one differs."""
-        from headwater.engine.recompute import verify
+        from headwater.engine.proof.verify import verify
 
         for node in self.pipeline.order():
             verdict = verify(self._runner, node.name) if node.kind in ("view", "stream") else None

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headwater.sinks.postgres import PostgresStore
-from headwater.sinks.views import Store, ViewStore
+from headwater.views import Store, ViewStore
+from headwater.views.postgres import PostgresStore
 
 Reopen = Callable[[], Store]
 

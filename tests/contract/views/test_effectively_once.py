@@ -11,8 +11,8 @@ from tests.contract.views.conftest import Reopen
 
 from headwater.sinks import Sink
 from headwater.sinks.together import Together
-from headwater.sinks.views import open_views
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
+from headwater.views import open_views
 from postgres_server import save
 
 

@@ -19,12 +19,12 @@ from psycopg.sql import SQL
 from headwater import Position
 from headwater.errors import Behind, OffsetLost, UsageError
 from headwater.sinks import Batch, Sink
-from headwater.sinks.postgres import catalog as postgres_catalog
-from headwater.sinks.postgres import reading as postgres_reading
-from headwater.sinks.sqlite import catalog as sqlite_catalog
-from headwater.sinks.sqlite import reading as sqlite_reading
-from headwater.sinks.views import Store, View, open_views
-from headwater.sinks.views.query import Query
+from headwater.views import Store, View, open_views
+from headwater.views.postgres import catalog as postgres_catalog
+from headwater.views.postgres import reading as postgres_reading
+from headwater.views.query import Query
+from headwater.views.sqlite import catalog as sqlite_catalog
+from headwater.views.sqlite import reading as sqlite_reading
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -14,8 +14,8 @@ from tests.contract.views.conftest import Reopen
 from headwater import Position
 from headwater.errors import Fenced, RowError, SchemaError, SinkRefused, TopicError, UsageError
 from headwater.sinks import Batch
-from headwater.sinks.sqlite import catalog
-from headwater.sinks.views import Store
+from headwater.views import Store
+from headwater.views.sqlite import catalog
 
 STOCK = "item STRING, count BIGINT"
 

@@ -9,7 +9,9 @@ from tests.unit.cli.conftest import Run
 from headwater.cli import main
 from headwater.errors import HeadwaterError
 
-topic_command = importlib.import_module("headwater.cli.topic")  # the package has the command by this name
+topic_command = importlib.import_module(
+    "headwater.cli.commands.topic"
+)  # the package has the command by this name
 
 
 def test_an_error_is_printed_as_lines_without_a_traceback(run: Run, orders: object) -> None:

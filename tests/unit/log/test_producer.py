@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from headwater import topic as topics
 from headwater.errors import LogUnavailable
-from headwater.log import topic as topics
-from headwater.log.outgoing import Outgoing
 from headwater.log.producer import AHEAD, Producer
-from headwater.log.topic import Topic
+from headwater.log.record_batch import Outgoing
+from headwater.topic import Topic
 
 
 class Disk:

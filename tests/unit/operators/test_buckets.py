@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from headwater.engine.bucket import Meta
-from headwater.engine.stepping import Work, here
+from headwater.engine.stage.bucket_step import Work, here
+from headwater.engine.state.bucket import Meta
 from headwater.operators.dedup import Dedup
 from headwater.operators.joins.within import HOW, Within
 from headwater.operators.latest import Latest

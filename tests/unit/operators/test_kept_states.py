@@ -19,13 +19,11 @@ import pytest
 
 import headwater.operators
 from headwater.operators.aggregates import agg
-from headwater.operators.door import Side
-from headwater.operators.doors import dedup, latest, scan
-from headwater.operators.joins import doors as joins
 from headwater.operators.operator import FOREVER, Operator
-from headwater.operators.tables import doors as tables
-from headwater.operators.windows import doors as windows
+from headwater.operators.spec import Side
 from headwater.schema import parse
+from headwater.transforms import joins, tables, windows
+from headwater.transforms.rows import dedup, latest, scan
 
 KEPT = Path(__file__).parent / "kept"
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
-from headwater.operators.joins.joined import Joined
+from headwater.operators.joined import Joined
 from headwater.operators.pairing import Pairing, pairing
 
 LEFT = pa.schema([("id", pa.int64()), ("who", pa.string()), ("at", pa.timestamp("us", "UTC"))])

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.log.embedded import EmbeddedLog
-from headwater.log.topic import create
 from headwater.sinks import Batch
 from headwater.sinks.arrangement import arranged
 from headwater.sinks.topic import TopicSink
+from headwater.topic import create
 from soaking import examples
 
 PARTITIONS = 3

@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.errors import TopicError
-from headwater.log.embedded import frame
 from headwater.log.embedded.failures import kind, reason
-from headwater.log.embedded.frame import Compression, Draft
-from headwater.log.embedded.partition import Partition, fenced
-from headwater.log.outgoing import Outgoing
-from headwater.log.topic import Topic
+from headwater.log.embedded.partition import frame
+from headwater.log.embedded.partition.frame import Compression, Draft
+from headwater.log.embedded.partition.writer import Partition, fenced
+from headwater.log.record_batch import Outgoing
+from headwater.topic import Topic
 
 
 class Part(NamedTuple):

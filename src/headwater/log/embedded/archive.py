@@ -20,12 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headwater import durable
+from headwater import durable, record
 from headwater.errors import DamagedLog
-from headwater.log import record
 from headwater.log.embedded.catalog import Stored
-from headwater.log.topic import Topic
 from headwater.schema import evolve
+from headwater.topic import Topic
 
 _NAME = re.compile(r"(\d{20})-(\d{20})-([0-9a-f]{8})\.parquet")
 _ROWS = 1 << 16

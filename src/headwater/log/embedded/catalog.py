@@ -22,10 +22,10 @@ import pyarrow as pa
 
 from headwater import durable
 from headwater import schema as schemas
+from headwater import topic as topics
 from headwater.errors import DamagedLog, HeadwaterError, NotALog, TopicError, TopicExists
-from headwater.log import topic as topics
 from headwater.log.embedded.failures import gone, unusable
-from headwater.log.topic import Topic
+from headwater.topic import Topic
 
 FORMAT = 1
 MARKER = "headwater.json"

@@ -17,15 +17,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater import clock, durable
-from headwater.log import keys
-from headwater.log.embedded import frame, segment
+from headwater import durable, durations
 from headwater.log.embedded.catalog import Stored
-from headwater.log.embedded.frame import Header, Kind
-from headwater.log.embedded.partition import SEGMENT_BYTES, Partition
-from headwater.log.embedded.segment import Entry, Segment
+from headwater.log.embedded.partition import frame, segment
+from headwater.log.embedded.partition.frame import Header, Kind
+from headwater.log.embedded.partition.segment import Entry, Segment
+from headwater.log.embedded.partition.writer import SEGMENT_BYTES, Partition
 from headwater.log.embedded.stream import RecordReader
-from headwater.log.topic import TOMBSTONE_TIME, Topic
+from headwater.topic import TOMBSTONE_TIME, Topic
+from headwater.values import keys
 
 _NEWEST = pa.schema([("key", pa.binary()), ("offset", pa.int64())])
 
@@ -34,7 +34,7 @@ def compact(root: Path, stored: Stored, number: int, partition: Partition) -> No
     """Compact everything received so far in one partition."""
     with partition.locked():
         partition.refresh()
-        oldest = partition.now() - (stored.topic.retention or TOMBSTONE_TIME) // clock.MICROSECOND
+        oldest = partition.now() - (stored.topic.retention or TOMBSTONE_TIME) // durations.MICROSECOND
         if partition.tail.at:
             partition.roll()
         active = partition.tail.segment.base

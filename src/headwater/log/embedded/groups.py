@@ -26,7 +26,7 @@ from pathlib import Path
 from headwater.errors import Fenced, LogRefused, LogUnavailable, UsageError
 from headwater.log.embedded.failures import gone
 from headwater.log.process import check_process
-from headwater.log.topic import Topic, replaced_for
+from headwater.topic import Topic, replaced_for
 from headwater.wal import write_ahead
 
 MAX_POLL_SECONDS = 300.0

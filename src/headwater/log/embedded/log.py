@@ -13,35 +13,28 @@ from typing import Any, Literal, TypeVar, get_args
 
 import pyarrow as pa
 
+from headwater import topic as topics
 from headwater.errors import DamagedLog, UsageError
-from headwater.log import topic as topics
 from headwater.log.embedded import archive as archives
 from headwater.log.embedded import verify
 from headwater.log.embedded.appender import EmbeddedAppender
-from headwater.log.embedded.care import Care
 from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.consumer import EmbeddedConsumer
 from headwater.log.embedded.failures import saying, unusable
-from headwater.log.embedded.frame import Compression
 from headwater.log.embedded.groups import Member, SharedEpochs
-from headwater.log.embedded.partition import SEGMENT_BYTES
+from headwater.log.embedded.maintenance import Care
+from headwater.log.embedded.partition.frame import Compression
+from headwater.log.embedded.partition.writer import SEGMENT_BYTES
+from headwater.log.embedded.partition_stats import Survey
 from headwater.log.embedded.storage import Storage
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.stretches import stretches
-from headwater.log.embedded.survey import Survey
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.interface import Log
-from headwater.log.position import (
-    Extent,
-    Position,
-    Start,
-    check_position,
-    check_start,
-    check_within,
-)
+from headwater.log.position import Extent, Position, Start, check_position, check_start, check_within
 from headwater.log.report import Finding, Lag, TopicInfo, Verification
 from headwater.log.stretch import Stretch
-from headwater.log.topic import Topic
+from headwater.topic import Topic
 
 Durability = Literal["fsync", "os"]
 FOLLOW_SECONDS = 1.0

@@ -11,15 +11,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from headwater import clock, durable
-from headwater.log import record
-from headwater.log.embedded import archive, segment, times
+from headwater import durable, durations, record
+from headwater.log.embedded import archive
 from headwater.log.embedded.catalog import Stored
-from headwater.log.embedded.partition import Partition
-from headwater.log.embedded.receipt import SKEW
-from headwater.log.embedded.segment import Segment
+from headwater.log.embedded.partition import segment, times
+from headwater.log.embedded.partition.receipt import SKEW
+from headwater.log.embedded.partition.segment import Segment
+from headwater.log.embedded.partition.writer import Partition
 from headwater.log.embedded.stream import RecordReader
-from headwater.log.topic import Topic
+from headwater.topic import Topic
 
 
 def enforce(root: Path, stored: Stored, number: int, partition: Partition, fsync: bool) -> None:
@@ -30,7 +30,7 @@ def enforce(root: Path, stored: Stored, number: int, partition: Partition, fsync
     with partition.locked():
         partition.refresh()
         now = partition.now()
-        oldest = now - topic.retention // clock.MICROSECOND if topic.retention else None
+        oldest = now - topic.retention // durations.MICROSECOND if topic.retention else None
         holds_records = partition.tail.end > partition.tail.segment.base
         if oldest is not None and holds_records and partition.tail.received < oldest:
             partition.roll()

@@ -19,16 +19,16 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from headwater import topic as topics
 from headwater.errors import DamagedLog
-from headwater.log import topic as topics
-from headwater.log.embedded import head, reader
 from headwater.log.embedded.catalog import Catalog, Stored
 from headwater.log.embedded.failures import saying, unusable
 from headwater.log.embedded.groups import State
-from headwater.log.embedded.head import Head
-from headwater.log.embedded.partition import Partition
+from headwater.log.embedded.partition import head, reader
+from headwater.log.embedded.partition.head import Head
+from headwater.log.embedded.partition.writer import Partition
 from headwater.log.embedded.stream import RecordReader
-from headwater.log.topic import Topic
+from headwater.topic import Topic
 
 _T = TypeVar("_T")
 _TRIES = 10

@@ -11,9 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from headwater.errors import DamagedLog, OffsetLost
-from headwater.log.embedded import archive, reader
+from headwater.log.embedded import archive
 from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.failures import unusable
+from headwater.log.embedded.partition import reader
 
 FAR = 1 << 62
 _Archived = tuple[int, Iterator[tuple[pa.RecordBatch, int]]]

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headwater.log.embedded import frame, segment
 from headwater.log.embedded.archive import Archived
-from headwater.log.embedded.frame import Header, Kind
-from headwater.log.embedded.head import Head
-from headwater.log.embedded.segment import Segment
+from headwater.log.embedded.partition import frame, segment
+from headwater.log.embedded.partition.frame import Header, Kind
+from headwater.log.embedded.partition.head import Head
+from headwater.log.embedded.partition.segment import Segment
 from headwater.log.stretch import Stretch
 
 

@@ -15,11 +15,12 @@ from typing import NamedTuple
 import pyarrow.compute as pc
 
 from headwater.errors import DamagedLog
-from headwater.log.embedded import archive, reader, segment
+from headwater.log.embedded import archive
 from headwater.log.embedded.archive import Archived
-from headwater.log.embedded.frame import Header, Kind
-from headwater.log.embedded.head import Head
-from headwater.log.embedded.segment import Damage, Segment
+from headwater.log.embedded.partition import reader, segment
+from headwater.log.embedded.partition.frame import Header, Kind
+from headwater.log.embedded.partition.head import Head
+from headwater.log.embedded.partition.segment import Damage, Segment
 from headwater.log.report import Finding, Verification
 
 

@@ -16,12 +16,12 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from headwater.errors import Fenced, HeadwaterError, LogUnavailable
-from headwater.log.kafka import failures, groups, outgoing
+from headwater.log.kafka import failures, groups, messages
 from headwater.log.kafka.catalog import Catalog
-from headwater.log.kafka.outgoing import Message
+from headwater.log.kafka.messages import Message
 from headwater.log.kafka.scan import last_sequences
-from headwater.log.outgoing import Outgoing
-from headwater.log.topic import Topic
+from headwater.log.record_batch import Outgoing
+from headwater.topic import Topic
 
 FLUSH_SECONDS = 60.0
 TRANSACTION_MS = 30_000
@@ -58,12 +58,12 @@ class KafkaAppender:
         if self._client is None or topic.partitions != self._partitions:
             self._reopen()  # a client learns of new partitions late
             self._partitions = topic.partitions
-        fresh = outgoing.unsent(records, self._last)
+        fresh = messages.unsent(records, self._last)
         reached = self._untouched(records, fresh)
         if len(fresh.batch):
-            made = outgoing.messages(fresh, topic, self.id)
-            reached |= self._guarded(lambda: self._send(made, outgoing.newest(fresh)))
-            self._last |= outgoing.newest(fresh)
+            made = messages.messages(fresh, topic, self.id)
+            reached |= self._guarded(lambda: self._send(made, messages.newest(fresh)))
+            self._last |= messages.newest(fresh)
             self._reached |= reached
         return reached
 
@@ -71,7 +71,7 @@ class KafkaAppender:
         """Append to every partition that this producer sends nothing older any more."""
         if self._client is None:
             self._reopen()
-        made = outgoing.marks(self.id, before, self.topic().partitions)
+        made = messages.marks(self.id, before, self.topic().partitions)
         self._guarded(lambda: self._send(made, {}))
 
     def close(self) -> None:
@@ -95,7 +95,7 @@ class KafkaAppender:
 
     def _untouched(self, records: Outgoing, fresh: Outgoing) -> dict[int, int]:
         """Return the ends of partitions whose records are all stored already."""
-        stored = outgoing.newest(records).keys() - outgoing.newest(fresh).keys()
+        stored = messages.newest(records).keys() - messages.newest(fresh).keys()
         return self._catalog.cluster.ends(self._name, stored) if stored else {}
 
     def _guarded(self, send: Callable[[], dict[int, int]]) -> dict[int, int]:

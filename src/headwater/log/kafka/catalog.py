@@ -11,12 +11,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, NamedTuple
 
+from headwater import topic as topics
 from headwater.errors import TopicError, TopicExists, UsageError
-from headwater.log import topic as topics
 from headwater.log.kafka.cluster import Cluster, Found
 from headwater.log.kafka.config import MESSAGE_BYTES
 from headwater.log.kafka.registry import Registry
-from headwater.log.topic import TOMBSTONE_TIME, Topic
+from headwater.topic import TOMBSTONE_TIME, Topic
 
 FOREIGN_SCHEMA = "key STRING, value VARIANT"
 """What a topic without a declaration is read as."""

@@ -12,13 +12,13 @@ from typing import Any
 
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 
-from headwater import clock
+from headwater import durations
 from headwater.errors import UsageError
 from headwater.log.kafka import failures, scan
 from headwater.log.kafka.cluster import CALL_SECONDS, Cluster
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.report import Lag
-from headwater.log.topic import Topic, replaced_for
+from headwater.topic import Topic, replaced_for
 
 PEEK_SECONDS = 5.0
 _IDENTITY = "headwater.topic="
@@ -124,7 +124,7 @@ def _topic_lag(cluster: Cluster, group: str, topic: str, known: tuple[range, Map
     behind = [number for number in partitions if done[number] < ends[number]]
     waiting = {number: max(done[number], starts[number]) for number in behind}
     received = times(cluster, topic, waiting)
-    now = clock.now() // 1000
+    now = durations.now() // 1000
     return [
         Lag(
             group, topic, number, done[number], ends[number], max(0, ends[number] - done[number]),

@@ -13,13 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE
 
+from headwater import record
+from headwater import topic as topics
 from headwater.errors import HeadwaterError, RowError
-from headwater.log import jsonl, jsonl_columns, keys, record
-from headwater.log import topic as topics
-from headwater.log.columns import Misfit
 from headwater.log.kafka.catalog import Known
-from headwater.log.kafka.outgoing import MARK, OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
-from headwater.log.topic import Topic
+from headwater.log.kafka.messages import MARK, OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
+from headwater.topic import Topic
+from headwater.values import jsonl, jsonl_columns, keys
+from headwater.values.columns import Misfit
 
 _FREE = topics.create("free", "JSON")
 

@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from headwater import clock
+from headwater import durations
+from headwater import topic as topics
 from headwater.errors import UsageError
-from headwater.log import topic as topics
 from headwater.log.interface import Log
-from headwater.log.kafka import care, groups, stretches
+from headwater.log.kafka import groups, maintenance, stretches
 from headwater.log.kafka.appender import KafkaAppender, NamedAppender
 from headwater.log.kafka.catalog import Catalog, Known
 from headwater.log.kafka.cluster import Cluster, since
@@ -25,7 +25,7 @@ from headwater.log.kafka.reader import Reader
 from headwater.log.position import Extent, Position, Start, check_position, check_start
 from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.log.stretch import Stretch
-from headwater.log.topic import Topic
+from headwater.topic import Topic
 
 
 class KafkaLog(Log):
@@ -52,7 +52,7 @@ class KafkaLog(Log):
 
     def describe(self, name: str) -> TopicInfo:
         """Return a topic with its offsets, rate, oldest and newest record; sizes are not known."""
-        return care.describe(self._cluster, self._catalog.get(name))
+        return maintenance.describe(self._cluster, self._catalog.get(name))
 
     def alter_topic(self, name: str, **changes: Any) -> Topic:
         """Add nullable columns, or change partitions, retention, cleanup."""
@@ -96,7 +96,7 @@ class KafkaLog(Log):
         """Check every checksum, every value, and the sequence of every producer."""
         total = Verification()
         for known in self._catalog.all() if topic is None else [self._catalog.get(topic)]:
-            total += care.verify(self._cluster, known)
+            total += maintenance.verify(self._cluster, known)
         return total
 
     def close(self) -> None:
@@ -167,6 +167,6 @@ class KafkaLog(Log):
 
     def _at(self, name: str, to: datetime, numbers: Sequence[int]) -> dict[int, int]:
         # Kafka's times are in milliseconds: round up, so that nothing received before is included.
-        told = self._cluster.offsets(name, numbers, since(max(0, -(-clock.micros(to) // 1000))))
+        told = self._cluster.offsets(name, numbers, since(max(0, -(-durations.micros(to) // 1000))))
         ends = self._cluster.ends(name, numbers)
         return {number: each.offset if each.offset >= 0 else ends[number] for number, each in told.items()}

@@ -16,11 +16,11 @@ import orjson
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from headwater import schema as schemas
+from headwater import topic as topics
 from headwater.errors import LogUnavailable, TopicExists
-from headwater.log import topic as topics
 from headwater.log.kafka import failures
 from headwater.log.kafka.cluster import CALL_SECONDS, Cluster
-from headwater.log.topic import Topic
+from headwater.topic import Topic
 
 NAME = "__headwater"
 READER_GROUP = "__headwater.reader"

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from headwater.errors import LogUnavailable
 from headwater.log.kafka import failures
 from headwater.log.kafka.config import Config
-from headwater.log.kafka.outgoing import PRODUCER, SEQUENCE
+from headwater.log.kafka.messages import PRODUCER, SEQUENCE
 from headwater.log.kafka.registry import READER_GROUP
 
 MESSAGES = 10_000

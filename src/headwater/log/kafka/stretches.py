@@ -17,7 +17,7 @@ from headwater.log.kafka import incoming, scan
 from headwater.log.kafka.catalog import Catalog, Known
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.stretch import Stretch
-from headwater.log.topic import Topic
+from headwater.topic import Topic
 
 SIZE = 10_000
 """Offsets of a stretch: its time counts when all of it is read, so it is less than any limit of a plan."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-from headwater import clock
+from headwater import durations
 from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import Aggregate
 from headwater.operators.aggregates.bloom import Bloom, may_contain
@@ -96,7 +96,7 @@ def rate(column: str | None = None, per: str | timedelta = "1 second") -> Aggreg
     >>> rate().within(minute).over(rows), rate("bytes", per="1 hour").within(minute).over(rows)
     ([0.05], [54000.0])
     """
-    return Rate(column, clock.interval(per))
+    return Rate(column, durations.interval(per))
 
 
 def variance(column: str) -> Aggregate:

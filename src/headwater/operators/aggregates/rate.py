@@ -14,7 +14,7 @@ from fractions import Fraction
 
 import pyarrow as pa
 
-from headwater.clock import MICROSECOND
+from headwater.durations import MICROSECOND
 from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import Aggregate, check, is_number
 from headwater.operators.aggregates.amounts import amount_of

@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Keys, Numbers, group
-from headwater.operators.joins.ledger import Slots
-from headwater.operators.joins.runs import Flags
+from headwater.operators.memory.ledger import Slots
+from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.runs import Flags
 from headwater.operators.operator import NEVER
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing
-from headwater.operators.pile import NOWHERE
 
 
 class Arrived(NamedTuple):

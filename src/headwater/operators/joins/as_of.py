@@ -15,23 +15,23 @@ from datetime import timedelta
 import numpy as np
 import pyarrow as pa
 
-from headwater.clock import MICROSECOND
+from headwater.durations import MICROSECOND
 from headwater.errors import UsageError
 from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import Times, behind, moved, times
 from headwater.operators.groups import Numbers
+from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import Arrived, arrivals, is_left, slots_of, times_of
-from headwater.operators.joins.chunks import clock_of, packed, part, told
 from headwater.operators.joins.deletions import DELETED, deletions
-from headwater.operators.joins.joined import Joined
-from headwater.operators.joins.ledger import LITTLE, Ledger, Slots, rekeyed
-from headwater.operators.joins.runs import Flags
-from headwater.operators.joins.versions import Versions
+from headwater.operators.memory.chunk_codec import clock_of, packed, part, told
+from headwater.operators.memory.ledger import LITTLE, Ledger, Slots, rekeyed
+from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.runs import Flags
+from headwater.operators.memory.timeline import Timeline
+from headwater.operators.memory.versions import Versions
 from headwater.operators.operator import NEVER, Operator, Step
 from headwater.operators.order import order
 from headwater.operators.pairing import LEFT, RIGHT, Pairing, sides
-from headwater.operators.pile import NOWHERE
-from headwater.operators.timeline import Timeline
 
 VERSION, REVISION = "version_at", "revision"
 _DONE = "_done"

@@ -20,18 +20,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.clock import MICROSECOND
+from headwater.durations import MICROSECOND
 from headwater.operators.columns import check_time
 from headwater.operators.event_time import Times, behind, moved, times
 from headwater.operators.groups import Numbers
+from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import Arrivals, Arrived, arrivals, slots_of, times_of
-from headwater.operators.joins.chunks import clock_of, packed, part, told
-from headwater.operators.joins.joined import Joined
-from headwater.operators.joins.ledger import Ledger, Slots, tidied
-from headwater.operators.joins.runs import Runs
+from headwater.operators.memory.chunk_codec import clock_of, packed, part, told
+from headwater.operators.memory.ledger import Ledger, Slots, tidied
+from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.runs import Runs
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
 from headwater.operators.pairing import LEFT, RIGHT, Pairing, sides
-from headwater.operators.pile import NOWHERE
 
 HOW = ("inner", "left", "right", "full", "semi", "anti")
 _LEFT_ALONE, _RIGHT_ALONE = ("left", "full", "anti"), ("right", "full")

@@ -19,13 +19,13 @@ import pyarrow as pa
 from headwater.errors import UsageError
 from headwater.operators.columns import check_columns
 from headwater.operators.groups import Numbers, group
+from headwater.operators.memory.kept import Delta, Kept
+from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.slots import Slots
 from headwater.operators.operator import Operator, Step
 from headwater.operators.order import order
-from headwater.operators.pile import NOWHERE
-from headwater.operators.tables.changes import DELETED, Flags, check_table, last, same
-from headwater.operators.tables.kept import Delta, Kept
+from headwater.operators.table_changes import DELETED, Flags, check_table, last, same
 from headwater.operators.tables.retracting import Retractable, Tally
-from headwater.operators.tables.slots import Slots
 
 WHAT = "tables.group"
 Tallies = dict[tuple[type[Any], str], Any]

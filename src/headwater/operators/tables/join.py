@@ -16,16 +16,16 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.door import Side
 from headwater.operators.groups import Numbers, alike, group
-from headwater.operators.joins.joined import Joined
+from headwater.operators.joined import Joined
+from headwater.operators.memory.kept import Delta, Kept
+from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.slots import Slots
 from headwater.operators.operator import Operator, Step
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing, side_of
-from headwater.operators.pile import NOWHERE
-from headwater.operators.tables.changes import DELETED, Flags, last
-from headwater.operators.tables.kept import Delta, Kept
+from headwater.operators.spec import Side
+from headwater.operators.table_changes import DELETED, Flags, last
 from headwater.operators.tables.shape import TableShape
-from headwater.operators.tables.slots import Slots
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headwater.errors import UsageError
-from headwater.operators.door import Side
-from headwater.operators.joins.joined import Joined
+from headwater.operators.joined import Joined
 from headwater.operators.pairing import Pairing
-from headwater.operators.tables.changes import DELETED, check_table
+from headwater.operators.spec import Side
+from headwater.operators.table_changes import DELETED, check_table
 
 WHAT = "joins.tables"
 HOW = ("inner", "left", "right", "full")

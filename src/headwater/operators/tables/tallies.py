@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.groups import Numbers
-from headwater.operators.tables.changes import Flags
+from headwater.operators.memory.ranked import Ranked, comparable, restored
+from headwater.operators.memory.slots import sized
+from headwater.operators.table_changes import Flags
 from headwater.operators.tables.exact import SCALE, Sums, finite
-from headwater.operators.tables.ranked import Ranked, comparable, restored
-from headwater.operators.tables.slots import sized
 
 _WIDE = Context(prec=80)
 

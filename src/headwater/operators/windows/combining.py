@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
+from headwater.operators.memory.partials import Entries, Flags, arranged
 from headwater.operators.windows.early import Early
-from headwater.operators.windows.partials import Entries, Flags, arranged
 from headwater.operators.windows.sessions import ends, partials, revisions, told
 from headwater.operators.windows.windowing import Windowing
 

@@ -19,7 +19,7 @@ from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import is_integer, is_number
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
-from headwater.operators.windows.partials import Entries, spans
+from headwater.operators.memory.partials import Entries, spans
 from headwater.operators.windows.windowing import REVISION, Windowing, one
 
 BEFORE, CHANGE, RATIO = "_before", "_change", "_ratio"

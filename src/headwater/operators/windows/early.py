@@ -15,12 +15,12 @@ from datetime import timedelta
 
 import numpy as np
 
-from headwater.clock import MICROSECOND
+from headwater.durations import MICROSECOND
 from headwater.operators.aggregates.last_time import LastTime
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
+from headwater.operators.memory.partials import Entries, Flags
 from headwater.operators.operator import NEVER
-from headwater.operators.windows.partials import Entries, Flags
 from headwater.operators.windows.sessions import ends, partials
 from headwater.operators.windows.windowing import Windowing, bounded
 

@@ -17,17 +17,17 @@ from math import gcd
 import numpy as np
 import pyarrow as pa
 
-from headwater.clock import MICROSECOND
+from headwater.durations import MICROSECOND
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers, firsts, number, pairs
+from headwater.operators.memory.members import Members
+from headwater.operators.memory.partials import Entries, Partials, distinct
+from headwater.operators.memory.publications import Ledger
 from headwater.operators.operator import FOREVER, NEVER, Step
 from headwater.operators.windows import comparison
+from headwater.operators.windows.chunk_codec import heard, heard_clock, placed, tell
 from headwater.operators.windows.grid import Grid
-from headwater.operators.windows.members import Members
-from headwater.operators.windows.partials import Entries, Partials, distinct
-from headwater.operators.windows.publications import Ledger
 from headwater.operators.windows.publishing import Ready, counts, crowded, publish, ready, standing
-from headwater.operators.windows.told import heard, heard_clock, placed, tell
 from headwater.operators.windows.windowing import START, Windowed, Windowing, bounded, grouped, timed
 
 Cells = tuple[Times, Numbers]

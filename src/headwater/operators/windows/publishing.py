@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
+from headwater.operators.memory.partials import Entries, Flags, Merge, Partials, arranged, spans, spread
+from headwater.operators.memory.publications import Ledger
 from headwater.operators.operator import NEVER
 from headwater.operators.windows.grid import Grid
-from headwater.operators.windows.partials import Entries, Flags, Merge, Partials, arranged, spans, spread
-from headwater.operators.windows.publications import Ledger
 from headwater.operators.windows.ranges import over
 from headwater.operators.windows.windowing import Windowing
 

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.groups import Numbers
+from headwater.operators.memory.partials import Entries, Merge
 from headwater.operators.operator import NEVER
-from headwater.operators.windows.partials import Entries, Merge
 
 
 def over(entries: Entries, starts: Numbers, ends: Numbers, merge: Merge) -> pa.Table:

@@ -16,15 +16,15 @@ from datetime import timedelta
 import numpy as np
 import pyarrow as pa
 
-from headwater.clock import MICROSECOND
+from headwater.durations import MICROSECOND
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers
+from headwater.operators.memory.partials import Entries, arranged
 from headwater.operators.operator import NEVER, Step
+from headwater.operators.windows.chunk_codec import heard, heard_clock, placed, tell
 from headwater.operators.windows.combining import Change, Combining
 from headwater.operators.windows.early import Early
-from headwater.operators.windows.partials import Entries, arranged
 from headwater.operators.windows.sessions import Sessions, ends, partials, revisions, told
-from headwater.operators.windows.told import heard, heard_clock, placed, tell
 from headwater.operators.windows.windowing import (
     END,
     REVISION,

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
+from headwater.operators.memory.members import Members
+from headwater.operators.memory.partials import Entries, Flags, Partials
+from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import NEVER
-from headwater.operators.timeline import Timeline
-from headwater.operators.windows.members import Members
-from headwater.operators.windows.partials import Entries, Flags, Partials
 from headwater.operators.windows.windowing import bounded
 
 _TOLD = [pa.field("_end", pa.int64()), pa.field("_revision", pa.int64()), pa.field("_gone", pa.bool_())]

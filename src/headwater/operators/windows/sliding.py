@@ -15,17 +15,17 @@ from datetime import timedelta
 import numpy as np
 import pyarrow as pa
 
-from headwater.clock import MICROSECOND
+from headwater.durations import MICROSECOND
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers, firsts, number, pairs
+from headwater.operators.memory.members import Members
+from headwater.operators.memory.partials import Entries, Flags, Partials, arranged, spans
+from headwater.operators.memory.publications import Ledger
+from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import FOREVER, NEVER, Step
-from headwater.operators.timeline import Timeline
-from headwater.operators.windows.members import Members
-from headwater.operators.windows.partials import Entries, Flags, Partials, arranged, spans
-from headwater.operators.windows.publications import Ledger
+from headwater.operators.windows.chunk_codec import heard, heard_clock, placed, tell
 from headwater.operators.windows.publishing import Ready, counts, crowded, publish
 from headwater.operators.windows.ranges import over
-from headwater.operators.windows.told import heard, heard_clock, placed, tell
 from headwater.operators.windows.windowing import END, Windowed, Windowing, bounded, grouped, timed
 
 _EVENT = pa.schema([("member", pa.int64()), ("at", pa.int64())])

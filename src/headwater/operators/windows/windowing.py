@@ -16,17 +16,17 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from headwater.clock import MICROSECOND
+from headwater.durations import MICROSECOND
 from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import Aggregate
 from headwater.operators.aggregates.row_count import RowCount
 from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Groups, Numbers, group
+from headwater.operators.memory.members import Members
+from headwater.operators.memory.partials import Flags
 from headwater.operators.operator import FOREVER, NEVER, Operator
 from headwater.operators.order import order
-from headwater.operators.windows.members import Members
-from headwater.operators.windows.partials import Flags
 from headwater.schema import TIMESTAMP
 
 START, END, REVISION, COMPLETE, DELETED = "window_start", "window_end", "revision", "complete", "_deleted"

@@ -13,14 +13,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from headwater import clock, durable
+from headwater import durable, durations
 from headwater import schema as schemas
 from headwater.errors import UsageError
-from headwater.sinks import crash, disk
-from headwater.sinks.fitting import DELETED, Fitted, fit, shaped
+from headwater.sinks import crash
 from headwater.sinks.parquet import files, manifest, merge
 from headwater.sinks.parquet.manifest import File, Manifest
 from headwater.sinks.sink import Batch, Sink, lost_batches
+from headwater.stores import disk
+from headwater.values.fitting import DELETED, Fitted, fit, shaped
 
 
 class ParquetSink(Sink):
@@ -50,7 +51,7 @@ class ParquetSink(Sink):
     ):
         self._directory = Path(directory)
         self._shape = shaped(f'directory "{self._directory}"', schema)
-        self._keep = clock.interval(keep).total_seconds()
+        self._keep = durations.interval(keep).total_seconds()
         self._epoch: int | None = None
         self._last = -1
 

@@ -11,8 +11,8 @@ import pytest
 
 from headwater import agg, tables, windows
 from headwater.errors import UsageError
-from headwater.operators.door import Side
 from headwater.operators.operator import FOREVER, NEVER
+from headwater.operators.spec import Side
 from headwater.schema import parse
 from unit.operators.stepping import Move, Row, play
 

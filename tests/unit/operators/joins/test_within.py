@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
-from headwater.operators.joins.ledger import Ledger
 from headwater.operators.joins.within import HOW, Within
+from headwater.operators.memory.ledger import Ledger
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.pairing import pairing
 from headwater.schema import parse

@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
-from headwater.operators.door import Side
+from headwater.operators.memory.ranked import Ranked, comparable, restored
 from headwater.operators.operator import NEVER, Operator
-from headwater.operators.tables import doors as tables
+from headwater.operators.spec import Side
 from headwater.operators.tables import retracting as agg
-from headwater.operators.tables.ranked import Ranked, comparable, restored
 from headwater.schema import parse
+from headwater.transforms import tables
 from soaking import examples
 from unit.operators.stepping import Row, listed, rank, table
 from unit.operators.tables.tabling import (

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
-from headwater.operators.door import Side
-from headwater.operators.joins.doors import tables
 from headwater.operators.operator import NEVER
 from headwater.operators.pairing import Pairing
+from headwater.operators.spec import Side
 from headwater.operators.tables.join import TableJoin
 from headwater.schema import parse
+from headwater.transforms.joins import tables
 from soaking import examples
 from unit.operators.stepping import Row, listed, table
 from unit.operators.tables.tabling import (

@@ -13,12 +13,12 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.door import Side
-from headwater.operators.joins.doors import tables as joined_tables
 from headwater.operators.operator import NEVER
-from headwater.operators.tables import doors as tables
+from headwater.operators.spec import Side
 from headwater.operators.tables import retracting as agg
 from headwater.schema import parse
+from headwater.transforms import tables
+from headwater.transforms.joins import tables as joined_tables
 from soaking import examples
 from unit.operators.stepping import Row, listed, restarted
 from unit.operators.tables.tabling import (

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from headwater import agg, windows
 from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import Aggregate
-from headwater.operators.door import Side
+from headwater.operators.memory.partials import Partials
 from headwater.operators.operator import FOREVER, NEVER
+from headwater.operators.spec import Side
 from headwater.operators.windows.hopping import Hopping
-from headwater.operators.windows.partials import Partials
 from headwater.operators.windows.windowing import Windowing
 from headwater.schema import parse
 from soaking import examples

@@ -1,0 +1,239 @@
+"""``headwater demo``: the example in ``examples/shop``, live in the terminal, or processed and proved.
+
+Invariant: however it ends, the generator and the nodes are stopped, and a directory that was not asked
+for is removed.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.live import Live
+
+import headwater
+from headwater.cli import spark
+from headwater.cli.commands.demo_proof import prove
+from headwater.cli.commands.run import FRAME, SECOND, tell_broken
+from headwater.cli.demo_feed import Feed
+from headwater.cli.failure import Terminated
+from headwater.cli.formats import units
+from headwater.cli.options import verbose_option
+from headwater.cli.running import Wish, Work
+from headwater.cli.screens.demo_screen import Scene, Screen
+from headwater.cli.screens.demo_views import shown
+from headwater.cli.screens.run_output import summary
+from headwater.cli.screens.terminal import kept
+from headwater.engine.figures.status import Status
+from headwater.errors import HeadwaterError, UsageError
+from headwater.pipeline.loading import load
+from headwater.pipeline.pipeline import Pipeline
+
+Show = Callable[[Scene], None]
+REMOVE_SECONDS = 5.0
+BATCHES = 8
+"""In about so many batches a fixed amount is processed: it should be proved of more than one."""
+
+
+@click.command()
+@click.option(
+    "--events", type=click.IntRange(min=1), metavar="N", help="Write N events at once, and no more."
+)
+@click.option("--exit", "ends", is_flag=True, help="With --events: prove the views right, and end.")
+@click.option(
+    "--dir",
+    "directory",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A new directory for log and views, which is kept.  [default: a temporary one]",
+)
+@verbose_option
+def demo(events: int | None, ends: bool, directory: Path | None) -> None:
+    """Watch a pipeline at work: a small web shop, in a temporary directory.
+
+    A generator writes orders, searches, parcels and prices to a log, some of them twice or late, and
+    eight views are kept of them. The terminal shows the nodes at work and the views as they change.
+    Ctrl-C ends it. The code is in examples/shop, also within the installed package; the last line says
+    where.
+
+    With --events N --exit, N events are processed, then every view is computed again from the log,
+    and in plain Python from the events, and compared. Exits with 1 if anything differs.
+
+    \b
+    Examples:
+      headwater demo
+      headwater demo --dir ./shop
+      headwater demo --events 20000 --exit
+    """
+    if ends and events is None:
+        raise UsageError("--exit needs --events", hint="as in `headwater demo --events 20000 --exit`")
+    code = _example()
+    with kept(sys.stdout) as out:
+        with _place(directory) as place:
+            try:
+                _play(_pipeline(code, place), code, events, ends, out)
+            except KeyboardInterrupt as error:
+                if ends or isinstance(error, Terminated):
+                    raise
+        _tell_more(code, directory, out)
+
+
+def _play(pipeline: Pipeline, code: Path, events: int | None, ends: bool, out: Console) -> None:
+    started = time.monotonic()
+    spark.declare(pipeline)
+    with Feed(code / "feed.py", pipeline.log, events) as feed:
+        statuses = _run(pipeline, feed, events if ends else None, out)
+    if not ends:  # it has ended by itself, so no node is left that could go on
+        tell_broken(statuses)
+        raise click.exceptions.Exit(1)
+    assert events is not None
+    for each in statuses:
+        click.echo(summary(each))
+    click.echo()
+    prove(pipeline, events)
+    click.echo(f"{units.plural(events, 'event')} processed and proved in {time.monotonic() - started:.1f} s")
+
+
+def _run(pipeline: Pipeline, feed: Feed, fixed: int | None, out: Console) -> list[Status]:
+    """Run the pipeline until it is broken or, with a ``fixed`` number of events, until it has caught up."""
+    work: Work | None = None
+    try:
+        with _display(pipeline, out, ends=fixed is not None) as show:
+            if fixed is not None:
+                _write(feed, show, fixed)
+            work = Work(pipeline, _wish(fixed))
+            _follow(work, feed, pipeline, show)
+    except BaseException:
+        feed.close()
+        if work is not None:
+            out.print(f"stopping, after {units.plural(feed.written, 'event')} …")
+            work.stop()
+            tell_broken(work.statuses())
+        raise
+    return work.result()
+
+
+def _wish(fixed: int | None) -> Wish:
+    if fixed is None:
+        return Wish()
+    return Wish(until_caught_up=True, limit=max(1000, fixed // BATCHES))
+
+
+def _write(feed: Feed, show: Show, events: int) -> None:
+    """Wait until all events are written."""
+    while not feed.ended(FRAME):
+        show(Scene(feed.written, step=f"writing {units.plural(events, 'event')}"))
+
+
+def _follow(work: Work, feed: Feed, pipeline: Pipeline, show: Show) -> None:
+    scene, due = Scene(feed.written), 0.0
+    while not work.ended(FRAME):
+        feed.ended(0)  # says so if it failed
+        if time.monotonic() >= due:
+            scene = Scene(feed.written, work.statuses(), shown(pipeline), work.step)
+            due = time.monotonic() + SECOND
+        show(scene)
+
+
+@contextmanager
+def _display(pipeline: Pipeline, out: Console, *, ends: bool) -> Iterator[Show]:
+    """Return what shows scenes: a screen that is drawn in place or, elsewhere than in a terminal, lines."""
+    screen = Screen("" if ends else "Ctrl-C ends", f"{_command()} view list --log {pipeline.log}")
+    if not out.is_terminal:
+        yield _lines(screen, lambda line: out.print(line, soft_wrap=True, markup=False))
+        return
+    with Live(console=out, auto_refresh=False, transient=ends, redirect_stderr=False) as live:
+        yield lambda scene: live.update(screen.draw(scene, out), refresh=True)
+
+
+def _lines(screen: Screen, out: Callable[[str], None]) -> Show:
+    """Return what prints each step, and then each new scene, as a line."""
+    last = Scene(0)
+
+    def show(scene: Scene) -> None:
+        nonlocal last
+        if scene.step is not None and scene.step != last.step:
+            out(f"{scene.step} …")
+        elif scene.step is None and scene is not last:
+            out(screen.line(scene))
+        last = scene
+
+    return show
+
+
+def _example() -> Path:
+    """Return the directory of the example: in the installed package, else beside its sources."""
+    package = Path(headwater.__file__).parent
+    for place in (package / "examples" / "shop", package.parents[1] / "examples" / "shop"):
+        if (place / "shop.py").is_file():
+            return place
+    raise HeadwaterError("the files of the demo are missing", hint="install Headwater again")
+
+
+def _pipeline(code: Path, place: Path) -> Pipeline:
+    """Return the example's pipeline, moved to a directory."""
+    click.echo("starting a generator of events and Spark, which takes some seconds …", err=True)
+    pipeline = copy.copy(load(code / "shop.py"))
+    log = place / "data"
+    pipeline.log, pipeline.home = f"file:{log}", log / "pipelines" / pipeline.name
+    return pipeline
+
+
+@contextmanager
+def _place(directory: Path | None) -> Iterator[Path]:
+    """Give a directory of one's own: the one that was asked for, or a temporary one."""
+    if directory is not None:
+        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+            raise UsageError(
+                f'"{directory}" is not an empty directory', hint="name one that is not there yet"
+            )
+        directory.mkdir(parents=True, exist_ok=True)
+        yield directory.resolve()
+        return
+    made = tempfile.mkdtemp(prefix="headwater-demo-")
+    try:
+        yield Path(made)
+    finally:
+        _remove(made)
+
+
+def _remove(directory: str) -> None:
+    """Remove a directory, again where Spark was still making something in it meanwhile."""
+    deadline = time.monotonic() + REMOVE_SECONDS
+    while os.path.exists(directory) and time.monotonic() < deadline:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _tell_more(code: Path, directory: Path | None, out: Console) -> None:
+    """Say where the code is, and the data if it is kept."""
+    told = ["its log and views, in a temporary directory, are removed"]
+    if directory is not None:
+        start = f"{_command(near=False)} run {shlex.quote(str(code / 'shop.py'))}"
+        told = [f'its log and views are kept in "{directory}"; go on with:']
+        told += [f"  cd {shlex.quote(str(directory))} && {start}"]
+    for line in (*told, f"its code: {_near(code)}"):
+        out.print(line, soft_wrap=True, markup=False)
+
+
+def _near(path: Path) -> str:
+    """Return a path as it is named from here, if it is below."""
+    near = os.path.relpath(path)
+    return str(path) if near.startswith(os.pardir) else near
+
+
+def _command(*, near: bool = True) -> str:
+    """Return what starts this program: its name, or its path where the name is not found."""
+    script = Path(sys.executable).with_name("headwater")
+    if shutil.which("headwater") or not script.is_file():
+        return "headwater"
+    return _near(script) if near else str(script)

@@ -1,0 +1,61 @@
+"""``headwater group``: which consumer groups there are, and forgetting one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from headwater.cli.formats.tables import print_ndjson, print_table
+from headwater.cli.options import format_option, with_log
+from headwater.log import Log
+
+
+@click.group()
+def group() -> None:
+    """List and delete consumer groups."""
+
+
+@group.command("list")
+@format_option("table", "ndjson", default="table")
+@with_log()
+def list_(log: Log, form: str) -> None:
+    """List all groups with their topics and how far behind they are.
+
+    \b
+    Example:
+      headwater group list
+    """
+    found = [_facts(log, name) for name in log.groups()]
+    if form == "ndjson":
+        print_ndjson(found)
+    elif found:
+        rows = [(each["group"], ", ".join(each["topics"]), each["records"]) for each in found]
+        print_table(("group", "topics", ">records behind"), rows)
+    else:
+        click.echo("no groups yet; a consumer makes one when it joins", err=True)
+
+
+@group.command()
+@click.argument("name")
+@with_log()
+def delete(log: Log, name: str) -> None:
+    """Forget what group NAME has committed.
+
+    Refused while it has living members. A consumer that joins it later begins anew.
+
+    \b
+    Example:
+      headwater group delete billing
+    """
+    log.delete_group(name)
+    click.echo(f'deleted group "{name}"')
+
+
+def _facts(log: Log, name: str) -> dict[str, Any]:
+    lags = log.lag(name)
+    return {
+        "group": name,
+        "topics": sorted({each.topic for each in lags}),
+        "records": sum(each.records for each in lags),
+    }

@@ -1,0 +1,121 @@
+"""``headwater run``: a pipeline at work, on one screen or as lines for those who watch it.
+
+The pipeline runs in a thread of its own; this one draws, and hears Ctrl-C. Invariant: however it
+ends, the nodes are stopped first, unless Ctrl-C comes a second time.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import click
+
+from headwater.cli.failure import tell
+from headwater.cli.options import format_option, spark_options, verbose_option
+from headwater.cli.running import Wish, Work
+from headwater.cli.screens.run_output import Show, conclude, display
+from headwater.engine.figures.metrics import Endpoint
+from headwater.engine.figures.status import LATE_SHARE, Status
+from headwater.pipeline.loading import load
+
+FRAME = 0.2
+SECOND = 1.0
+"""How often figures are read and, outside of a terminal, printed."""
+
+
+@click.command()
+@click.argument("file")
+@click.option("--until-caught-up", is_flag=True, help="End when all input is processed.")
+@click.option(
+    "--metrics-port",
+    "port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="Give figures to Prometheus at http://127.0.0.1:N/metrics.",
+)
+@spark_options
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Rows that a batch takes from a topic at most."
+)
+@click.option(
+    "--late-alert",
+    "late_share",
+    type=click.FloatRange(0, 1),
+    default=LATE_SHARE,
+    metavar="SHARE",
+    help="Warn when more than this share of a node's rows come too late.  [default: 0.01]",
+)
+@format_option(
+    "screen",
+    "ndjson",
+    default=None,
+    help="How to show it.  [default: screen in a terminal or with --until-caught-up, else ndjson]",
+)
+@verbose_option
+def run(file: str, port: int | None, form: str | None, **how: Any) -> None:
+    """Run the pipeline in FILE, until Ctrl-C.
+
+    Each node is shown with its rows per second, how long its last batch took, how many records it is
+    behind, its clock, its late rows, and the size of what it remembers. One that fails is tried again,
+    later each time; the others go on. Everything goes on where the last run ended. Ctrl-C stops the
+    nodes and waits for that; a second one does not wait.
+
+    \b
+    Examples:
+      headwater run shop.py
+      headwater run shop.py --until-caught-up
+      headwater run shop.py --metrics-port 9464 --format ndjson >> shop.log
+    """
+    pipeline, wish, started = load(file), Wish(**how), time.monotonic()
+    pipeline.check()
+    form = form or ("screen" if sys.stdout.isatty() or wish.until_caught_up else "ndjson")
+    with _endpoint(pipeline.name, port) as endpoint:
+        if endpoint is not None:
+            click.echo(f"metrics at {endpoint.url}", err=True)
+        work = Work(pipeline, wish)
+        _watch(work, display(form, pipeline.name, ends=wish.until_caught_up), endpoint)
+        statuses = work.result()
+    if not wish.until_caught_up:  # it has ended by itself, so no node is left that could go on
+        tell_broken(statuses)
+        raise click.exceptions.Exit(1)
+    conclude(form, pipeline.name, statuses, time.monotonic() - started)
+
+
+def _endpoint(pipeline: str, port: int | None) -> AbstractContextManager[Endpoint | None]:
+    return nullcontext() if port is None else Endpoint(pipeline, port)
+
+
+def _watch(work: Work, shown: AbstractContextManager[Show], endpoint: Endpoint | None) -> None:
+    """Show a pipeline until it ends; Ctrl-C, SIGTERM or a closed pipe end it first."""
+    try:
+        with shown as show:
+            _follow(work, show, endpoint)
+    except BaseException:
+        if sys.stderr.isatty():
+            click.echo("stopping …", err=True)
+        work.stop()
+        tell_broken(work.statuses())
+        raise
+
+
+def _follow(work: Work, show: Show, endpoint: Endpoint | None) -> None:
+    due = 0.0
+    statuses: list[Status] = []
+    while not work.ended(FRAME):
+        new = time.monotonic() >= due
+        if new:
+            statuses, due = work.statuses(), time.monotonic() + SECOND
+        if new and endpoint is not None:
+            endpoint.publish(statuses)
+        show(statuses, work.step, new)
+
+
+def tell_broken(statuses: Sequence[Status]) -> None:
+    """Say why nodes are not tried again."""
+    for status in statuses:
+        if status.state == "broken" and status.error is not None:
+            tell(status.error)

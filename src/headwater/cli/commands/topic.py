@@ -1,0 +1,248 @@
+"""``headwater topic``: create, list, describe, alter and delete topics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from headwater.cli.formats import units
+from headwater.cli.formats.tables import print_ndjson, print_table
+from headwater.cli.options import format_option, with_log
+from headwater.errors import UsageError
+from headwater.log import Log, PartitionInfo, TopicInfo
+from headwater.schema import type_name
+
+F = TypeVar("F", bound=Callable[..., Any])
+_REMOVABLE = ("retention", "retention_bytes", "archive")
+
+
+def _settings(command: F) -> F:
+    """Add the options of what may also be altered later."""
+    for option in (
+        click.option(
+            "--archive", metavar="DIR", help="Move old records there as Parquet instead of deleting."
+        ),
+        click.option(
+            "--cleanup",
+            type=click.Choice(["delete", "compact"]),
+            help="delete: let old records go (default). compact: keep the newest record of each key.",
+        ),
+        click.option(
+            "--retention-bytes",
+            metavar="SIZE",
+            help='Size of a partition over which its oldest records go, as 1000000 or "1 GB".',
+        ),
+        click.option("--retention", metavar="TIME", help='Age at which records go, as "7 days".'),
+        click.option(
+            "--partitions", type=int, metavar="N", help="Parts that are read and written side by side."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group()
+def topic() -> None:
+    """Create, list, describe, alter and delete topics."""
+
+
+@topic.command()
+@click.argument("name")
+@click.option("--schema", metavar="DDL", required=True, help='Columns as Spark DDL, or "JSON" for any value.')
+@click.option("--key", metavar="COLS", help="Key column(s), separated by commas.")
+@click.option("--event-time", metavar="COL", help="TIMESTAMP column that says when a record happened.")
+@_settings
+@with_log(make=True)
+def create(log: Log, name: str, **settings: Any) -> None:
+    """Make topic NAME (and the log, if it is not there).
+
+    Records of one key go to one partition and keep their order.
+
+    \b
+    Example:
+      headwater topic create orders --key id --event-time at --retention "7 days" \\
+          --schema "id BIGINT, item STRING, price DECIMAL(10,2), at TIMESTAMP"
+    """
+    made = log.create_topic(name, **_given(settings))
+    click.echo(f'created topic "{made.name}" with {units.plural(made.partitions, "partition")}')
+
+
+@topic.command("list")
+@format_option("table", "ndjson", default="table")
+@with_log()
+def list_(log: Log, form: str) -> None:
+    """List all topics with their sizes.
+
+    \b
+    Example:
+      headwater topic list
+    """
+    topics = [log.describe(each.name) for each in log.topics()]
+    if form == "ndjson":
+        print_ndjson(_totals(each) for each in topics)
+    elif topics:
+        columns = ("topic", ">partitions", ">records", ">size", ">records/s", "key", "cleanup")
+        print_table(columns, map(_row, topics))
+    else:
+        click.echo("no topics yet; `headwater topic create --help` shows how to make one", err=True)
+
+
+@topic.command()
+@click.argument("name")
+@format_option("table", "ndjson", default="table")
+@with_log()
+def describe(log: Log, name: str, form: str) -> None:
+    """Show the schema, settings, sizes and rate of topic NAME.
+
+    \b
+    Example:
+      headwater topic describe orders
+    """
+    info = log.describe(name)
+    if form == "ndjson":
+        print_ndjson([_facts(info)])
+    else:
+        _print_description(info)
+
+
+@topic.command()
+@click.argument("name")
+@click.option(
+    "--schema", metavar="DDL", help="The whole new schema: the old columns, then new nullable ones."
+)
+@_settings
+@with_log()
+def alter(log: Log, name: str, **settings: Any) -> None:
+    """Add columns to topic NAME, or change its settings.
+
+    A schema may gain nullable columns at its end; old records then read with nulls. Partitions may be
+    added, not taken away. "none" for --retention, --retention-bytes or --archive takes the setting away.
+
+    \b
+    Example:
+      headwater topic alter orders --retention "30 days"
+    """
+    changes = _given(settings)
+    if not changes:
+        raise UsageError("nothing to change", hint="see `headwater topic alter --help` for what can be")
+    log.alter_topic(name, **changes)
+    click.echo(f'altered topic "{name}"')
+
+
+@topic.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@with_log()
+def delete(log: Log, name: str, yes: bool) -> None:
+    """Delete topic NAME with all its records.
+
+    What groups had committed for it goes too.
+
+    \b
+    Example:
+      headwater topic delete orders --yes
+    """
+    info = log.describe(name)
+    if not yes:
+        _confirm(info)
+    log.delete_topic(name)
+    click.echo(f'deleted topic "{name}"')
+
+
+def _confirm(info: TopicInfo) -> None:
+    """Ask; anything but a yes ends the command, also an input that cannot answer."""
+    held = f"{units.plural(info.records, 'record')}, {units.size(info.size)}"
+    try:
+        agreed = click.confirm(f'Delete topic "{info.topic.name}" ({held})?', err=True)
+    except click.Abort as abort:
+        if isinstance(abort.__context__, EOFError):
+            raise UsageError("nobody answered, so nothing is deleted", hint="give --yes to delete") from None
+        raise
+    if not agreed:
+        click.echo("nothing deleted", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _given(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that were given; "none" takes a setting away."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    for name in ("key", "archive", "event_time"):
+        if name in given and not given[name].strip(" ,"):
+            option = "--" + name.replace("_", "-")
+            raise UsageError(f"{option} is empty", hint=f"leave {option} out where there is none")
+    given = {name: None if value == "none" and name in _REMOVABLE else value for name, value in given.items()}
+    if given.get("retention_bytes") is not None:
+        given["retention_bytes"] = units.parse_size(given["retention_bytes"])
+    if given.get("retention") is not None:
+        _check_interval(given["retention"])
+    return given
+
+
+def _check_interval(text: str) -> None:
+    """Refuse ``7d``, which many tools take, with what to write here."""
+    short = re.fullmatch(r"\s*(\d+)\s*([smhdw])\s*", text)
+    if short:
+        unit = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}[short[2]]
+        raise UsageError(
+            f'invalid interval "{text}"', hint=f'did you mean "{units.plural(int(short[1]), unit)}"?'
+        )
+
+
+def _size(count: int | None) -> str | None:
+    """Return a size for a table's cell, where the backend tells it."""
+    return None if count is None else units.size(count)
+
+
+def _row(info: TopicInfo) -> tuple[object, ...]:
+    topic = info.topic
+    rate, key = f"{info.rate:,.1f}", ", ".join(topic.key) or None
+    return topic.name, topic.partitions, info.records, _size(info.size), rate, key, topic.cleanup
+
+
+def _totals(info: TopicInfo) -> dict[str, Any]:
+    topic = info.topic
+    totals = {"records": info.records, "bytes": info.size, "rate": info.rate}
+    return {"topic": topic.name, **topic.settings(), **totals}
+
+
+def _facts(info: TopicInfo) -> dict[str, Any]:
+    return {**_totals(info), "partitions": [_partition_facts(part) for part in info.partitions]}
+
+
+def _partition_facts(part: PartitionInfo) -> dict[str, Any]:
+    return {
+        "partition": part.partition,
+        "earliest": part.earliest,
+        "end": part.end,
+        "bytes": part.size,
+        "segments": part.segments,
+        "oldest": part.oldest and part.oldest.isoformat(),
+        "newest": part.newest and part.newest.isoformat(),
+    }
+
+
+def _print_description(info: TopicInfo) -> None:
+    topic = info.topic
+    total = f"{units.plural(info.records, 'record')}, {units.size(info.size)}, {info.rate:,.1f} records/s"
+    click.echo(f"topic {topic.name}: {total}\n")
+    print_table(("column", "type", ""), [(f.name, type_name(f), _role(info, f)) for f in topic.schema])
+    click.echo()
+    settings = {k: v for k, v in topic.settings().items() if k not in ("schema", "key", "event_time") and v}
+    print_table(("setting", "value"), [(k.replace("_", "-"), v) for k, v in settings.items()])
+    click.echo()
+    columns = (">partition", ">earliest", ">end", ">size", ">segments", "oldest", "newest")
+    print_table(columns, map(_partition_row, info.partitions))
+
+
+def _role(info: TopicInfo, field: Any) -> str:
+    topic = info.topic
+    roles = ["key"] * (field.name in topic.key) + ["event time"] * (field.name == topic.event_time)
+    return ", ".join(roles + ["not null"] * (not field.nullable))
+
+
+def _partition_row(part: PartitionInfo) -> tuple[object, ...]:
+    size, oldest, newest = _size(part.size), units.moment(part.oldest), units.moment(part.newest)
+    return part.partition, part.earliest, part.end, size, part.segments, oldest, newest

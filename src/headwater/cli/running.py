@@ -1,0 +1,113 @@
+"""A pipeline at work in a thread of its own, and what the main thread may ask of it meanwhile.
+
+Invariant: figures are only read while the runner is open, and a runner that was opened is closed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headwater.cli import spark
+from headwater.cli.background import Apart
+from headwater.engine.figures.status import LATE_SHARE, Meter, Status
+from headwater.errors import HeadwaterError
+from headwater.pipeline.pipeline import Pipeline
+
+if TYPE_CHECKING:
+    from headwater.engine.runner import Runner
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How a pipeline is to be run."""
+
+    until_caught_up: bool = False
+    master: str | None = None
+    settings: Mapping[str, str] | None = None
+    limit: int | None = None
+    late_share: float = LATE_SHARE
+
+
+class Work:
+    """Runs a pipeline until it is stopped, has caught up, or is broken."""
+
+    def __init__(self, pipeline: Pipeline, wish: Wish):
+        self._pipeline, self._wish = pipeline, wish
+        self._lock = threading.Lock()
+        self._runner: Runner | None = None
+        self._meter: Meter | None = None
+        self._last: list[Status] = []
+        self._stopping = False
+        self.step: str | None = "opening the log"
+        """What goes on before the nodes run."""
+        self._thread = Apart(self._run)
+
+    def ended(self, wait: float) -> bool:
+        """Tell whether it has ended, after some seconds at the most."""
+        return self._thread.ended(wait)
+
+    def statuses(self) -> list[Status]:
+        """Return how the nodes are doing, or did when it ended; nothing before they run."""
+        with self._lock:
+            self._read()
+            return self._last
+
+    def result(self) -> list[Status]:
+        """Wait for the end and return the last statuses, or raise why it failed."""
+        self._thread.result()
+        return self._last
+
+    def stop(self) -> None:
+        """Stop every node and wait for that; before they run there is nothing to wait for."""
+        self._stopping = True
+        runner = self._runner
+        if runner is None:
+            return
+        runner.stop()
+        while not self._thread.ended(0.2):
+            if self._wish.until_caught_up:  # it waits for the queries, which may take long
+                _end_queries(runner)
+
+    def _run(self) -> None:
+        with self._make() as runner:
+            self._runner, self._meter, self.step = runner, Meter(runner, self._wish.late_share), None
+            try:
+                self._process(runner)
+            finally:
+                with self._lock:
+                    self._read()
+                    self._meter = None
+
+    def _read(self) -> None:
+        """Read the figures anew; those from before stay where a log cannot be asked just now."""
+        if self._meter is not None:
+            with suppress(HeadwaterError):
+                self._last = self._meter.read()
+
+    def _make(self) -> Runner:
+        spark.declare(self._pipeline)
+        self.step = "starting Spark"
+        started = spark.start(spark.log_of(self._pipeline), self._wish.master, self._wish.settings)
+        from headwater.engine.runner import Runner
+
+        self.step = "preparing the nodes"
+        return Runner(self._pipeline, spark=started, limit=self._wish.limit)
+
+    def _process(self, runner: Runner) -> None:
+        if not self._wish.until_caught_up:
+            runner.run(lambda: None)
+            return
+        try:
+            runner.catch_up()
+        except Exception:  # whatever it is, it is raised unless we have caused it
+            if not self._stopping:  # queries that were told to end fail those who wait for them
+                raise
+
+
+def _end_queries(runner: Runner) -> None:
+    for query in list(runner.queries.values()):
+        query.stop()

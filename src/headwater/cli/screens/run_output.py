@@ -1,0 +1,123 @@
+"""What ``headwater run`` prints: a screen drawn in place, lines of JSON, or nothing; and how it ended.
+
+Invariant: as lines of JSON, everything on stdout is a line of JSON.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import click
+from rich.live import Live
+
+from headwater.cli.failure import say
+from headwater.cli.formats import units
+from headwater.cli.formats.clocks import ahead_texts, written
+from headwater.cli.formats.tables import print_ndjson
+from headwater.cli.screens.run_screen import Screen
+from headwater.cli.screens.terminal import kept
+from headwater.cli.wording import NOT_YET
+from headwater.durations import now
+from headwater.engine.figures.status import Status
+
+Show = Callable[[Sequence[Status], str | None, bool], None]
+"""Called with the statuses, what goes on before there are any, and whether they have been read anew."""
+
+
+def display(form: str, pipeline: str, *, ends: bool) -> AbstractContextManager[Show]:
+    """Return what shows a pipeline while it runs; ``ends`` says that it will end by itself."""
+    if form == "screen" and (sys.stdout.isatty() or not ends):
+        return _live(pipeline, ends)
+    return _lines(pipeline if form == "ndjson" else None)
+
+
+def conclude(form: str, pipeline: str, statuses: Sequence[Status], seconds: float) -> None:
+    """Print what each node has done, when all have caught up."""
+    if form == "ndjson":
+        print_ndjson(facts(pipeline, each) for each in statuses)
+        return
+    for each in statuses:
+        click.echo(summary(each))
+    for each in statuses:
+        if each.alert is not None:
+            say("warning", each.alert)
+    for text in ahead_texts(ahead for each in statuses for ahead in each.ahead):
+        say("warning", text)
+    click.echo(f'pipeline "{pipeline}" has caught up, in {seconds:.1f} s')
+
+
+def summary(status: Status) -> str:
+    """Return what a node has done in one line."""
+    title = f'{status.kind} "{status.node}"'
+    if not status.batches:
+        return f"{title}: nothing new" if status.begun else f"{title} {NOT_YET}"
+    batches = units.plural(status.batches, "batch")
+    told = [f"{units.plural(status.rows, 'row')} in, {status.out:,} out, in {batches}"]
+    odd = {
+        f"{status.late:,} late": status.late,
+        units.plural(status.duplicates, "duplicate"): status.duplicates,
+    }
+    told += [what for what, count in odd.items() if count]
+    told += [f"{status.dead:,} set aside so far"] if status.dead else []
+    return f"{title}: {', '.join(told)}"
+
+
+def facts(pipeline: str, status: Status) -> dict[str, Any]:
+    """Return a status for scripts."""
+    error = status.error
+    return {
+        "time": written(now()),
+        "pipeline": pipeline,
+        "node": status.node,
+        "kind": status.kind,
+        "state": status.state,
+        "rows": status.rows,
+        "rate": round(status.rate, 1),
+        "out": status.out,
+        "late": status.late,
+        "dead": status.dead,
+        "duplicates": status.duplicates,
+        "batches": status.batches,
+        "batch_seconds": round(status.seconds, 3) if status.batches else None,
+        "lag": status.lag,
+        "clock": written(status.clock),
+        "state_bytes": status.state_bytes,
+        "alert": status.alert,
+        "ahead": ahead_texts(status.ahead),
+        "error": error and ": ".join(filter(None, (error.message, error.detail))),
+    }
+
+
+@contextmanager
+def _live(pipeline: str, ends: bool) -> Iterator[Show]:
+    screen = Screen(pipeline, "" if ends else "Ctrl-C stops")
+    with (
+        kept(sys.stdout) as console,
+        Live(console=console, auto_refresh=False, transient=True, redirect_stderr=False) as live,
+    ):
+
+        def show(statuses: Sequence[Status], step: str | None, new: bool) -> None:
+            # What ends by itself is summed up in lines of its own; of the other, the last picture stays.
+            live.transient = ends or not statuses
+            live.update(screen.draw(statuses, step, console.width, console.height), refresh=True)
+
+        yield show
+
+
+@contextmanager
+def _lines(pipeline: str | None) -> Iterator[Show]:
+    """Tell what goes on before there are figures; and these, if they are for a pipeline that is named."""
+    told: set[str] = set()
+
+    def show(statuses: Sequence[Status], step: str | None, new: bool) -> None:
+        if step is not None and step not in told:
+            told.add(step)
+            errors.print(f"{step} …")
+        if new and pipeline is not None:
+            print_ndjson(facts(pipeline, each) for each in statuses)
+
+    with kept(sys.stderr) as errors:
+        yield show

@@ -1,0 +1,105 @@
+"""Where the views are that a command reads, so that nobody has to type a path for the usual case."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from headwater.cli import log_location
+from headwater.cli.options import log_option, log_url, verbose_option
+from headwater.engine.home.view_locations import STORE, views_in, views_of
+from headwater.errors import HeadwaterError, UsageError, nearest
+from headwater.pipeline.loading import load
+from headwater.views import Views
+
+_PREFIX = "headwater-"
+"""Begins the directory of a pipeline whose log is not a directory."""
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def with_views(command: F) -> F:
+    """Give a command ``--home``, ``--pipeline`` and ``--log``, and the open views as its first argument."""
+
+    @functools.wraps(command)
+    def opened(*args: Any, home: Path | None, pipeline: str | None, url: str | None, **kwargs: Any) -> Any:
+        with open_views(home, pipeline, url) as views:
+            return command(views, *args, **kwargs)
+
+    for option in (verbose_option, log_option, _pipeline_option, _home_option):
+        opened = option(opened)
+    return opened  # type: ignore[return-value]
+
+
+_home_option = click.option(
+    "--home",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    envvar="HEADWATER_HOME",
+    show_envvar=True,
+    help="The directory of the pipeline.  [default: found beside the log]",
+)
+_pipeline_option = click.option(
+    "--pipeline", metavar="NAME", help="Which pipeline, where the log has several; or its file."
+)
+
+
+def open_views(home: Path | None, pipeline: str | None, url: str | None) -> Views:
+    """Open the views of a pipeline; one that is named by its file knows the passwords of its stores too."""
+    if pipeline is not None and pipeline.endswith(".py"):
+        return views_of(load(pipeline))
+    return views_in(find(home, pipeline, log_url(url)).parent)
+
+
+def find(home: Path | None, pipeline: str | None, url: str) -> Path:
+    """Return the file of a pipeline's views."""
+    if home is not None:
+        return _in_home(home, pipeline)
+    found = _beside(url)
+    if pipeline is not None:
+        return _named(found, pipeline)
+    if not found:
+        raise HeadwaterError(
+            f'no views beside the log "{url}"',
+            hint="`headwater run` makes them; --home names a pipeline's directory that is elsewhere",
+        )
+    if len(found) > 1:
+        names = ", ".join(found)
+        raise UsageError(f'log "{url}" has {len(found)} pipelines: {names}', hint="name one with --pipeline")
+    return next(iter(found.values()))
+
+
+def _in_home(home: Path, pipeline: str | None) -> Path:
+    if pipeline is not None:
+        raise UsageError(f'"{home}" is the home of one pipeline', hint="leave out --pipeline or --home")
+    if not (home / STORE).is_file():
+        raise UsageError(f'no views in "{home}"', hint=_meant(home))
+    return home / STORE
+
+
+def _meant(home: Path) -> str:
+    below = sorted([*home.glob(f"*/{STORE}"), *home.glob(f"pipelines/*/{STORE}")])
+    return f'did you mean "{below[0].parent}"?' if below else "`headwater run` makes them"
+
+
+def _named(found: dict[str, Path], pipeline: str) -> Path:
+    if pipeline not in found:
+        listed = "pipelines: " + ", ".join(found) if found else "`headwater run` makes them"
+        raise UsageError(
+            f'no pipeline "{pipeline}" with views beside the log', hint=nearest(pipeline, found) or listed
+        )
+    return found[pipeline]
+
+
+def _beside(url: str) -> dict[str, Path]:
+    """Return the views of all pipelines of a log, by the pipeline's name."""
+    log_location.check(url, make=False)
+    scheme, _, rest = url.partition(":")
+    if scheme == "file":
+        stores = Path(rest.removeprefix("//")).glob(f"pipelines/*/{STORE}")
+    else:
+        stores = Path().glob(f"{_PREFIX}*/{STORE}")
+    return {store.parent.name.removeprefix(_PREFIX): store for store in sorted(stores)}

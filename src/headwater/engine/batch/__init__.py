@@ -1,0 +1,5 @@
+"""One micro-batch of a query: its records, its nodes, their stages, up to the commit.
+
+``query.py`` has Spark's streaming query, ``micro_batch.py`` what was read for all of its nodes,
+``node_run.py`` the part of one node, ``failing_records.py`` the records on which its code fails.
+"""

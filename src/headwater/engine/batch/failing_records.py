@@ -1,0 +1,77 @@
+"""The records of a micro-batch on which a node's code before its operator fails, each by its place.
+
+They are read once, by the driver, and looked for in one input at a time, with no rows of the others.
+Invariant: nothing is written, and a record that is named fails alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from headwater.engine.batch.inputs import Inputs
+from headwater.engine.batch.micro_batch import Slice
+from headwater.engine.failure.dead_letters import Culprit
+from headwater.engine.failure.failing_rows import Search
+from headwater.engine.failure.guarded_plan import ROW
+from headwater.engine.plan import keyed_results, phases
+from headwater.engine.plan.phases import Capturing
+from headwater.engine.plan.shape import Shape
+from headwater.engine.plan.user_code import call
+from headwater.errors import PipelineError
+from headwater.pipeline.node import Declaration, Node
+
+MOST = 100
+"""Records of one batch that are named, or set aside, at once."""
+
+
+class CodeFailed(PipelineError):
+    """A node's code that has failed, on which records is not known yet."""
+
+
+class Poisoned(PipelineError):
+    """A batch that cannot be computed because of some of its records."""
+
+    def __init__(self, node: Node, culprits: list[Culprit]):
+        super().__init__(
+            f"{node.title} failed on {len(culprits)} record{'s' if len(culprits) != 1 else ''}",
+            detail=str(culprits[0]),
+            hint='correct the code, or set such records aside with on_error="dead_letter"',
+            place=node.place,
+        )
+        self.culprits = culprits
+
+
+def find(shape: Shape, inputs: Inputs, slice: Slice) -> list[Culprit]:
+    """Return the records of a micro-batch on which a node's code fails, up to ``MOST`` of them."""
+    found = (culprit for each in shape.upstreams.values() for culprit in _of(shape, inputs, slice, each))
+    return list(islice(found, MOST))
+
+
+def _of(shape: Shape, inputs: Inputs, slice: Slice, each: Declaration) -> Iterator[Culprit]:
+    """Yield the records of one input."""
+    records = slice.placed(inputs, each)
+    if each.name == shape.table:
+        records = keyed_results.living(records)
+    if not records.num_rows:
+        return
+    rows = records.select(inputs.schema(each).names)
+
+    def code(rows: pa.Table) -> DataFrame:
+        frames = {name: inputs.empty(other) for name, other in shape.upstreams.items()}
+        return _before(shape, {**frames, each.name: inputs.frame(each, rows).drop(ROW)})
+
+    for row, error in Search(shape.node, code).failing(rows, MOST).items():
+        partition, offset = (records[name][row].as_py() for name in ("_partition", "_offset"))
+        yield Culprit(str(getattr(each, "topic", "")), partition, offset, error)
+
+
+def _before(shape: Shape, frames: dict[str, DataFrame]) -> DataFrame:
+    """Return what the node's code makes of frames, up to its operator."""
+    capturing = Capturing()
+    with phases.during(capturing):
+        rows = call(shape.node, frames)
+    return rows if capturing.stage is None else capturing.stage.rows

@@ -1,0 +1,243 @@
+"""A node's upstreams as DataFrames: as batches between two positions, or without rows.
+
+Invariant: both have the same columns and the same event time.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from headwater import durations, record
+from headwater.engine.exchange.frames import frame
+from headwater.engine.failure.dead_letters import Skips
+from headwater.engine.plan import pruning
+from headwater.engine.plan.blank import Blank, blank
+from headwater.engine.plan.column_marks import marked
+from headwater.engine.plan.pruning import NOTHING, Used
+from headwater.engine.source import continuity
+from headwater.engine.source.data_source import pieces
+from headwater.engine.source.records import Span, records
+from headwater.errors import TopicError
+from headwater.log import Log, Position, Topic
+from headwater.log.position import parse_start
+from headwater.pipeline.declaring import IDLE, MAX_AHEAD
+from headwater.pipeline.node import Declaration, Node, Source, Table
+from headwater.pipeline.pipeline import Pipeline
+from headwater.topic import Cleanup
+
+MOST, LEAST, FOR_WORKERS = 500_000, 20_000, 200_000
+"""Rows that a micro-batch takes from one topic: fewer where many nodes share it, so that none waits long for
+the others, but so many that workers are worth asking, where there are enough of them."""
+CORES = 6
+"""With fewer, the driver gets through as many rows as all workers: 1.2 million a second, and 0.24 million on
+each core (``bench/nodes.py``)."""
+
+
+def declare(log: Log, each: Declaration) -> Topic:
+    """Make the topic of a source or table if it is not there, and check it if it is."""
+    assert isinstance(each, Source | Table)
+    if each.topic not in {topic.name for topic in log.topics()}:
+        settings: dict[str, Any] = {"key": each.key, "event_time": each.event_time}
+        cleanup: Cleanup = "compact" if isinstance(each, Table) else "delete"
+        return log.create_topic(each.topic, each.schema, cleanup=cleanup, **settings)
+    topic = log.topic(each.topic)
+    _check(each, topic)
+    return topic
+
+
+class Inputs:
+    """The topics that a pipeline's nodes read."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        pipeline: Pipeline,
+        log: Log,
+        *,
+        limit: int | None = None,
+        patient: bool = False,
+        gate: Path | None = None,
+    ):
+        self._spark, self._pipeline, self._log = spark, pipeline, log
+        self._limit, self._patient, self._gate = limit, patient, gate
+        self._skips: Skips = {}
+
+    def without(self, skips: Skips) -> Inputs:
+        """Return the same inputs, but for some records, given by topic, partition and offset."""
+        fewer = copy.copy(self)
+        fewer._skips = skips
+        return fewer
+
+    @property
+    def cores(self) -> int:
+        """How many tasks Spark's workers do at a time."""
+        return self._spark.sparkContext.defaultParallelism
+
+    def blanks(self, upstreams: Mapping[str, Declaration]) -> dict[str, Blank]:
+        """Return upstreams as streams without rows."""
+        return {name: self._blank(each) for name, each in upstreams.items()}
+
+    def _blank(self, each: Declaration) -> Blank:
+        topic = self._topic(each)
+        return blank(self._spark, topic.read_schema, topic.event_time, topic.key)
+
+    def plan(
+        self,
+        upstreams: Mapping[str, Declaration],
+        begin: Mapping[str, Position],
+        nodes: int,
+        until: Mapping[str, Position] | None = None,
+    ) -> DataFrame:
+        """Return a stream whose micro-batches are planned over upstreams, and which is not to be read."""
+        least = LEAST if self.cores < CORES else FOR_WORKERS
+        most = {"limit": str(self._limit or max(MOST // max(nodes, 1), least))}
+        ends = {name: {"until": str(at)} for name, at in (until or {}).items()}
+        inputs = {
+            name: self._streaming(upstreams[name], {**most, **ends.get(name, {}), "start": str(at)})
+            for name, at in begin.items()
+            if name in upstreams  # else it is declared no longer, and keeps its place
+        }
+        return self._spark.readStream.format("headwater-plan").option("inputs", json.dumps(inputs)).load()
+
+    def _streaming(self, each: Declaration, more: Mapping[str, str]) -> dict[str, str]:
+        topic = self._topic(each)
+        options = {**self._options(each, topic), **more}
+        if self._gate is not None:
+            options["gate"] = str(self._gate)
+        return options | (timing(each, self._patient) if topic.event_time is not None else {})
+
+    def batch(self, each: Declaration, start: str, end: Position) -> DataFrame:
+        """Return an upstream's rows between two places."""
+        topic = self._topic(each)
+        options = {**self._options(each, topic), "start": start, "end": str(end)}
+        rows = self._spark.read.format("headwater").options(**options).load()
+        return marked(rows, topic.event_time, topic.key)
+
+    def part(self, each: Declaration, start: Position, end: Position, used: Used = NOTHING) -> DataFrame:
+        """Return the rows of the partitions that two positions name, between them.
+
+        Columns that are not ``used`` are there and null, so that user code finds the same columns.
+        """
+        topic = self._topic(each)
+        options = {**self._options(each, topic), "start": str(start), "end": str(end), "only": "true"}
+        options |= pruning.columns(topic.read_schema.names, used.get(each.name))
+        rows = self._spark.read.format("headwater").options(**options).load()
+        return marked(
+            pruning.widened(rows, from_arrow_schema(topic.read_schema)), topic.event_time, topic.key
+        )
+
+    def table(self, each: Declaration, start: Position, end: Position) -> pa.Table:
+        """Return the same rows, read in this process."""
+        schema, found = self.schema(each), list(self._read(start, end))
+        return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
+
+    def placed(self, each: Declaration, start: Position, end: Position) -> pa.Table:
+        """Return the same rows, with the columns that tell where they are: ``_partition`` and ``_offset``."""
+        places = [pa.field(name, record.META[name]) for name in ("_partition", "_offset")]
+        schema = pa.schema([*self.schema(each), *places])
+        found = [batch.select(schema.names) for batch in self._read(start, end, meta=True)]
+        return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
+
+    def _read(self, start: Position, end: Position, *, meta: bool = False) -> Iterator[pa.RecordBatch]:
+        skips = self._skips.get(start.topic, {})
+        for partition, last in sorted(end.offsets.items()):
+            for first, until in pieces(start.offsets.get(partition, 0), last, skips.get(partition, ())):
+                yield from records(self._log, Span(end.topic, end.id, partition, first, until), meta=meta)
+
+    def options(self, each: Declaration) -> dict[str, str]:
+        """Return what the data source needs to know to read an upstream."""
+        return self._options(each, self._topic(each))
+
+    def frame(self, each: Declaration, rows: pa.Table) -> DataFrame:
+        """Return rows of an upstream as a DataFrame."""
+        made = frame(self._spark, rows, from_arrow_schema(rows.schema))
+        topic = self._topic(each)
+        return marked(made, topic.event_time, topic.key)
+
+    def skipped(self, each: Declaration) -> str:
+        """Return which records of an upstream are left out, as text."""
+        return json.dumps(self._skips.get(self._topic(each).name, {}), sort_keys=True)
+
+    def empty(self, each: Declaration) -> DataFrame:
+        """Return a DataFrame with an upstream's columns and no rows."""
+        return self.frame(each, self.schema(each).empty_table())
+
+    def check(self, node: Node, places: Iterable[Position]) -> None:
+        """Refuse to let a node go on from places that are not in their topics any more."""
+        continuity.check(self._log, node, places)
+
+    def resolve(self, each: Declaration, start: str) -> Position:
+        """Return the offsets that a start stands for in an upstream."""
+        return self._log.resolve(self._topic(each).name, parse_start(start))
+
+    def schema(self, each: Declaration) -> pa.Schema:
+        """Return the columns of an upstream."""
+        topic = self._topic(each)
+        schema = record.read_schema(topic.schema, topic.compacted)
+        return pa.schema([pa.field(field.name, field.type) for field in schema])
+
+    def _topic(self, each: Declaration) -> Topic:
+        name = getattr(each, "topic", None)
+        assert name is not None
+        return self._log.topic(name)
+
+    def _options(self, each: Declaration, topic: Topic) -> dict[str, str]:
+        options = {"url": self._pipeline.log, "topic": topic.name}
+        if topic.name in self._skips:
+            options["skip"] = json.dumps(self._skips[topic.name])
+        return options
+
+
+def timing(each: Declaration, patient: bool) -> dict[str, str]:
+    """Return how an upstream tells time.
+
+    One who is patient waits for a silent producer, however long that takes, and believes events of any
+    time unless the source says otherwise: a test's events need not be from before today.
+    """
+    if not isinstance(each, Source | Table):
+        return {"lateness": "marks", "idle": _text(durations.LONGEST)}
+    told = {"lateness": timedelta(), "idle": each.idle or IDLE, "silence": each.idle, "max_ahead": None}
+    if isinstance(each, Source):
+        told |= {"lateness": each.lateness, "max_ahead": each.max_ahead}
+    if patient:
+        told |= {"idle": durations.LONGEST, "silence": None}
+    elif told["max_ahead"] is None:
+        told["max_ahead"] = MAX_AHEAD
+    return {key: _text(length) for key, length in told.items() if length is not None}
+
+
+def _text(length: timedelta) -> str:
+    return str(length // durations.MICROSECOND)
+
+
+def _check(each: Source | Table, topic: Topic) -> None:
+    """Refuse a declaration that does not describe the topic that is there."""
+    for field in each.schema:
+        there = topic.schema.field(field.name) if field.name in topic.schema.names else None
+        if there is None or there.type != field.type:
+            raise TopicError(
+                f'topic "{topic.name}" is not as {each.title} declares it: column "{field.name}"',
+                detail=f"{each.place}; the topic has {topic.settings()['schema']}",
+            )
+    if isinstance(each, Table) and not topic.compacted:
+        raise TopicError(f'topic "{topic.name}" is not compacted, so it is no table', detail=each.place)
+    if isinstance(each, Table) and set(each.key) != set(topic.key):
+        raise TopicError(
+            f'topic "{topic.name}" has the key {", ".join(topic.key)}, not {", ".join(each.key)}',
+            detail=each.place,
+            hint="a deletion tells the topic's key only: declare the table with that",
+        )
+    if each.event_time != topic.event_time:
+        raise TopicError(
+            f'topic "{topic.name}" has the event time {topic.event_time}, not {each.event_time}',
+            detail=each.place,
+        )

@@ -1,0 +1,365 @@
+"""One node of a query: its part of a micro-batch, from the records to the commit.
+
+Late rows go to a topic of their own first, then the states are noted, then the sink commits the
+rows with the number of the micro-batch and its positions. Each leaves out what it has, so a
+micro-batch that is repeated after a crash changes nothing.
+
+Invariant: what a node does in a micro-batch depends on the records and its state before it alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from headwater.engine.batch import failing_records, packed_read
+from headwater.engine.batch.failing_records import CodeFailed, Poisoned
+from headwater.engine.batch.finishing import Finishing
+from headwater.engine.batch.inputs import Inputs
+from headwater.engine.batch.micro_batch import Slice, is_few
+from headwater.engine.failure import failures
+from headwater.engine.failure.dead_letters import Culprit, Skips, letters
+from headwater.engine.home import checkpoint, node_progress
+from headwater.engine.home.checkpoint import Reached
+from headwater.engine.home.node_progress import Milestone
+from headwater.engine.plan import keyed_results, phases
+from headwater.engine.plan.phases import BUCKETS, Capturing, Stage
+from headwater.engine.plan.shape import Shape
+from headwater.engine.plan.user_code import call
+from headwater.engine.stage import bucket_step, runtime
+from headwater.engine.stage.bucket_step import Work
+from headwater.engine.stage.runtime import Results
+from headwater.engine.state.run_lists import States
+from headwater.errors import HeadwaterError, PipelineError
+from headwater.log import Position
+from headwater.operators.operator import ERROR, NEVER
+from headwater.pipeline.node import Declaration, Node
+from headwater.sinks import crash
+from headwater.sinks.sink import Batch, Sink
+from headwater.stores import disk
+
+
+@dataclass
+class Counts:
+    """What a node has done so far, in this run."""
+
+    batches: int = 0
+    rows: int = 0
+    out: int = 0
+    late: int = 0
+    duplicates: int = 0
+    states: dict[int, int] = field(default_factory=dict)
+    """Bytes of each bucket's state."""
+    hits: int = 0
+    loads: int = 0
+    read: int = 0
+    seconds: float = 0.0
+    reached: Reached | None = None
+    at: float = field(default_factory=time.time)
+
+    def note(self, note: dict[str, Any]) -> None:
+        """Take in what a bucket has told of its step."""
+        self.rows += note["rows"]
+        self.late += note["late"]
+        self.duplicates += note["duplicates"]
+        self.hits += note["hits"]
+        self.loads += note["loads"]
+        self.read += note["read"]
+        self.states[note["bucket"]] = note["state"]
+
+
+class Member:
+    """A node, as part of the query that runs it."""
+
+    def __init__(self, shape: Shape, inputs: Inputs, home: Path):
+        self.node, self.shape, self.inputs = shape.node, shape, inputs
+        self.upstreams, self._names = shape.upstreams, list(shape.upstreams)
+        self.home = home
+        self.checkpoint = home / "checkpoint"
+        self.counts = Counts()
+        self.error: HeadwaterError | None = None
+        """Why it failed, if it has since it began."""
+        self._states = States(home / "state")
+        self._finishing = Finishing(shape, inputs)
+        self.done = Milestone()
+        """What it has committed; its query notes it when all nodes have."""
+        self._sink: Sink | None = None
+        self._late_sink: Sink | None = None
+        self._dead_sink: Sink | None = None
+        self._notes: list[dict[str, Any]] = []
+        self._letters: list[pa.Table] = []
+        """Rows that this micro-batch sets aside, each with what is wrong with it."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns that are stored: all but the one that marks deletions."""
+        return self.shape.stored
+
+    @property
+    def stage(self) -> Stage | None:
+        """What is stateful in the node."""
+        return self.shape.stage
+
+    def begin(
+        self,
+        sink: Sink,
+        late: Callable[[pa.Schema], Sink],
+        dead: Callable[[], Sink],
+        bury: Callable[[Sequence[Culprit]], Skips],
+    ) -> None:
+        """Begin, taking over from any other runner."""
+        self.close()
+        self._sink, self._late, self._dead, self.error = sink, late, dead, None
+        self._bury = bury
+        committed = sink.begin()
+        self.done = node_progress.read(self.home)
+        _check_ahead(self.node, max(committed, self.done.batch), self.checkpoint)
+        _check_lost(self.node, sink.lost(self.done.receipt))
+        _check_missed(self.node, self.done, self.checkpoint, self._names)
+        self.check_inputs()
+        if self.stage is not None:
+            self._states.begin()
+
+    def check_inputs(self) -> None:
+        """Refuse to go on where the inputs no longer hold what comes next."""
+        begun = checkpoint.begun_of(self.home)
+        stands = {name: self.done.positions.get(name) or str(begun[name]) for name in self._names}
+        self.inputs.check(self.node, map(Position.parse, stands.values()))
+
+    def close(self) -> None:
+        """Release the connections and files of its sinks; what they have committed is durable already."""
+        for sink in (self._sink, self._late_sink, self._dead_sink):
+            if sink is not None:
+                with suppress(HeadwaterError):  # of a commit that has failed, and was told
+                    sink.close()
+        self._late_sink = self._dead_sink = None
+
+    def process(self, number: int, slice: Slice, *, search: Callable[[], bool]) -> None:
+        """Do a node's part of a micro-batch; where its code fails, ``search`` tells whether to look why."""
+        before, after = self.mine(slice.before), self.mine(slice.after)
+        if before == after:
+            return
+        started = time.perf_counter()
+        rows = self._keyed(self._computed(number, slice, search))
+        if self._letters:
+            self._dead_rows().commit(Batch(number, letters(self._letters)))
+        crash.point("query: computed")
+        done = self.done.after(number, after)
+        clock = self._promise(done.clock(number, after))
+        assert self._sink is not None, "it has begun"
+        fresh = self._sink.commit(Batch(number, rows, after.positions, clock))
+        self.done = replace(done, receipt=self._sink.receipt())
+        crash.point("query: committed")
+        if fresh:  # what is repeated has been counted
+            self._count(slice, rows.num_rows)
+        self.counts.reached = after
+        self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
+
+    def asks_spark(self, slice: Slice) -> bool:
+        """Tell whether a micro-batch has code of the user's to run, or so much that workers compute it."""
+        own = self.shape.straight and (self.stage is None or self.shape.bare)
+        return bool(slice.size(self._names)) and not (own and slice.is_small(self._names))
+
+    def mine(self, reached: Reached) -> Reached:
+        """Return how far a query has come in the inputs of the node."""
+        return reached.of(self.upstreams)
+
+    def _keyed(self, rows: pa.Table) -> pa.Table:
+        """Set rows aside that cannot be kept by key, if any are set aside; what keeps them refuses them."""
+        key = keyed_results.replacing(self.node)
+        if self.node.on_error != "dead_letter" or not set(key) <= set(rows.column_names):
+            return rows
+        kept, lost = keyed_results.without_key(rows, key)
+        if lost.num_rows:
+            why = pa.repeat(f"a null in the key ({', '.join(key)})", lost.num_rows)
+            self._letters = [*self._letters, lost.append_column(ERROR, why)]
+        return kept
+
+    def _count(self, slice: Slice, out: int) -> None:
+        if self.stage is None:
+            self.counts.rows += slice.size(self._names)
+        for note in self._notes:  # an operator counts its rows itself
+            self.counts.note(note)
+        self.counts.batches += 1
+        self.counts.out += out
+
+    def _computed(self, number: int, slice: Slice, search: Callable[[], bool]) -> pa.Table:
+        while True:
+            self._letters = []
+            try:
+                if self.stage is None:
+                    return self._plain(slice)
+                return self._stateful(self.stage, number, slice)
+            except HeadwaterError:
+                raise
+            except Exception as error:
+                if disk.is_full(error):  # of no record
+                    raise failures.of(self.node, error) from error
+                self.check_inputs()  # what is gone is no record's fault
+                if not search():
+                    raise CodeFailed(f"{self.node.title} failed", place=self.node.place) from error
+                self._set_aside(slice, error)
+
+    def _set_aside(self, slice: Slice, error: Exception) -> None:
+        """Leave out the records from now on that are to blame for an error; or raise, naming one."""
+        found = failing_records.find(self.shape, self.inputs, slice)
+        if not found:  # it fails on no record alone
+            raise failures.of(self.node, error) from error
+        if self.node.on_error != "dead_letter":
+            raise Poisoned(self.node, found) from error
+        self.inputs = self.inputs.without(self._bury(found))
+        crash.point("query: set aside")
+
+    def _plain(self, slice: Slice) -> pa.Table:
+        if not slice.size(self._names):
+            return self.shape.schema.empty_table()
+        if self.shape.table is not None:
+            return self._of_table(slice, self.upstreams[self.shape.table])
+        if self.shape.straight and slice.is_small(self._names):
+            (rows,) = self._straight(slice)
+            return rows.cast(self.shape.schema)
+        return self._called(self._frames(slice), few=slice.is_small(self._names))
+
+    def _of_table(self, slice: Slice, table: Declaration) -> pa.Table:
+        """Return what becomes of the rows that have changed; a micro-batch of them fits in the driver."""
+        changed = keyed_results.newest(slice.table(self.inputs, table), table.key)
+        living = keyed_results.living(changed)
+        if self.shape.straight:
+            made = living.cast(self.shape.schema)
+        else:
+            made = self._called({table.name: self.inputs.frame(table, living)}, few=is_few(living.num_rows))
+        return keyed_results.without_gone(made, changed, keyed_results.replacing(self.node))
+
+    def _called(self, frames: dict[str, DataFrame], *, few: bool) -> pa.Table:
+        """Return what a node without an operator makes of its upstreams."""
+        made = self.shape.last.evaluated(frames) if few else None
+        return call(self.node, frames).toArrow().cast(self.shape.schema) if made is None else made
+
+    def _stateful(self, stage: Stage, number: int, slice: Slice) -> pa.Table:
+        work = Work(
+            str(self.home),
+            stage.operator,
+            stage.schema,
+            str(self._states.home.absolute()),
+            before=_or_never(self.done.clock(number - 1, self.mine(slice.before))),
+            now=_or_never(self.done.clock(number, self.mine(slice.after))),
+            buckets=self._states.before(number),
+        )
+        results = self._stepped(stage, work, slice)
+        self._notes = results.notes
+        finished = self._finishing.finish(results.main)
+        if results.late.num_rows:
+            self._late_rows(stage.late).commit(Batch(number, results.late))
+        self._letters = [*results.dead, *([] if finished.dead is None else [finished.dead])]
+        crash.point("query: stepped")
+        self._states.commit(number, results.buckets)
+        return finished.made
+
+    def _stepped(self, stage: Stage, work: Work, slice: Slice) -> Results:
+        if slice.is_small(self._names):
+            taken = self._taken(stage, slice)
+            results = runtime.gathered(bucket_step.here(work, taken, BUCKETS), stage.late, stage.output)
+            results.check(taken.num_rows)
+            return results
+        return runtime.spread(work, self._packed(stage, slice), stage.output)
+
+    def _packed(self, stage: Stage, slice: Slice) -> DataFrame:
+        """Return the rows that go into the operator, on their way to its buckets."""
+        if self.shape.straight:
+            upstreams = [self.upstreams[name] for name in self.shape.straight]
+            parts = [
+                part for side, each in enumerate(upstreams) for part in slice.parts(self.inputs, each, side)
+            ]
+            schemas = [self.inputs.schema(each) for each in upstreams]
+            return packed_read.packed(stage.rows.sparkSession, parts, stage, schemas, BUCKETS)
+        return runtime.packed(self._before(slice), stage.operator, BUCKETS, tally=True)
+
+    def _taken(self, stage: Stage, slice: Slice) -> pa.Table:
+        """Return the few rows that go into the operator."""
+        if not slice.size(self._names):
+            return stage.schema.empty_table()
+        if self.shape.straight:
+            return stage.taken(self._straight(slice))
+        frames = self._frames(slice)
+        sides = [made for side in self.shape.sides if (made := side.evaluated(frames)) is not None]
+        if len(sides) == len(self.shape.sides):
+            return stage.taken(sides)
+        return self._before(slice).toArrow().cast(stage.schema)
+
+    def _straight(self, slice: Slice) -> list[pa.Table]:
+        """Return the records of upstreams that no code comes before."""
+        return [slice.table(self.inputs, self.upstreams[name]) for name in self.shape.straight]
+
+    def _before(self, slice: Slice) -> DataFrame:
+        """Return what user code makes of the records, up to the operator."""
+        capturing = Capturing()
+        with phases.during(capturing):
+            call(self.node, self._frames(slice))
+        assert capturing.stage is not None
+        return capturing.stage.rows
+
+    def _frames(self, slice: Slice) -> dict[str, DataFrame]:
+        if slice.is_small(self._names):
+            return {name: slice.frame(self.inputs, each) for name, each in self.upstreams.items()}
+        used = self.shape.used
+        return {name: slice.part(self.inputs, each, used) for name, each in self.upstreams.items()}
+
+    def _late_rows(self, schema: pa.Schema) -> Sink:
+        if self._late_sink is None:
+            self._late_sink = self._late(schema)
+            self._late_sink.begin()
+        return self._late_sink
+
+    def _dead_rows(self) -> Sink:
+        if self._dead_sink is None:
+            self._dead_sink = self._dead()
+            self._dead_sink.begin()
+        return self._dead_sink
+
+    def _promise(self, clock: int | None) -> int | None:
+        """Return the time before which this node emits nothing any more."""
+        return clock if clock is None or self.stage is None else self.stage.operator.promise(clock)
+
+
+def _or_never(clock: int | None) -> int:
+    return NEVER if clock is None else clock
+
+
+def _check_ahead(node: Node, committed: int, path: Path) -> None:
+    """Refuse to go on from a checkpoint that knows less than the sink: its batches would be left out."""
+    if committed > checkpoint.last_batch(path):
+        raise PipelineError(
+            f"the checkpoint of {node.title} is older than its results",
+            detail=f'batch {committed} is committed, and "{path}" does not know it',
+            hint=f"restore the checkpoint; or {node.computed_anew}",
+            place=node.place,
+        )
+
+
+def _check_missed(node: Node, done: Milestone, folder: Path, upstreams: list[str]) -> None:
+    """Refuse to go on where the nodes that share the query have gone on without this one."""
+    if node_progress.has_missed(done, folder, upstreams):
+        raise PipelineError(
+            f"{node.title} has missed some of its input",
+            detail="the pipeline has run without it, and the query that it shares has gone on",
+            hint=node.computed_anew,
+            place=node.place,
+        )
+
+
+def _check_lost(node: Node, lost: str | None) -> None:
+    """Refuse to go on if a sink has lost what was committed: those batches never come again."""
+    if lost is not None:
+        raise PipelineError(
+            f"{node.title} is older than its checkpoint",
+            detail=f"{lost}: it was moved, emptied, or restored from a backup",
+            hint=node.computed_anew,
+            place=node.place,
+        )

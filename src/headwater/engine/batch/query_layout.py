@@ -1,0 +1,114 @@
+"""Which nodes share a query, and how one leaves it.
+
+Nodes that start together share one: those whose results go to the pipeline's own store and log, and
+those whose results go to the same database. A checkpoint says where a query is in its inputs and
+nothing of its nodes, whose states are their own; so a node may leave with a copy of it, and goes on
+from there by itself, or goes over to another that is at the same place
+(``headwater.engine.home.query_merge``).
+
+A node's checkpoint is a directory of its own, or a link to that of the query it shares. Invariant:
+who reads a node's checkpoint need not know which of the two it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from headwater import durable
+from headwater.engine.home import checkpoint
+from headwater.engine.home.versions import Version
+from headwater.engine.plan.shape import Shape
+from headwater.pipeline.pipeline import Pipeline
+
+
+def place(pipeline: Pipeline, shape: Shape, version: Version, *, share: bool) -> Path:
+    """Return the checkpoint of the query that a node is to run in; nothing is made."""
+    own = version.home / "checkpoint"
+    alone = not share or shape.node.kind == "sink" or version.number > 1
+    if own.exists() or alone:
+        return own.resolve()
+    return _open_query(pipeline, shape)
+
+
+def join(version: Version, query: Path) -> None:
+    """Make a query's checkpoint that of a node."""
+    own = version.home / "checkpoint"
+    if own.exists() or own.resolve() == query:
+        return
+    durable.make(own.parent)
+    durable.make(query)
+    own.symlink_to(os.path.relpath(query.resolve(), own.parent.resolve()), target_is_directory=True)
+    durable.sync(own.parent)
+
+
+def leave(version: Version) -> Path:
+    """Give a node a copy of the checkpoint that it shares; its query must not go on meanwhile."""
+    alone, draft = version.home / "alone", version.home / "alone.draft"
+    shutil.rmtree(draft, ignore_errors=True)  # it was leaving before, when everything ended
+    shutil.copytree((version.home / "checkpoint").resolve(), draft)
+    checkpoint.identify(draft)
+    durable.sync_tree(draft)
+    shutil.rmtree(alone, ignore_errors=True)  # of one that was leaving, and had not left, when all ended
+    durable.replace(draft, alone)
+    _link(version, Path(alone.name))
+    return alone.resolve()
+
+
+def move(version: Version, query: Path) -> None:
+    """Let a node go over to another query, which is at the same place; where the node began stays known."""
+    checkpoint.begin(version.home, checkpoint.begun_of(version.home))
+    _link(version, Path(os.path.relpath(query.resolve(), version.home.resolve())))
+    shutil.rmtree(version.home / "alone", ignore_errors=True)  # where it was, if it had left another
+
+
+def may_move(version: Version) -> bool:
+    """Tell whether a node shares a query, or has left one: one with a checkpoint of its own stays there."""
+    return (version.home / "checkpoint").is_symlink()
+
+
+def next_query(pipeline: Pipeline, fate: str) -> Path:
+    """Return where to write the checkpoint of another query for nodes with the same fate."""
+    number = 1
+    while (path := _folder(pipeline) / f"{fate}-{number}").exists():
+        number += 1
+    return path
+
+
+def _link(version: Version, to: Path) -> None:
+    link = version.home / "checkpoint.draft"
+    link.unlink(missing_ok=True)
+    link.symlink_to(to, target_is_directory=True)
+    durable.replace(link, version.home / "checkpoint")
+
+
+def drop_unused(pipeline: Pipeline) -> None:
+    """Remove the checkpoints that no node shares any more, not even one that is not declared now."""
+    used = {link.resolve() for link in (pipeline.home / "nodes").glob("*/v*/checkpoint")}
+    for path in _folder(pipeline).glob("*"):
+        if path not in used:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _open_query(pipeline: Pipeline, shape: Shape) -> Path:
+    """Return the first query for nodes of this kind that has not begun yet."""
+    number = 1
+    while True:
+        path = _folder(pipeline) / f"{fate(pipeline, shape)}-{number}"
+        if not checkpoint.begun(path):
+            return path
+        number += 1
+
+
+def fate(pipeline: Pipeline, shape: Shape) -> str:
+    """Return what a node's results depend on, as the name of a directory."""
+    store = (shape.node.store or pipeline.views) if shape.node.kind == "view" else None
+    if store is None:
+        return "own"
+    return hashlib.sha256(store.rpartition("@")[2].encode()).hexdigest()[:8]  # no secret, not even hashed
+
+
+def _folder(pipeline: Pipeline) -> Path:
+    return pipeline.home.resolve() / "queries"

@@ -1,0 +1,167 @@
+"""Records that a node has set aside because its code fails on them: the node's dead-letter topic.
+
+A record is set aside once, by its place, and is left out of everything that the node reads from
+then on, also when it is computed again. Invariant: what is left out is in the topic.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater import schema as schemas
+from headwater.errors import HeadwaterError
+from headwater.log import Log, Position, Topic
+from headwater.operators.operator import ERROR
+from headwater.pipeline.node import Node
+from headwater.sinks.sink import Sink
+from headwater.sinks.topic import TopicSink
+from headwater.values import jsonl
+
+_TOLD = ["_offset", "_deleted", "_occurred"]
+Skips = dict[str, dict[int, list[int]]]
+"""Offsets that are left out, by topic and partition."""
+SCHEMA = (
+    "topic STRING, partition INT, offset BIGINT, error STRING, record STRING, at TIMESTAMP, "
+    "deleted BOOLEAN, occurred TIMESTAMP, "  # whether the record deletes its key, and since when
+    "topic_id STRING"  # another topic of the same name has other records at these places
+)
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """A record on which a node's code fails, and how."""
+
+    topic: str
+    partition: int
+    offset: int
+    error: str
+
+    def __str__(self) -> str:
+        return f'topic "{self.topic}", partition {self.partition}, offset {self.offset}: {self.error}'
+
+
+def letters(rows: Sequence[pa.Table]) -> pa.Table:
+    """Return rows that an operator has failed on as they are kept: they came from no one place."""
+    listed = [row for table in rows for row in table.to_pylist()]
+    return pa.Table.from_pylist(
+        [
+            {"error": row.pop(ERROR), "record": json.dumps(row, default=str), "at": datetime.now(UTC)}
+            for row in listed
+        ],
+        schema=schemas.parse(SCHEMA),
+    )
+
+
+class DeadLetters:
+    """The records that one node has set aside."""
+
+    def __init__(self, log: Log, pipeline: str, node: Node):
+        self._log = log
+        self.topic = f"{pipeline}.{node.name}.dead"
+
+    def skips(self) -> Skips:
+        """Return the offsets that the node leaves out, by topic and partition."""
+        found: Skips = {}
+        for row in self._placed():
+            found.setdefault(row["topic"], {}).setdefault(row["partition"], []).append(row["offset"])
+        return found
+
+    def bury(self, culprits: Sequence[Culprit]) -> None:
+        """Set records aside, durably; those that are there already are left as they are."""
+        self.make()
+        known = {(row["topic"], row["partition"], row["offset"]) for row in self._placed()}
+        new = [each for each in culprits if (each.topic, each.partition, each.offset) not in known]
+        with self._log.producer(self.topic, id=self.topic) as producer:
+            producer.send_batch(self._letters(new))
+
+    def sink(self, version: int) -> Sink:
+        """Return where a version of the node sets rows aside that its operator has failed on."""
+        self.make()
+        return TopicSink(self._log, self.topic, f"{self.topic}.v{version}")
+
+    def redrive(self) -> int:
+        """Append every record that can be read again to the topic it came from; return how many.
+
+        It is a new record there, which every reader of the topic meets. Each is appended once,
+        however often this is called.
+        """
+        known = enumerate(self.rows())
+        found = [(number, row) for number, row in known if row["topic"] and row["record"] is not None]
+        done = 0
+        for name in sorted({row["topic"] for _, row in found}):
+            done += self._append_again(name, [each for each in found if each[1]["topic"] == name])
+        return done
+
+    def _append_again(self, name: str, letters: Sequence[tuple[int, dict[str, Any]]]) -> int:
+        topic, before = self._log.topic(name), self._log.resolve(name, "latest")
+        with self._log.producer(name, id=f"{self.topic}.redrive") as producer:
+            for number, letter in letters:
+                if letter["deleted"]:
+                    key = _decoded(letter, _only_key(topic)).to_pylist()[0]
+                    producer.delete(key, occurred=letter["occurred"], sequence=number)
+                elif (batch := _decoded(letter, topic)).num_rows:
+                    producer.send_batch(batch, sequence=number)
+        after = self._log.resolve(name, "latest")
+        return sum(after.offsets.values()) - sum(before.offsets.values())
+
+    def make(self) -> None:
+        """Make the topic, when it is first needed."""
+        self._log.create_topic(self.topic, SCHEMA)
+
+    def _placed(self) -> list[dict[str, Any]]:
+        """Return the records with a place in a topic that is there: no rows that an operator failed on."""
+        ids = {topic.name: topic.id for topic in self._log.topics()}
+        return [row for row in self.rows() if row["topic"] and row["topic_id"] == ids.get(row["topic"])]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return what was set aside, oldest first."""
+        if self.topic not in {topic.name for topic in self._log.topics()}:
+            return []
+        return [row for batch in self._log.read(self.topic) for row in batch.to_pylist()]
+
+    def _letters(self, culprits: Sequence[Culprit]) -> list[dict[str, object]]:
+        """Return what is kept of records: all those of a partition are read at once."""
+        by_partition: dict[tuple[str, int], list[Culprit]] = {}
+        for each in culprits:
+            by_partition.setdefault((each.topic, each.partition), []).append(each)
+        found = {
+            key: self._records(*key, [each.offset for each in some]) for key, some in by_partition.items()
+        }
+        now, ids = datetime.now(UTC), {each.topic: self._log.topic(each.topic).id for each in culprits}
+        return [
+            {**vars(each), **found[each.topic, each.partition].get(each.offset, {}), "at": now}
+            | {"topic_id": ids[each.topic]}
+            for each in culprits
+        ]
+
+    def _records(self, name: str, partition: int, offsets: list[int]) -> dict[int, dict[str, object]]:
+        """Return records by their offsets, as JSON, and what is told of them; not what cannot be read."""
+        start, end = (Position(name, {partition: at}) for at in (min(offsets), max(offsets) + 1))
+        topic, found = self._log.topic(name), dict[int, dict[str, object]]()
+        with suppress(HeadwaterError):
+            for batch in self._log.read(name, partition, start, end, meta=True):
+                wanted = batch.filter(pc.is_in(batch["_offset"], pa.array(offsets, pa.int64())))
+                texts = jsonl.encode(wanted.select(topic.schema.names), topic)
+                for row, text in zip(wanted.select(_TOLD).to_pylist(), texts, strict=True):
+                    told = {"deleted": row["_deleted"], "occurred": row["_occurred"]}
+                    found[row["_offset"]] = {"record": text.decode(), **told}
+        return found
+
+
+def _decoded(letter: dict[str, Any], topic: Topic) -> pa.RecordBatch:
+    """Return the record of a letter; none if it does not fit its topic."""
+    batch, _ = jsonl.decode([letter["record"].encode()], topic)
+    return batch
+
+
+def _only_key(topic: Topic) -> Topic:
+    """Return a topic without the columns that a deletion does not tell."""
+    return replace(topic, schemas=(pa.schema([topic.schema.field(name) for name in topic.key]),))

@@ -1,0 +1,58 @@
+"""What a failed query means to a user: whose code, which line, what it said.
+
+Spark's own message is pages long; the part that matters is the end of the Python traceback in it.
+Invariant: no stack trace of Spark reaches a user as the message.
+"""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+from headwater.errors import HeadwaterError, PipelineError
+from headwater.pipeline.node import Node
+from headwater.stores import disk
+
+_RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt|Warning|Exit)): ?(.*)$", re.MULTILINE)
+_LINE = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def told(node: Node, text: str) -> HeadwaterError:
+    """Return the error of a query that failed with Spark's message."""
+    python = text.rpartition("Traceback (most recent call last)")[2] or text
+    raised = _RAISED.findall(python)
+    own = [int(line) for file, line in _LINE.findall(python) if file == node.file]
+    place = f"{node.place.rpartition(':')[0]}:{own[-1]}" if own else node.place
+    if not raised:
+        return PipelineError(f"{node.title} failed", detail=_first(text), place=node.place)
+    kind, words = raised[-1]
+    return PipelineError(f"{node.title} failed: {kind}", detail=words.strip() or None, place=place)
+
+
+def of(node: Node, error: BaseException) -> HeadwaterError:
+    """Return the error of a node that failed with an exception, in a worker of Spark's or in the driver."""
+    if disk.is_full(error):
+        return disk.full(f"the state of {node.title}", detail=_full(str(error)))
+    text = str(error)  # a worker's traceback is in the message
+    return told(node, text if "Traceback (most" in text else "".join(traceback.format_exception(error)))
+
+
+def brief(node: Node, error: BaseException) -> str:
+    """Return what an exception says, in one line."""
+    return line(of(node, error))
+
+
+def line(said: HeadwaterError) -> str:
+    """Return what an error of a node says, in one line."""
+    return f"{said.message.rpartition(': ')[2]}: {said.detail}"
+
+
+def _full(text: str) -> str:
+    """Return the line that tells of the full disk; a worker's is pages long."""
+    lines = [line.strip() for line in text.splitlines() if disk.is_full(OSError(line))]
+    return lines[-1][:300] if lines else _first(text)
+
+
+def _first(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0][:300] if lines else "Spark gave no reason"

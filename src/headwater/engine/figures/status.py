@@ -1,0 +1,149 @@
+"""How the nodes of a running pipeline are doing, in figures.
+
+Figures are read while the nodes run, and from another thread; nothing here starts Spark or waits
+for it. Invariant: what is told of a node that has not run yet is what its last run has left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from headwater.engine.figures.progress import Behind, behind_of, clock_of, lags, written
+from headwater.engine.home.checkpoint import Ahead
+from headwater.errors import HeadwaterError
+from headwater.pipeline.node import Node
+
+if TYPE_CHECKING:  # it imports pyspark, which those who only draw a status need not wait for
+    from headwater.engine.assembly import Running
+    from headwater.engine.runner import Runner
+
+State = Literal["starting", "running", "waiting", "broken"]
+LATE_SHARE, LATE_LEAST = 0.01, 100
+"""Of at least so many rows, more than this share may not come late without a word."""
+RATE_SECONDS = 5.0
+"""Rates are taken over this long: a node's batches come in steps."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """One node as it is now; counts are those of this run."""
+
+    node: str
+    kind: str
+    state: State
+    """``waiting`` is between a failure and the next attempt; ``broken`` is not tried again."""
+    batches: int
+    rows: int
+    """Rows taken in."""
+    rate: float
+    """Rows per second, of late."""
+    out: int
+    late: int
+    dead: int | None
+    """Records set aside because the node's code fails on them, in all runs; None where it sets none aside."""
+    duplicates: int
+    seconds: float
+    """How long the last batch's results took to be computed and committed."""
+    lag: int
+    """Records of its inputs that it has not processed."""
+    clock: int | None
+    """Its clock, in microseconds since 1970."""
+    state_bytes: int
+    error: HeadwaterError | None
+    """Why it failed, until it has gone on."""
+    alert: str | None = None
+    """What somebody should look at though the node goes on: too many rows come late."""
+    ahead: tuple[Ahead, ...] = ()
+    """Producers of its inputs whose events are too far ahead of time to move its clock."""
+    begun: bool = True
+    """Whether it has ever committed anything, in this run or before."""
+
+
+class Meter:
+    """Reads a runner's figures now and then."""
+
+    def __init__(self, runner: Runner, late_share: float = LATE_SHARE):
+        self._runner, self._late_share = runner, late_share
+        self._rates = {name: Rate() for name in runner.nodes}
+
+    def read(self) -> list[Status]:
+        """Return the status of every node, in the order of the pipeline."""
+        behind = lags(self._runner.log)
+        return [self._status(running, behind) for running in list(self._runner.nodes.values())]
+
+    def _status(self, running: Running, behind: Behind) -> Status:
+        counts, node = running.member.counts, running.member.node
+        reached = counts.reached or written(running.member.checkpoint, node)
+        lag = behind_of(self._runner.pipeline.inputs(node), reached, behind)
+        failing = _failing(running, lag)
+        return Status(
+            node=node.name,
+            kind=node.kind,
+            state=_state(running, lag, failing),
+            batches=counts.batches,
+            rows=counts.rows,
+            rate=self._rates[node.name].over(counts.rows, time.monotonic()),
+            out=counts.out,
+            late=counts.late,
+            dead=self._dead(node, behind),
+            duplicates=counts.duplicates,
+            seconds=counts.seconds,
+            lag=lag,
+            clock=clock_of(running.member.checkpoint, reached),
+            state_bytes=sum(list(counts.states.values())),
+            error=running.error if failing else None,
+            alert=_alert(running, self._late_share),
+            ahead=reached.ahead if reached is not None else (),
+            begun=reached is not None,
+        )
+
+    def _dead(self, node: Node, behind: Behind) -> int | None:
+        return behind(self._runner.dead(node).topic, {}) if node.on_error == "dead_letter" else None
+
+
+class Rate:
+    """How fast a count grows, over the last seconds."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def over(self, count: int, now: float) -> float:
+        """Take in the count as it is now, and return by how many a second it has grown."""
+        if self._seen and count < self._seen[-1][1]:  # it has begun anew
+            self._seen.clear()
+        self._seen.append((now, count))
+        while len(self._seen) > 2 and self._seen[1][0] <= now - RATE_SECONDS:
+            self._seen.popleft()
+        first, before = self._seen[0]
+        return (count - before) / (now - first) if now > first else 0.0
+
+
+def _alert(running: Running, most: float) -> str | None:
+    """Return what is to be said of a node of whose rows more than a share have come too late."""
+    counts, node = running.member.counts, running.member.node
+    if counts.rows < LATE_LEAST or counts.late <= most * counts.rows:
+        return None
+    return (
+        f"{counts.late / counts.rows:.1%} of the rows of {node.title} came too late "
+        f"({counts.late:,} of {counts.rows:,}); `headwater lateness` tells how long to wait for them"
+    )
+
+
+def _failing(running: Running, lag: int) -> bool:
+    """Tell whether a node has not gone on since it failed: no batch done, though there is input."""
+    if running.error is None or running.query.done > running.query.batches:
+        return False
+    return running.query.spark is None or lag > 0
+
+
+def _state(running: Running, lag: int, failing: bool) -> State:
+    query = running.query
+    if query.broken and query.spark is None:
+        return "broken"
+    if query.spark is None:
+        return "starting" if running.error is None else "waiting"
+    went = query.done > query.batches or lag == 0
+    return "running" if went and not failing else "starting"

@@ -1,0 +1,100 @@
+"""What a node has done so far, by its own account: in the checkpoint, which others may share.
+
+A query goes on without a node that is not declared for a while. Invariant: a node goes on only from
+where it was, its clock never goes back, and it is the same in a micro-batch that is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headwater.engine.home import checkpoint, notes
+from headwater.engine.home.checkpoint import Reached
+
+_COMMITTED = "committed"
+KEPT = 20
+"""Micro-batches whose clocks are kept: as many as ``headwater.engine.spark.session`` keeps the offsets of."""
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """The last micro-batch that a node has committed, and where it ended in each of its inputs."""
+
+    batch: int = -1
+    positions: Mapping[str, str] = field(default_factory=dict)
+    clocks: dict[int, int] = field(default_factory=dict)
+    """The clock after each of the last micro-batches that had something for the node."""
+    receipt: str = ""
+    """By which the sink tells, when it is begun again, whether it has lost something."""
+
+    @property
+    def last(self) -> int | None:
+        """The clock after the last of them, if any is known."""
+        return next(reversed(self.clocks.values()), None)
+
+    def clock(self, batch: int, reached: Reached) -> int | None:
+        """Return a node's clock after a micro-batch; None if no input tells the time.
+
+        It is what the inputs tell, unless it was later before: one that was silent may be behind the others.
+        """
+        told = reached.clock
+        before = [time for number, time in self.clocks.items() if number <= batch]
+        return None if told is None else max([told, *before[-1:]])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that is stored."""
+        return {**vars(self), "clocks": {str(number): time for number, time in self.clocks.items()}}
+
+    @classmethod
+    def from_json(cls, told: dict[str, Any]) -> Milestone:
+        """Read what ``to_json`` has written."""
+        clocks = {int(number): time for number, time in told["clocks"].items()}
+        return cls(told["batch"], told["positions"], clocks, told["receipt"])
+
+    def after(self, batch: int, reached: Reached) -> Milestone:
+        """Return what it is after a micro-batch, but for the receipt, which its sink will give."""
+        clock = self.clock(batch, reached)
+        clocks = self.clocks if clock is None else {**self.clocks, batch: clock}
+        return Milestone(batch, _positions(reached), dict(list(clocks.items())[-KEPT:]), self.receipt)
+
+
+def write(checkpoint: Path, done: Mapping[Path, Milestone]) -> None:
+    """Note what the nodes of a query have committed, each by the home of its version; others keep theirs.
+
+    One note for all: to make it durable costs the same, however many nodes there are.
+    """
+    path = checkpoint / _COMMITTED
+    before = notes.read(path) or {}
+    now = {**before, **{_key(home): made.to_json() for home, made in done.items()}}
+    if now != before:
+        notes.write(path, now)
+
+
+def read(home: Path) -> Milestone:
+    """Return what was noted last of a version of a node; nothing done, if nothing was."""
+    told = (notes.read(home / "checkpoint" / _COMMITTED) or {}).get(_key(home))
+    return Milestone() if told is None else Milestone.from_json(told)
+
+
+def _key(home: Path) -> str:
+    """Return by what a version is known: its node's name, and its number."""
+    return f"{home.parent.name}/{home.name}"
+
+
+def has_missed(last: Milestone, folder: Path, upstreams: Collection[str]) -> bool:
+    """Tell whether the query of a checkpoint has gone on, since then, without the node."""
+    done = checkpoint.last_done(folder)
+    if done < 0 or last.batch >= done:
+        return False
+    begun = {name: str(at) for name, at in checkpoint.begun_of(folder.parent).items() if name in upstreams}
+    if len(begun) < len(upstreams):  # it began without the node, and never reads what the node does
+        return True
+    before = last.positions if last.batch >= 0 else begun
+    return before != _positions(checkpoint.reached(folder, done).of(upstreams))
+
+
+def _positions(reached: Reached) -> dict[str, str]:
+    return {name: str(each.position) for name, each in reached.inputs.items()}

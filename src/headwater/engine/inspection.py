@@ -1,0 +1,100 @@
+"""A pipeline put together to be looked at: its log, its views, and its nodes as they have been left.
+
+What runs it is made of this too, and writes besides. Invariant: nothing is made or changed here, neither
+in the log nor in the pipeline's home nor in a store of views.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from headwater.closing import Closing
+from headwater.engine.batch.inputs import Inputs
+from headwater.engine.batch.node_run import Member
+from headwater.engine.failure.dead_letters import DeadLetters
+from headwater.engine.home.versions import Version, Versions
+from headwater.engine.home.view_locations import views_of
+from headwater.engine.plan import derived
+from headwater.engine.plan.shape import shape
+from headwater.errors import UsageError
+from headwater.log import Log
+from headwater.log.open import open as open_log
+from headwater.pipeline.node import Node
+from headwater.pipeline.pipeline import Pipeline
+from headwater.views.store import Views
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a pipeline works with."""
+
+    log: Log
+    spark: SparkSession
+    inputs: Inputs
+    views: Views
+
+
+class Looking(Closing):
+    """A pipeline, and what is there of it."""
+
+    def __init__(self, pipeline: Pipeline, parts: Parts):
+        self.pipeline = pipeline
+        self.log, self.spark, self.inputs = parts.log, parts.spark, parts.inputs
+        self.store = parts.views
+        self.versions = Versions(pipeline, self.store)
+        self._versions: dict[str, Version] = {}
+
+    def member(self, name: str) -> Member:
+        """Return a node, as it is to run or has run."""
+        return self._member(self._node(name), self.version(name))
+
+    def version(self, name: str) -> Version:
+        """Return the version of a node that was in force when it was first looked at."""
+        if name not in self._versions:
+            self._versions[name] = self.versions.current(self._node(name))
+        return self._versions[name]
+
+    def late_topic(self, node: Node) -> str:
+        """Return the topic of the rows that came too late for a node."""
+        return f"{self.pipeline.name}.{node.name}.late"
+
+    def dead(self, node: Node) -> DeadLetters:
+        """Return the records that a node has set aside."""
+        return DeadLetters(self.log, self.pipeline.name, node)
+
+    def close(self) -> None:
+        """Release everything but Spark."""
+        self.store.close()
+        self.log.close()
+
+    def _node(self, name: str) -> Node:
+        found = self.pipeline[name]
+        if not isinstance(found, Node):
+            raise UsageError(f"{found.title} is no node", hint="name a view, a stream or a sink")
+        return found
+
+    def _member(self, node: Node, version: Version) -> Member:
+        upstreams = {name: self.pipeline[name] for name in node.upstreams}
+        inputs = self.inputs.without(self.dead(node).skips())
+        made = shape(node, upstreams, inputs.blanks(upstreams))
+        derived.check(made)
+        return Member(made, inputs, version.home)
+
+
+def look(pipeline: Pipeline, spark: SparkSession) -> Looking:
+    """Put a pipeline together that has run, to be looked at."""
+    check_place(pipeline)
+    log = open_log(pipeline.log)
+    return Looking(pipeline, Parts(log, spark, Inputs(spark, pipeline, log), views_of(pipeline)))
+
+
+def check_place(pipeline: Pipeline) -> None:
+    """Refuse a pipeline whose parts do not fit together, or whose log no other process can read."""
+    pipeline.check()
+    if pipeline.log == "memory:":
+        raise UsageError(
+            "a pipeline cannot run on a log in memory",
+            hint="Spark's workers are other processes: use file:",
+        )

@@ -1,0 +1,142 @@
+"""Views and sinks of what has one row per key: a table, or the results of an operator that keeps the newest.
+
+What comes in for a key replaces what came before; so where user code drops a row, nothing of the
+key is left. Invariant: a view over a table has what its function makes of the table's rows as they
+are now, however the changes were split into micro-batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.engine.plan.phases import Stage
+from headwater.errors import PipelineError, nearest
+from headwater.pipeline.node import Declaration, Node, Table
+from headwater.pipeline.targets import Target
+from headwater.schema import type_name
+from headwater.values.fitting import DELETED
+from headwater.values.keyed import last_of_each_key
+
+
+def replacing(node: Node) -> tuple[str, ...]:
+    """Return the key by which a node's row replaces an earlier one: a view's own, or that of a target."""
+    if node.kind == "sink" and isinstance(node.target, Target):
+        return node.target.key
+    return node.key if node.kind == "view" else ()
+
+
+def read_by(node: Node, upstreams: Mapping[str, Declaration], stage: Stage | None) -> str | None:
+    """Return the name of the table that a node shows, row by row; refuse a view of it with another key."""
+    (first, *others) = upstreams.values()
+    if not replacing(node) or others or stage is not None or not isinstance(first, Table):
+        return None
+    if set(replacing(node)) != set(first.key):
+        if node.kind == "sink":  # it has all changes, as the user's code makes them
+            return None
+        raise PipelineError(
+            f"{node.title} has another key than {first.title}, whose rows it shows",
+            detail=f"{', '.join(node.key)} is not {', '.join(first.key)}: a row that changes would be left "
+            "under its old key",
+            hint=f"give it the key {', '.join(first.key)}, under that name",
+            place=node.place,
+        )
+    return first.name
+
+
+def settles(node: Node, stage: Stage) -> bool:
+    """Tell whether a node has the key by which results of its operator replace each other."""
+    return bool(replacing(node)) and set(stage.operator.identity) == set(replacing(node))
+
+
+def check_deletions(node: Node, stage: Stage | None, schema: pa.Schema) -> None:
+    """Refuse what would keep results that are gone: code that drops their mark, a view with another key."""
+    if stage is None or DELETED not in stage.output.names or settles(node, stage):
+        return
+    identity, key = set(stage.operator.identity), set(replacing(node))
+    listed = ", ".join(stage.operator.identity)
+    if key and (key < identity or key > identity):
+        raise PipelineError(
+            f"{node.title} has another key than the results of its {stage.name}",
+            detail=f"{', '.join(replacing(node))} is not {listed}: a result that is gone would stay, or take "
+            "another one's row with it",
+            hint=f"give it the key {listed}",
+            place=node.place,
+        )
+    if DELETED in schema.names:
+        return
+    raise PipelineError(
+        f'{node.title} leaves out the column "{DELETED}" of the results of its {stage.name}',
+        detail="a result that is gone would be a row of nulls",
+        hint=f'keep "{DELETED}", or make it a view with the key {listed}',
+        place=node.place,
+    )
+
+
+def check_key(node: Node, schema: pa.Schema) -> None:
+    """Refuse a key, or an order, that names a column which the result has not."""
+    asked = [*((column, "key") for column in node.key), *([(node.order, "order")] if node.order else [])]
+    for column, what in asked:
+        if column not in schema.names:
+            raise PipelineError(
+                f'{node.title} has no column "{column}", which its {what} names',
+                detail="its result has " + ", ".join(schema.names),
+                hint=nearest(column, schema.names) or f"add the column to the result, or change the {what}",
+                place=node.place,
+            )
+    if node.order and pa.types.is_nested(schema.field(node.order).type):
+        raise PipelineError(
+            f'{node.title} cannot be in the order of "{node.order}"',
+            detail=f"it is {type_name(schema.field(node.order))}",
+            place=node.place,
+        )
+
+
+def newest(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Return the last row of each key, deletions among them."""
+    if not rows.num_rows:
+        return rows
+    (batch,) = rows.combine_chunks().to_batches()
+    return pa.Table.from_batches([batch.take(last_of_each_key(batch, tuple(key)))])
+
+
+def last(rows: pa.Table, identity: Sequence[str]) -> pa.Table:
+    """Return the last result of each identity; those that have a null in it are all there."""
+    whole = np.ones(rows.num_rows, bool)
+    for name in identity:
+        whole &= rows[name].is_valid().to_numpy()
+    return pa.concat_tables([newest(rows.filter(pa.array(whole)), identity), rows.filter(pa.array(~whole))])
+
+
+def living(rows: pa.Table) -> pa.Table:
+    """Return the rows that are no deletions."""
+    if DELETED not in rows.schema.names:
+        return rows
+    return rows.filter(pc.invert(pc.fill_null(rows[DELETED], False)))
+
+
+def without_gone(made: pa.Table, taken: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Return results with a deletion for each key that was taken in and has none."""
+    names = list(key)
+    # A view has no null in its key, and may have it in a wider type.
+    known = taken.select(names).drop_null().cast(made.select(names).schema)
+    gone = known.join(made.select(names), names, join_type="left anti")
+    if not gone.num_rows:
+        return made
+    marked = made if DELETED in made.schema.names else _marked(made, False)
+    return pa.concat_tables([marked, _marked(gone, True)], promote_options="default")
+
+
+def without_key(rows: pa.Table, key: Sequence[str]) -> tuple[pa.Table, pa.Table]:
+    """Return the rows that can be kept by a key, and those that have a null in it."""
+    lost = np.zeros(rows.num_rows, bool)
+    for name in key:
+        lost |= rows[name].is_null().to_numpy()
+    return rows.filter(pa.array(~lost)), rows.filter(pa.array(lost))
+
+
+def _marked(rows: pa.Table, deleted: bool) -> pa.Table:
+    return rows.append_column(DELETED, pa.repeat(pa.scalar(deleted), rows.num_rows))

@@ -1,0 +1,174 @@
+"""What a node turns out to be when its function is called over blanks: columns, operator, time.
+
+``headwater check`` and a runner look at a node here, and nowhere else, so that they agree. Invariant:
+no log is opened, nothing is read and nothing started; what has a shape can run in micro-batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from headwater.engine.plan import allowed, column_marks, keyed_results, phases, pruning, refusals
+from headwater.engine.plan.blank import Blank
+from headwater.engine.plan.local_plan import LocalPlan
+from headwater.engine.plan.phases import Capturing, Stage, arrow_schema
+from headwater.engine.plan.pruning import Used
+from headwater.engine.plan.refusals import Instead, Refused
+from headwater.engine.plan.user_code import call, carry
+from headwater.errors import PipelineError
+from headwater.pipeline.node import Declaration, Node
+from headwater.values.fitting import DELETED
+
+RESULTS = "what comes out of its operator"
+"""The name of that in plans, beside those of upstreams."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a node is."""
+
+    node: Node
+    upstreams: Mapping[str, Declaration]
+    rows: DataFrame
+    """What the function returns, of no rows."""
+    schema: pa.Schema
+    event_time: str | None
+    stage: Stage | None
+    straight: tuple[str, ...]
+    """The upstreams that reach the operator, or the sink, as they are; none if code is in between."""
+    bare: bool
+    """Whether what comes out of the operator is the node's result, as it is."""
+    table: str | None
+    """The table that the node is a view of, row by row."""
+    leaves: Mapping[int | None, str]
+    """The names of upstreams, and of the operator's results, by what they are known by in plans."""
+
+    @property
+    def stored(self) -> pa.Schema:
+        """The columns that are stored: all but the one that marks deletions."""
+        return pa.schema([field for field in self.schema if field.name != DELETED])
+
+    @cached_property
+    def used(self) -> Used:
+        """The columns that are used of upstreams that are not used whole."""
+        return pruning.used(self.rows if self.stage is None else self.stage.rows, self.leaves)
+
+    @cached_property
+    def last(self) -> LocalPlan:
+        """The code up to the sink, over few rows."""
+        return LocalPlan(self.rows, self.leaves)
+
+    @cached_property
+    def sides(self) -> list[LocalPlan]:
+        """The code up to each input of the operator, over few rows."""
+        return [LocalPlan(side, self.leaves) for side in self.stage.sides] if self.stage else []
+
+
+def shape(node: Node, upstreams: Mapping[str, Declaration], blanks: Mapping[str, Blank]) -> Shape:
+    """Call a node's function over blanks, and see what it is."""
+    carry(node)
+    capturing = Capturing()
+    frames = {name: blanks[name].frame for name in upstreams}
+    with phases.during(capturing):
+        rows = call(node, frames)
+    stage, schema = capturing.stage, arrow_schema(rows)
+    _Looking(node, blanks).look(rows, capturing)
+    keyed_results.check_key(node, schema)
+    keyed_results.check_deletions(node, stage, schema)
+    return Shape(
+        node,
+        upstreams,
+        rows,
+        schema,
+        node.event_time or column_marks.event_time_of(rows),
+        stage,
+        straight=_straight(stage.sides if stage else (rows,), frames),
+        bare=rows is capturing.made,
+        table=keyed_results.read_by(node, upstreams, stage),
+        leaves=_leaves(upstreams, blanks, capturing),
+    )
+
+
+def _leaves(names: Iterable[str], blanks: Mapping[str, Blank], capturing: Capturing) -> dict[int | None, str]:
+    leaves: dict[int | None, str] = {blanks[name].leaf: name for name in names}
+    if capturing.results is not None:
+        leaves[capturing.results.leaf] = RESULTS
+    return leaves
+
+
+class _Looking:
+    """Looks at the plans that a function has made: before its operator, and after it."""
+
+    def __init__(self, node: Node, blanks: Mapping[str, Blank]):
+        self._node = node
+        self._leaves: dict[int | None, str] = {each.leaf: name for name, each in blanks.items()}
+        self._tables = {name for name, each in blanks.items() if each.is_table}
+
+    def look(self, rows: DataFrame, capturing: Capturing) -> None:
+        """Refuse what is not row by row."""
+        if capturing.stage is None:
+            self._look_alone(rows)
+            return
+        for number, side in enumerate(capturing.stage.sides):
+            self._look_before(side, capturing.stage, number)
+        assert capturing.results is not None
+        leaves = {**self._leaves, capturing.results.leaf: RESULTS}
+        try:
+            read = allowed.sources(rows, leaves)
+        except Refused as refused:
+            raise self._refused_after(refused.instead, capturing.stage) from None
+        if read != {RESULTS}:
+            raise _upstream_after(self._node, capturing.stage)
+
+    def _look_alone(self, rows: DataFrame) -> None:
+        read = self._sources(rows)
+        if len(read) > 1 and read & self._tables and keyed_results.replacing(self._node):
+            raise self._refused(refusals.SEVERAL)
+
+    def _look_before(self, side: DataFrame, stage: Stage, number: int) -> None:
+        if not self._sources(side) & self._tables:
+            return
+        if DELETED not in side.columns:
+            raise self._refused(refusals.UNMARKED)
+        if number in stage.tables and allowed.drops(side):
+            raise self._refused(refusals.FILTERED)
+
+    def _sources(self, rows: DataFrame) -> frozenset[str]:
+        try:
+            return allowed.sources(rows, self._leaves)
+        except Refused as refused:
+            raise self._refused(refused.instead, refused.read) from None
+
+    def _refused(self, what: Instead, read: frozenset[str] = frozenset()) -> PipelineError:
+        return _error(self._node, what, refusals.hint(what, self._tables, read))
+
+    def _refused_after(self, what: Instead, stage: Stage) -> PipelineError:
+        if any(each & set(self._leaves.values()) for each in what.joined):
+            return _upstream_after(self._node, stage)
+        hint = refusals.hint(what, (), ())
+        return _error(
+            self._node, what, f"make a stream of the results of {stage.name}; in a node that reads it, {hint}"
+        )
+
+
+def _error(node: Node, what: Instead, hint: str) -> PipelineError:
+    return PipelineError(f"{node.title} {what.what}", detail=what.detail, hint=hint, place=node.place)
+
+
+def _upstream_after(node: Node, stage: Stage) -> PipelineError:
+    return PipelineError(
+        f"{node.title} uses an upstream after its operator, {stage.name}",
+        detail="what comes after an operator sees its results only",
+        hint="use the upstream before the operator, or make a stream of the operator's results",
+        place=node.place,
+    )
+
+
+def _straight(sides: tuple[DataFrame, ...], frames: Mapping[str, DataFrame]) -> tuple[str, ...]:
+    names = {id(frame): name for name, frame in frames.items()}
+    return tuple(names[id(side)] for side in sides) if all(id(side) in names for side in sides) else ()

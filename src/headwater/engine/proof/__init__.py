@@ -1,0 +1,1 @@
+"""Verify: a node computed anew as a batch, and compared with what is stored."""

@@ -1,0 +1,115 @@
+"""One bucket, one micro-batch: its new rows through the operator, and what time asks for.
+
+Rows are judged by the clock from before the micro-batch, so none is late because of one that was
+read with it. Then, if time has come to where the bucket wants to be woken, it is. The same code
+runs in Spark's workers and, for a micro-batch of few rows, in the driver.
+
+Invariant: nothing that is stored is changed; a step that is repeated is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.engine.exchange import blobs, routing
+from headwater.engine.state.bucket import Bucket, Meta
+from headwater.engine.state.chunk_files import Chunks, Files, Pack
+from headwater.operators.operator import NEVER, Operator, Step
+
+
+@dataclass(frozen=True)
+class Work:
+    """What all buckets of a node have in common in a micro-batch."""
+
+    node: str
+    """Its version's home: states of other nodes and versions are told apart by it."""
+    operator: Operator[Any]
+    schema: pa.Schema
+    """Of the rows that go in."""
+    chunks: str
+    """Where the chunks of states are."""
+    before: int = NEVER
+    """The clock from before the micro-batch."""
+    now: int = NEVER
+    """The clock after it."""
+    buckets: Mapping[int, Meta] = field(default_factory=dict)
+
+    def due(self) -> list[int]:
+        """Return the buckets that want to be woken, though no rows may come for them."""
+        return [number for number, meta in self.buckets.items() if self._is_due(meta.wake)]
+
+    def step(self, number: int, rows: pa.Table, chunks: Chunks | None = None) -> Done:
+        """Let a bucket take its new rows; ``chunks`` is where it stores what it learns, if not by itself."""
+        meta = self.buckets.get(number, Meta())
+        kept = chunks or Files(Path(self.chunks))
+        bucket = Bucket(self.operator, self.schema, (self.node, number), kept)
+        loaded = bucket.load(meta)
+        steps = list(self._steps(loaded.state, rows))
+        learnt = [step.chunk.combine_chunks() for step in steps if step.chunk is not None]
+        after = bucket.store(meta, loaded.state, pa.concat_tables(learnt) if learnt else None)
+        return Done(
+            number,
+            rows.num_rows,
+            steps,
+            after,
+            hit=loaded.hit,
+            loaded=bool(meta.chunks),
+            read=loaded.bytes_read,
+        )
+
+    def _steps(self, state: Any, rows: pa.Table) -> Iterator[Step]:
+        if rows.num_rows:
+            yield self.operator.step(state, rows, self.before)
+        if self._is_due(self.operator.wake(state)):
+            yield self.operator.step(state, self.schema.empty_table(), self.now)
+
+    def _is_due(self, wake: int | None) -> bool:
+        return wake is not None and wake <= self.now
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a bucket's step."""
+
+    bucket: int
+    rows: int
+    """Rows that went in."""
+    steps: list[Step]
+    meta: Meta
+    hit: bool
+    loaded: bool
+    read: int
+
+    @property
+    def out(self) -> list[pa.Table]:
+        """The rows for those downstream."""
+        return [step.out for step in self.steps if step.out.num_rows]
+
+    @property
+    def late(self) -> list[pa.Table]:
+        """The rows that came too late."""
+        return [step.late for step in self.steps if step.late is not None and step.late.num_rows]
+
+    @property
+    def dead(self) -> list[pa.Table]:
+        """The rows on which code of the user's has failed, with what it said."""
+        return [step.dead for step in self.steps if step.dead is not None and step.dead.num_rows]
+
+    @property
+    def duplicates(self) -> int:
+        """How many rows were left out because they were known."""
+        return sum(step.duplicates for step in self.steps)
+
+
+def here(work: Work, rows: pa.Table, count: int) -> list[Done]:
+    """Let all buckets take their rows, in this process."""
+    parts = dict(blobs.split(rows, routing.buckets(rows, work.operator.key, count)))
+    numbers, pack = sorted({*parts, *work.due()}), Pack(Path(work.chunks))
+    done = [work.step(number, parts.get(number, work.schema.empty_table()), pack) for number in numbers]
+    pack.write()
+    return done

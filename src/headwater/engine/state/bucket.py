@@ -1,0 +1,112 @@
+"""A bucket's state as it is stored: a small log of chunks, and a list of them.
+
+A step appends a chunk. Now and then the newer chunks are joined into one, and when they outweigh
+the snapshot before them, a new snapshot takes the place of all. A chunk is never changed, and its
+name is random, so a task that is retried or run twice at a time disturbs no other: what counts is
+which chunks the driver has listed.
+
+Invariant: absorbing the chunks from first to last gives the state, in any process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from headwater.engine.exchange import blobs
+from headwater.engine.state.cache import STATES, Cache, Entry
+from headwater.engine.state.chunk_files import Chunk, Chunks
+from headwater.operators.operator import Operator
+
+JOIN_AT = 64
+"""Chunks after a snapshot that are joined into one."""
+SNAPSHOT_BYTES = 1 << 20
+"""Chunks below this size are not worth a snapshot."""
+
+
+@dataclass(frozen=True)
+class Meta:
+    """What is known of a bucket without reading its chunks."""
+
+    chunks: tuple[Chunk, ...] = ()
+    wake: int | None = None
+    """The clock at which the bucket wants to be woken."""
+
+    @property
+    def size(self) -> int:
+        """The bytes of all chunks."""
+        return sum(chunk.size for chunk in self.chunks)
+
+    def to_json(self) -> list[Any]:
+        """Return the form that is stored."""
+        return [self.chunks, self.wake]
+
+    @classmethod
+    def from_json(cls, told: list[Any]) -> Meta:
+        """Read what ``to_json`` has written."""
+        chunks, wake = told
+        return cls(tuple(Chunk(*chunk) for chunk in chunks), wake)
+
+
+class Loaded(NamedTuple):
+    """A state, and what it took to have it."""
+
+    state: Any
+    hit: bool
+    bytes_read: int
+
+
+class Bucket:
+    """One bucket of an operator during a micro-batch."""
+
+    def __init__(self, operator: Operator[Any], schema: pa.Schema, key: tuple[str, int], chunks: Chunks):
+        self._operator, self._schema, self._key = operator, schema, key
+        self._chunks = chunks
+
+    def load(self, meta: Meta, cache: Cache = STATES) -> Loaded:
+        """Return the state: from memory, from memory and newer chunks, or from all chunks."""
+        entry = cache.take(self._key)
+        known = _known(entry, meta) if entry is not None else 0
+        state = entry.state if entry is not None and known else self._operator.begin(self._schema)
+        data = [self._chunks.get(chunk) for chunk in meta.chunks[known:]]
+        for part in (part for each in data for part in _parts(each)):
+            self._operator.absorb(state, part)
+        return Loaded(state, known > 0, sum(map(len, data)))
+
+    def store(self, meta: Meta, state: Any, chunk: pa.Table | None, cache: Cache = STATES) -> Meta:
+        """Store what a step has learnt, and keep the state at hand."""
+        if chunk is not None and chunk.num_rows:
+            meta = self._stored(meta, state, blobs.encode(chunk))
+        if meta.chunks:
+            cache.put(self._key, Entry(state, meta.chunks[-1].file), meta.size)
+        return replace(meta, wake=self._operator.wake(state))
+
+    def _stored(self, meta: Meta, state: Any, learnt: bytes) -> Meta:
+        """Store one chunk: what was learnt, joined with what is newer than the first, or a snapshot."""
+        first, newer = meta.chunks[:1], meta.chunks[1:]
+        if first and sum(each.size for each in newer) + len(learnt) > max(first[0].size, SNAPSHOT_BYTES):
+            return self._appended((), blobs.encode(self._operator.snapshot(state)))
+        if len(meta.chunks) >= JOIN_AT:
+            return self._appended(first, self._joined([*map(self._chunks.get, newer), learnt]))
+        return self._appended(meta.chunks, learnt)
+
+    def _appended(self, chunks: tuple[Chunk, ...], data: bytes) -> Meta:
+        return Meta((*chunks, self._chunks.put(data)))
+
+    def _joined(self, chunks: list[bytes]) -> bytes:
+        """Join chunks; each stays a batch of its own."""
+        return blobs.encode(pa.concat_tables([part for each in chunks for part in _parts(each)]))
+
+
+def _known(entry: Entry, meta: Meta) -> int:
+    """Return how many of the chunks that are stored an entry was made from; 0 if it is of others."""
+    files = [chunk.file for chunk in meta.chunks]
+    return files.index(entry.file) + 1 if entry.file in files else 0
+
+
+def _parts(data: bytes) -> Iterator[pa.Table]:
+    for batch in pa.ipc.open_stream(pa.py_buffer(data)):
+        yield pa.Table.from_batches([batch])

@@ -1,0 +1,91 @@
+"""Chunks of states as files of one directory, which all workers see.
+
+A chunk is a stretch of a file that is never changed, under a random name. A worker writes a file for
+each chunk. The driver, when it steps the buckets of a node itself, writes their small chunks into one:
+then they cost one sync, however many buckets there are.
+
+Invariant: a chunk's bytes are durable before a list can name it, and its file's name is when the list is.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from headwater import durable
+from headwater.engine.home.notes import damaged
+
+PACKED_BYTES = 1 << 16
+"""A chunk of this size has a file of its own: a packed one stays until no bucket names its file any more."""
+
+
+class Chunk(NamedTuple):
+    """What is known of a chunk without reading it."""
+
+    file: str
+    size: int
+    at: int = 0
+
+
+class Chunks(Protocol):
+    """Where chunks are kept."""
+
+    def get(self, chunk: Chunk) -> bytes:
+        """Return a chunk's bytes."""
+
+    def put(self, data: bytes) -> Chunk:
+        """Store a chunk, in a file of which this bucket has no other."""
+
+
+class Files:
+    """A file for each chunk."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+
+    def get(self, chunk: Chunk) -> bytes:
+        """Return a chunk's bytes."""
+        with open(self._folder / chunk.file, "rb") as file:
+            file.seek(chunk.at)
+            return file.read(chunk.size)
+
+    def put(self, data: bytes) -> Chunk:
+        """Store a chunk."""
+        name = _new_name()
+        durable.create(self._folder / name, data)
+        return Chunk(name, len(data))
+
+
+class Pack(Files):
+    """One file for the small chunks of several buckets, each of which puts one; written at the end."""
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self._name, self._data = _new_name(), bytearray()
+
+    def put(self, data: bytes) -> Chunk:
+        """Keep a small chunk to be written with the others; store a large one."""
+        if len(data) >= PACKED_BYTES:
+            return super().put(data)
+        at = len(self._data)
+        self._data += data
+        return Chunk(self._name, len(data), at)
+
+    def write(self) -> None:
+        """Store what was put, if anything was."""
+        if self._data:
+            durable.create(self._folder / self._name, bytes(self._data))
+
+
+def check(folder: Path, chunks: list[Chunk]) -> None:
+    """Refuse chunks that are not there whole."""
+    for chunk in chunks:
+        path = folder / chunk.file
+        found = path.stat().st_size if path.exists() else None
+        if found is None or found < chunk.at + chunk.size:
+            raise damaged(path, "it is missing" if found is None else f"it has {found} bytes only")
+
+
+def _new_name() -> str:
+    return os.urandom(8).hex()

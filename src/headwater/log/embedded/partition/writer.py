@@ -1,0 +1,284 @@
+"""The writing side of a partition: one appender's handle on its files.
+
+Appends of all processes are ordered by a file lock. A batch is written under the lock, made
+durable outside it, so that appenders share the disk's work (group commit), and then published.
+Invariant: the active segment holds whole batches up to the tail, and the head never names bytes
+that are not durable.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from headwater import durable, durations
+from headwater.errors import Fenced, UnknownTopic
+from headwater.log.embedded.partition import frame, head, receipt, segment, tail
+from headwater.log.embedded.partition.frame import Draft, Flag, Header, Kind
+from headwater.log.embedded.partition.head import Head
+from headwater.log.embedded.partition.segment import Entry, Segment
+from headwater.log.embedded.partition.tail import Tail
+
+SNAPSHOT_FRAMES = 64
+SEGMENT_BYTES = 64 << 20
+
+
+class Partition:
+    """Appends frames to one partition."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        fsync: bool,
+        segment_bytes: int = SEGMENT_BYTES,
+        on_roll: Callable[[], None] | None = None,
+    ):
+        self.directory = directory
+        self._on_roll = on_roll
+        self._fsync = fsync
+        self._segment_bytes = segment_bytes
+        self._lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        self._head = os.open(directory / "head", os.O_RDWR | os.O_CREAT, 0o644)
+        self._fd = -1
+        self._tail: Tail | None = None
+        self._agreed = 0
+
+    @property
+    def tail(self) -> tail.Tail:
+        """The end as known since ``refresh``; meaningful only while locked."""
+        assert self._tail is not None
+        return self._tail
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep all other appenders out."""
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+    def refresh(self) -> None:
+        """Learn what others have appended; call it first, with the lock held."""
+        if os.fstat(self._head).st_nlink == 0:
+            raise UnknownTopic("the topic has been deleted", detail=f'its files were in "{self.directory}"')
+        written = head.read(self._head)
+        newest = written.head if written and written.since_boot else None
+        if self._tail is None or newest is None or newest.segment != self._tail.segment.base:
+            self._reload(newest, written.head if written else None)
+        known = written.head if written and written.sure else None
+        named = known.size if known and known.segment == self.tail.segment.base else 0
+        told = written is not None or head.blank(self.directory / "head")
+        self.tail.catch_up(self._fd, named, told)
+
+    def check(self, producer: str, epoch: int) -> int:
+        """Return the producer's last sequence here, or refuse it if a newer one has started."""
+        state = self.tail.producers.get(producer)
+        if state is None:
+            return -1
+        if state.epoch > epoch:
+            raise fenced(producer)
+        return state.last_sequence
+
+    def write(self, drafts: Sequence[Draft], producer: str, epoch: int) -> int:
+        """Write a batch as frames and return where the file ended before, for ``undo``."""
+        if self.tail.at >= self._segment_bytes:
+            self.roll()
+            if self._on_roll is not None:
+                self._on_roll()
+        elif self.tail.unsaved >= SNAPSHOT_FRAMES:
+            self.sync()
+            self.publish()
+            self.tail.save(self.directory, self._fsync)
+        received = self._received()
+        before = self.tail.at
+        base, last = self.tail.end, self.check(producer, epoch)
+        headers, buffers = [], []
+        for number, each in enumerate(drafts):
+            more = Flag.MORE if number < len(drafts) - 1 else 0
+            header = _placed(each, Kind.DATA, more, base, (producer, epoch, last, received))
+            headers.append(header)
+            buffers += [frame.pack(header), each.payload]
+            base, last = header.last + 1, header.last_sequence
+        self._write(buffers)
+        self._take(headers)
+        return before
+
+    def fence(self, producer: str, epoch: int) -> None:
+        """Write the mark after which older epochs of a producer are refused."""
+        self._note(Kind.EPOCH, producer, epoch, frame.NO_TIME)
+
+    def mark(self, producer: str, epoch: int, before: int) -> int:
+        """Write that a producer sends nothing older any more; return where the file ended before."""
+        start = self.tail.at
+        self._note(Kind.MARK, producer, epoch, before)
+        return start
+
+    def epoch(self, producer: str) -> int:
+        """Return the newest epoch that the partition knows of a producer."""
+        state = self.tail.producers.get(producer)
+        return state.epoch if state else 0
+
+    def undo(self, before: int) -> None:
+        """Take back the batch just written, with the lock still held."""
+        os.ftruncate(self._fd, before)
+        self._tail = None  # the producers' states are read anew
+
+    def retract(self, before: int) -> None:
+        """After a failed sync, take back what was written, unless others have appended to it.
+
+        A sync that failed may have dropped the pages, so a later one that succeeds proves nothing.
+        """
+        if self._tail is not None and os.fstat(self._fd).st_size == self.tail.at:
+            self.undo(before)
+
+    def sync(self) -> Head:
+        """Make what is written durable; return the head that may then be published."""
+        reached = Head(self.tail.segment.base, self.tail.at, self.tail.end, self.tail.received)
+        if self._fsync:
+            os.fdatasync(self._fd)
+        return reached
+
+    def publish(self, reached: Head | None = None) -> None:
+        """Let readers see everything up to ``reached``; call it with the lock held, after ``sync``."""
+        new = reached or Head(self.tail.segment.base, self.tail.at, self.tail.end, self.tail.received)
+        old = head.read(self._head)
+        if old is None or not old.since_boot or new[:2] > old.head[:2]:
+            head.write(self._head, new, self._fsync)
+        if old is None and self._fsync:  # from now on there is a head, be it an older one
+            os.fsync(self._head)
+
+    def roll(self) -> None:
+        """Begin a new segment, so that the one before can be archived, deleted or compacted."""
+        self.sync()
+        self.publish()
+        fresh = self._segment(self.tail.end)
+        if fresh.base == self.tail.segment.base:
+            return
+        before, now = self.tail, Tail(fresh, 0, self.tail.end, self.tail.received, self.tail.producers)
+        now.save(self.directory, self._fsync)
+        self._tail = None  # if anything fails from here on, all is read anew
+        # The head decides which segment is active, also for one that is not there yet.
+        head.write(self._head, Head(fresh.base, 0, now.end, now.received), self._fsync)
+        self._switch(now, self._opened(fresh))
+        tail.forget_snapshots(self.directory, before.segment.base)
+
+    def close(self) -> None:
+        """Release the files."""
+        for fd in (self._lock, self._head, self._fd):
+            if fd >= 0:
+                os.close(fd)
+        self._fd = -1
+
+    def recover(self) -> None:
+        """Bring the head up to what is on disk, after a crash or a power loss."""
+        with self.locked():
+            appended = os.fstat(self._head)
+            self.refresh()
+            self.publish(self.sync())
+            # Nothing was appended: the file goes on telling when that was.
+            os.utime(self._head, ns=(appended.st_atime_ns, appended.st_mtime_ns))
+
+    def now(self) -> int:
+        """Return what time it is by all clocks; call it with the lock held, after ``refresh``."""
+        clocks = receipt.look(durations.now(), (self._lock, self._head), self.tail.received)
+        return clocks.agreed(self.directory)
+
+    def _received(self) -> int:
+        """Return when what is written now is received.
+
+        Where that goes back, a new segment is begun, so that times rise within each.
+        """
+        now, newest = durations.now(), self.tail.received
+        if 0 <= now - self._agreed <= receipt.FRESH and newest - now <= receipt.SKEW:
+            return max(now, newest)
+        clocks = receipt.look(now, (self._lock, self._head), newest)
+        received, self._agreed = clocks.receipt(self.directory), clocks.now
+        if received < newest:
+            self.roll()
+        return received
+
+    def _reload(self, newest: Head | None, published: Head | None) -> None:
+        """Read everything anew; without a head that is surely the newest, the newest segment is active."""
+        if newest is not None:
+            base = newest.segment
+        else:
+            segments = segment.listing(self.directory)
+            ends = [s.base if s.end is None else s.end for s in segments]
+            base = max([*ends, published.segment if published else 0])
+        self._tail = None
+        active = self._segment(base)
+        descriptor = self._opened(active)
+        self._switch(tail.load(self.directory, active), descriptor)
+
+    def _switch(self, known: Tail, descriptor: int) -> None:
+        """Go over to a segment: only when it is open, so that no other file is ever written."""
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd, self._tail = descriptor, known
+
+    def _segment(self, base: int) -> Segment:
+        return Segment(base, None, self.directory / segment.name(base))
+
+    def _opened(self, active: Segment) -> int:
+        descriptor = os.open(active.path, os.O_RDWR | os.O_CREAT, 0o644)
+        if self._fsync:  # also for a segment that another has made and not synced
+            durable.sync(self.directory)
+        return descriptor
+
+    def _note(self, kind: Kind, producer: str, epoch: int, time: int) -> None:
+        """Write a frame without records."""
+        empty = Draft(0, 0, 0, 0, 0, durations.now(), time, b"", 0)
+        place = (producer, epoch, self.check(producer, epoch), self._received())
+        header = _placed(empty, kind, 0, self.tail.end, place)
+        self._write([frame.pack(header)])
+        self._take([header])
+
+    def _write(self, buffers: list[bytes]) -> None:
+        """Write at the tail, whole or not at all."""
+        at = self.tail.at
+        try:
+            for start in range(0, len(buffers), 512):
+                group = buffers[start : start + 512]
+                wanted = sum(map(len, group))
+                written = os.pwritev(self._fd, group, at)
+                if written < wanted:  # a signal, a quota or a full disk: the rest says which
+                    rest = b"".join(bytes(b) for b in group)[written:]
+                    while rest:
+                        done = os.pwrite(self._fd, rest, at + written)
+                        written, rest = written + done, rest[done:]
+                at += wanted
+        except OSError:
+            os.ftruncate(self._fd, self.tail.at)
+            raise
+
+    def _take(self, headers: list[Header]) -> None:
+        for header in headers:
+            if header.rows and self.tail.at - self.tail.indexed >= segment.INDEX_EVERY:
+                with suppress(OSError):  # the index is only a help
+                    segment.add_entry(self.tail.segment, Entry(header.base, self.tail.at, header.received))
+                self.tail.indexed = self.tail.at
+            self.tail.take(self.tail.at, header)
+
+
+def _placed(each: Draft, kind: Kind, flags: int, base: int, place: tuple[str, int, int, int]) -> Header:
+    """Give a draft its place in the log."""
+    producer, epoch, previous, received = place
+    return Header(
+        kind, each.flags | flags, each.schema_version, each.rows, base, base + each.rows - 1, epoch,
+        each.first_sequence, each.last_sequence, previous, received, each.sent, each.newest,
+        each.payload_checksum, producer, len(each.payload),
+    )  # fmt: skip
+
+
+def fenced(producer: str) -> Fenced:
+    """Return the error for a producer that another one of its id has replaced."""
+    return Fenced(
+        f'producer "{producer}" has been replaced',
+        detail="a newer producer of the same id has started",
+        hint="run one producer per id, or give each its own",
+    )

@@ -1,0 +1,199 @@
+"""Records on their way into a log: numbered, placed and checked, whatever the backend.
+
+Invariant: an ``Outgoing`` fits its topic, and its sequence numbers grow within each partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater import durations, record
+from headwater.errors import HeadwaterError, RowError
+from headwater.log.parallel import pieces as spans
+from headwater.topic import Topic
+from headwater.values import keys, rows, years
+from headwater.values.sent_rows import Copier, Marked
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """Records on their way to a backend, all checked."""
+
+    batch: pa.RecordBatch
+    sequence: Numbers
+    topic: Topic
+    """The topic as it was declared when the records were checked."""
+    sent: int
+    extras: dict[str, pa.Array] = field(default_factory=dict)
+    """Metadata columns that only some records have: `_deleted`, `_occurred`, `_sent`, `_headers`."""
+
+    @cached_property
+    def partition(self) -> npt.NDArray[np.int32]:
+        """The partition of each record."""
+        if self.topic.key:
+            columns = [self.batch.column(name) for name in self.topic.key]
+            return keys.partitions(columns, self.topic.partitions)
+        # By sequence, not at random: a batch that is sent again goes where it went before.
+        return (self.sequence % self.topic.partitions).astype(np.int32)
+
+    def filter(self, keep: npt.NDArray[np.bool_]) -> Outgoing:
+        """Return only some of the records."""
+        mask = pa.array(keep)
+        extras = {name: column.filter(mask) for name, column in self.extras.items()}
+        return replace(self, batch=self.batch.filter(mask), sequence=self.sequence[keep], extras=extras)
+
+    def pieces(self) -> list[Outgoing]:
+        """Cut the records into pieces that can be encoded side by side."""
+        count = len(self.batch)
+        return [self._slice(*span) for span in spans(count, least=1 << 15, most=1 << 16)] if count else []
+
+    def _slice(self, start: int, stop: int) -> Outgoing:
+        extras = {name: column.slice(start, stop - start) for name, column in self.extras.items()}
+        batch = self.batch.slice(start, stop - start)
+        return replace(self, batch=batch, sequence=self.sequence[start:stop], extras=extras)
+
+
+class Appender(Protocol):
+    """What a backend does for a producer."""
+
+    id: str
+    last_sequence: int
+    """The newest sequence number the log has from this producer id, or -1."""
+
+    def topic(self) -> Topic:
+        """Return the topic as it is declared now."""
+
+    def encode(self, records: Outgoing) -> Any:
+        """Do what takes time and needs no order, on any thread; ``append`` gets the result."""
+
+    def append(self, records: Outgoing, encoded: Sequence[Any]) -> Mapping[int, int]:
+        """Append durably, whole or not at all; return the next offset of each partition written.
+
+        ``encoded`` is what ``encode`` made of the pieces of the records. Records whose sequence the
+        partition has already from this producer are left out.
+        """
+
+    def mark(self, before: int) -> None:
+        """Make it durable, in every partition, that this producer sends nothing older any more."""
+
+    def close(self) -> None:
+        """Release what the appender holds."""
+
+
+class Builder:
+    """Turns rows and batches of one producer into outgoing records."""
+
+    def __init__(self, topic: Callable[[], Topic], sequence: int):
+        self.sequence = sequence
+        """The sequence number the next row will get, if it brings none."""
+        self._topic = topic
+
+    def from_batch(
+        self, batch: pa.RecordBatch, sequence: int | None, extras: dict[str, pa.Array] | None = None
+    ) -> Outgoing:
+        """Number a checked batch, from ``sequence`` or the next number on."""
+        first = self.sequence if sequence is None else sequence
+        self.sequence = max(self.sequence, first + len(batch))
+        return self._place(batch, np.arange(first, first + len(batch), dtype=np.int64), extras or {})
+
+    def from_given(self, places: list[Any], copier: Copier) -> tuple[Outgoing | None, RowError | None]:
+        """Convert rows that were copied; those that do not fit are left out."""
+        values = copier.by_column(places)
+        if values is not None:
+            with suppress(RowError):  # row by row it is found which, if they are not only marked
+                batch = rows.from_columns(values, self._topic())
+                return self.from_batch(batch, None), None
+        return self.from_rows(copier.by_row(places))
+
+    def from_rows(self, chunk: list[Any]) -> tuple[Outgoing | None, RowError | None]:
+        """Convert rows, each a mapping or ``Marked``; those that do not fit are left out.
+
+        Returns the first error with what is left, if anything.
+        """
+        marked = Marked in set(map(type, chunk))
+        numbers = self._number(chunk, marked)
+        try:
+            return self._build(chunk, numbers, marked), None
+        except RowError as error:
+            refused = error
+        good = self._fitting(chunk, 0, marked)
+        left = [chunk[i] for i in good]
+        return (self._build(left, numbers[good], marked) if left else None), refused
+
+    def _number(self, chunk: Sequence[Any], marked: bool) -> Numbers:
+        """Give each row its sequence number: its own, or one higher than any before."""
+        if not marked:
+            first, self.sequence = self.sequence, self.sequence + len(chunk)
+            return np.arange(first, self.sequence, dtype=np.int64)
+        numbers = np.empty(len(chunk), np.int64)
+        for index, row in enumerate(chunk):  # one by one: each may bring its own number
+            explicit = row.sequence if isinstance(row, Marked) else None
+            numbers[index] = self.sequence if explicit is None else explicit
+            self.sequence = max(self.sequence, int(numbers[index]) + 1)
+        return numbers
+
+    def _fitting(self, chunk: list[Any], at: int, marked: bool) -> list[int]:
+        """Return the indices of the rows that fit, halving down to each one that does not."""
+        try:
+            self._build(chunk, np.arange(len(chunk), dtype=np.int64), marked)
+            return list(range(at, at + len(chunk)))
+        except RowError:
+            if len(chunk) == 1:
+                return []
+        half = len(chunk) // 2
+        return self._fitting(chunk[:half], at, marked) + self._fitting(chunk[half:], at + half, marked)
+
+    def _build(self, chunk: list[Any], numbers: Numbers, marked: bool) -> Outgoing:
+        try:
+            extras: dict[str, pa.Array] = {}
+            if marked:
+                every = [row if isinstance(row, Marked) else Marked(row) for row in chunk]
+                extras = _extras(every)
+                chunk = [row.row for row in every]
+            return self._place(rows.from_rows(chunk, self._topic(), extras), numbers, extras)
+        except HeadwaterError:
+            raise
+        except Exception as error:  # whatever a row is, only that row is refused
+            reason = f"{type(error).__name__}: {error}"
+            raise RowError("a row cannot be stored", detail=reason.splitlines()[0]) from None
+
+    def _place(self, batch: pa.RecordBatch, numbers: Numbers, extras: dict[str, pa.Array]) -> Outgoing:
+        return _increasing(Outgoing(batch, numbers, self._topic(), durations.now(), extras))
+
+
+def _increasing(records: Outgoing) -> Outgoing:
+    """Leave out what repeats a sequence number that went before in its partition."""
+    if np.all(np.diff(records.sequence) > 0):
+        return records
+    keep = np.zeros(len(records.sequence), bool)
+    for number in np.unique(records.partition):
+        rows_of = np.flatnonzero(records.partition == number)
+        sequence = records.sequence[rows_of]
+        before = np.maximum.accumulate(np.concatenate([[-1], sequence[:-1]]))
+        keep[rows_of[sequence > before]] = True
+    return records.filter(keep)
+
+
+def _extras(marked: Sequence[Marked]) -> dict[str, pa.Array]:
+    """Return the metadata columns that at least one of the rows has."""
+    columns: dict[str, list[Any]] = {
+        "_deleted": [row.deleted for row in marked],
+        "_occurred": [row.occurred for row in marked],
+        "_sent": [row.sent for row in marked],
+        "_headers": [row.headers and list(row.headers.items()) for row in marked],
+    }
+    made = {name: pa.array(values, record.META[name]) for name, values in columns.items() if any(values)}
+    for name, column in made.items():
+        if (row := years.outside(column)) is not None:
+            raise RowError(f'time "{name[1:]}" of a record cannot be read', detail=years.REASON, row=row)
+    return made

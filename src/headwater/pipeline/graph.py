@@ -1,0 +1,174 @@
+"""How the declarations of a pipeline hang together: who reads whom, and in which order they can run.
+
+Invariant: an order is only ever returned for a pipeline without problems, and in it everything comes
+after what it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+
+from headwater.errors import PipelineError, nearest
+from headwater.pipeline.declaring import no_upstream
+from headwater.pipeline.node import Declaration, Node, Source, Table
+from headwater.pipeline.statement import relations
+
+
+class Graph:
+    """The declarations of a pipeline as they are now."""
+
+    def __init__(self, pipeline: str, declared: Mapping[str, Declaration]):
+        self._pipeline = pipeline
+        spelled = {name.casefold(): name for name in declared}
+        self.declared = {name: _resolved(each, spelled) for name, each in declared.items()}
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes, in the order in which they were declared."""
+        return tuple(each for each in self.declared.values() if isinstance(each, Node))
+
+    def find(self, name: str) -> Declaration:
+        """Return what has a name, or refuse the name."""
+        if name not in self.declared:
+            hint = nearest(name, self.declared) or _names(self.declared)
+            raise PipelineError(f'pipeline "{self._pipeline}" has no node "{name}"', hint=hint)
+        return self.declared[name]
+
+    def problems(self) -> list[PipelineError]:
+        """Return what is wrong with the whole: upstreams that are not there or cannot be read, cycles."""
+        return [wrong for node in self.nodes for wrong in self._wrong_upstreams(node)] + list(self._cycles())
+
+    def check(self) -> None:
+        """Raise the first problem."""
+        for problem in self.problems():
+            raise problem
+
+    def order(self) -> tuple[Declaration, ...]:
+        """Return everything declared, each after what it reads."""
+        self.check()
+        return tuple(self.declared[name] for name in TopologicalSorter(self._edges()).static_order())
+
+    def upstream(self, name: str) -> tuple[Declaration, ...]:
+        """Return all that something is made of, near and far, in order."""
+        self.find(name)
+        reached = {name}
+        for each in reversed(order := self.order()):
+            if each.name in reached:
+                reached.update(_upstreams(each))
+        return tuple(each for each in order if each.name in reached - {name})
+
+    def downstream(self, name: str) -> tuple[Node, ...]:
+        """Return all nodes that are made of something, near and far, in order."""
+        self.find(name)
+        reached = {name}
+        for each in (order := self.order()):
+            if reached.intersection(_upstreams(each)):
+                reached.add(each.name)
+        return tuple(each for each in order if isinstance(each, Node) and each.name in reached - {name})
+
+    def inputs(self, name: str) -> tuple[str, ...]:
+        """Return the topics that a node reads."""
+        self.check()
+        read = (self.declared[upstream] for upstream in _upstreams(self.find(name)))
+        return tuple(dict.fromkeys(topic for each in read if (topic := topic_of(each)) is not None))
+
+    def _edges(self) -> dict[str, list[str]]:
+        """Return for each name those that it reads and that are there."""
+        return {
+            name: [upstream for upstream in _upstreams(each) if upstream in self.declared]
+            for name, each in self.declared.items()
+        }
+
+    def _wrong_upstreams(self, node: Node) -> Iterator[PipelineError]:
+        if not node.upstreams:
+            yield no_upstream(node)
+        for name in node.upstreams:
+            if name not in self.declared:
+                hint = nearest(name, self.declared) or _names(self.declared)
+                yield PipelineError(f'{node.title} has no upstream "{name}"', place=node.place, hint=hint)
+            elif topic_of(self.declared[name]) is None:
+                yield _unreadable(node, self.declared[name])
+
+    def _cycles(self) -> Iterator[PipelineError]:
+        """Find cycles that have no node in common; what they share shows when one is mended."""
+        edges = self._edges()
+        while True:
+            try:
+                TopologicalSorter(edges).prepare()
+                return
+            except CycleError as error:
+                path = list(error.args[1])
+            yield self._cycle(path)
+            edges = {
+                name: [each for each in read if each not in path]
+                for name, read in edges.items()
+                if name not in path
+            }
+
+    def _cycle(self, path: list[str]) -> PipelineError:
+        """Return the error for a path whose first name is its last; each is read by the next."""
+        first = min(path, key=list(self.declared).index)
+        turned = [*path[path.index(first) : -1], *path[: path.index(first)], first]
+        readers = [(self.declared[reader], read) for read, reader in pairwise(turned)]
+        said = [f'"{reader.name}" reads "{read}"' for reader, read in readers]
+        also = [f"{reader.place}: {each}" for (reader, _), each in zip(readers[1:], said[1:], strict=True)]
+        return PipelineError(
+            f'pipeline "{self._pipeline}" has a cycle: {" → ".join(turned)}',
+            place=readers[0][0].place,
+            detail="; ".join([said[0], *also]),
+            hint="let one of them read what the others are made of",
+        )
+
+
+def check_apart(made: Declaration, known: Declaration) -> None:
+    """Refuse a second declaration of a name, and a stream that would write to a topic which is read."""
+    if made.name.casefold() == known.name.casefold():
+        raise PipelineError(
+            f"{made.title} has the name of {known.title}",
+            place=made.place,
+            detail=f'"{known.name}" is declared at {known.place}',
+            hint="give one of them another name",
+        )
+    if topic_of(made) == topic_of(known) is not None and "stream" in (made.kind, known.kind):
+        raise PipelineError(
+            f"{made.title} has the topic of {known.title}",
+            place=made.place,
+            detail=f'topic "{topic_of(made)}" is used at {known.place}',
+            hint="a stream's topic is named PIPELINE.NODE; rename the node, or read another topic",
+        )
+
+
+def topic_of(declared: Declaration) -> str | None:
+    """Return the topic from which something can be read, if there is one."""
+    return declared.topic if isinstance(declared, Source | Table | Node) else None
+
+
+def _upstreams(declared: Declaration) -> tuple[str, ...]:
+    return declared.upstreams if isinstance(declared, Node) else ()
+
+
+def _resolved(declared: Declaration, spelled: Mapping[str, str]) -> Declaration:
+    """Give a SQL node its upstreams; SQL does not mind capitals."""
+    if not isinstance(declared, Node) or declared.statement is None:
+        return declared
+    names = (spelled.get(name.casefold(), name) for name in relations(declared.statement))
+    return replace(declared, upstreams=tuple(dict.fromkeys(names)))
+
+
+def _unreadable(node: Node, upstream: Declaration) -> PipelineError:
+    hint = f'make "{upstream.name}" a stream' + (
+        ", and let a view of another name read it too" if upstream.kind == "view" else ""
+    )
+    return PipelineError(
+        f"{node.title} cannot read {upstream.title}",
+        place=node.place,
+        detail=f"a {upstream.kind} has no topic of its own",
+        hint=hint,
+    )
+
+
+def _names(declared: Mapping[str, Declaration]) -> str | None:
+    return "declared are: " + ", ".join(declared) if declared else None

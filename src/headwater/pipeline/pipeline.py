@@ -1,0 +1,294 @@
+"""A pipeline: the sources, tables, streams, views and sinks that a user declares, and nothing that runs.
+
+Node functions are kept, never called: that is the engine's part. Invariant: what is declared is right
+in itself, names are unique, and everything knows the user's file and line; ``check`` says whether the
+parts fit together.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import pyarrow as pa
+
+from headwater import topic as topics
+from headwater.errors import PipelineError
+from headwater.log.open import located
+from headwater.pipeline import declaring, table_names
+from headwater.pipeline.declaring import Key, told_at
+from headwater.pipeline.graph import Graph, check_apart
+from headwater.pipeline.node import Declaration, Node, OnError, Source, Table, caller, origin
+from headwater.views.opening import check_store
+
+__all__ = ["Declaration", "Node", "Pipeline", "Source", "Table"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+D = TypeVar("D", bound=Declaration)
+
+
+class Pipeline:
+    """Declares what is derived from what.
+
+    Names are those of function parameters, and unique whatever their capitals. Declarations may come
+    in any order. One that is wrong in itself raises a ``PipelineError`` at once; what needs the whole,
+    as a misspelt upstream or a cycle, is found by ``check``.
+
+    ``log`` is the URL of the log; a relative directory is looked for where the program is when it
+    declares the pipeline. ``home`` is the directory of checkpoints and views: ``pipelines/NAME``
+    within a log that is a directory, else ``./headwater-NAME``. ``views`` is where views are kept that
+    name no ``store`` of their own.
+
+    >>> shop = Pipeline("shop")
+    >>> _ = shop.source("orders", "id BIGINT, amount DOUBLE, at TIMESTAMP", event_time="at")
+    >>> @shop.view(key="id")
+    ... def large_orders(orders):
+    ...     '''Orders over a thousand.'''
+    ...     return orders.filter("amount > 1000")
+    >>> [node.name for node in shop.order()]
+    ['large_orders']
+    """
+
+    def __init__(
+        self,
+        name: str,
+        log: str = "file:./data",
+        *,
+        home: str | os.PathLike[str] | None = None,
+        views: str | None = None,
+    ):
+        place = caller()
+        with told_at(place):
+            topics.check_name("pipeline", name)
+            own = _home(name, log)
+            self.log = located(log)
+            if views is not None:
+                check_store(views)
+        self.name = name
+        self.home = Path(own if home is None else home).absolute()
+        self.views = views
+        self.file, self.line = place
+        self._declared: dict[str, Declaration] = {}
+
+    def __repr__(self) -> str:
+        return f"<pipeline {self.name}: {len(self.nodes)} nodes>"
+
+    def source(
+        self,
+        name: str,
+        schema: str | pa.Schema,
+        *,
+        event_time: str | None = None,
+        lateness: str | None = None,
+        idle: str | None = None,
+        max_ahead: str | None = None,
+        topic: str | None = None,
+        key: Key = None,
+    ) -> Source:
+        """Declare a topic of events.
+
+        ``event_time`` is the TIMESTAMP column that says when an event happened. ``lateness`` is how long
+        an event is waited for after its time (not at all, if not given), ``idle`` how long a silent
+        producer is waited for beside others of the source (10 seconds), and, if it is given, how long the
+        source is beside others that a node reads. ``max_ahead`` is how far ahead of its receipt an event
+        may be and still move the clock (10 minutes). ``topic`` is the topic's name where it is not the
+        source's.
+
+        >>> Pipeline("shop").source("clicks", "url STRING, at TIMESTAMP", event_time="at").topic
+        'clicks'
+        """
+        timing = {"lateness": lateness, "idle": idle, "max_ahead": max_ahead}
+        given = {"event_time": event_time, "topic": topic, "key": key}
+        return self._add(declaring.source(name, schema, caller(), timing=timing, **given))
+
+    def table(
+        self,
+        name: str,
+        schema: str | pa.Schema,
+        *,
+        key: Key = None,
+        event_time: str | None = None,
+        idle: str | None = None,
+        topic: str | None = None,
+    ) -> Table:
+        """Declare a compacted topic: rows that are changed and deleted by their key.
+
+        ``event_time`` is the TIMESTAMP column that says from when on a row is valid. ``idle`` is how long
+        those who read the table as of a time wait for it though it does not change; for ever, if it is
+        not given.
+
+        >>> Pipeline("shop").table("customers", "id BIGINT, name STRING", key="id").key
+        ('id',)
+        """
+        given = {"event_time": event_time, "topic": topic, "key": key}
+        return self._add(declaring.table(name, schema, caller(), idle=idle, **given))
+
+    def stream(
+        self,
+        *,
+        key: Key = None,
+        event_time: str | None = None,
+        partitions: int | None = None,
+        on_error: OnError = "stop",
+    ) -> Callable[[F], F]:
+        """Declare a function whose rows go to a topic of the log, ``PIPELINE.FUNCTION``.
+
+        ``key``, ``event_time`` and ``partitions`` are the topic's. ``on_error`` says what becomes of a row
+        on which the function fails: ``"stop"`` stops the node, ``"dead_letter"`` sets the row aside.
+
+        >>> shop = Pipeline("shop")
+        >>> @shop.stream(key="session")
+        ... def visits(clicks):
+        ...     return clicks.select("session", "at")
+        >>> shop["visits"].topic
+        'shop.visits'
+        """
+        return self._decorator("stream", key, event_time=event_time, partitions=partitions, on_error=on_error)
+
+    def view(
+        self,
+        *,
+        key: Key = None,
+        order: str | None = None,
+        on_error: OnError = "stop",
+        store: str | None = None,
+    ) -> Callable[[F], F]:
+        """Declare a function whose rows are a keyed table that is kept up to date.
+
+        A later row of a key replaces the earlier one. ``order`` is a column: a scan in its order, of the
+        rows that differ in the last column of the key, is one look at an index, however many there are.
+        ``store`` is where the view is kept, if not where the pipeline's other views are.
+
+        >>> shop = Pipeline("shop")
+        >>> @shop.view(key="shop, day")
+        ... def reports(daily_reports):
+        ...     return daily_reports.filter("total > 0")
+        >>> shop["reports"].key
+        ('shop', 'day')
+        """
+        return self._decorator("view", key, order=order, on_error=on_error, store=store)
+
+    def sink(self, target: object, *, on_error: OnError = "stop") -> Callable[[F], F]:
+        """Declare a function whose rows are written to a target, one of ``headwater.pipeline.targets``.
+
+        >>> shop = Pipeline("shop")
+        >>> @shop.sink("any target")
+        ... def to_warehouse(orders):
+        ...     return orders
+        >>> shop["to_warehouse"].upstreams
+        ('orders',)
+        """
+        if target is None or inspect.isfunction(target):  # the latter: @shop.sink without its parentheses
+            raise PipelineError(
+                "a sink has no target",
+                place=str(caller()),
+                hint="name where its rows go, as in @shop.sink(target)",
+            )
+        return self._decorator("sink", None, on_error=on_error, target=target)
+
+    def sql(
+        self,
+        name: str,
+        statement: str,
+        *,
+        kind: Literal["view", "stream"] = "view",
+        key: Key = None,
+        event_time: str | None = None,
+        partitions: int | None = None,
+        on_error: OnError = "stop",
+        store: str | None = None,
+    ) -> Node:
+        """Declare a query as a view or a stream; it reads what it selects from, by name.
+
+        >>> shop = Pipeline("shop")
+        >>> _ = shop.source("orders", "id BIGINT, amount DOUBLE")
+        >>> _ = shop.sql("large_orders", "SELECT * FROM orders WHERE amount > 1000", key="id")
+        >>> shop["large_orders"].upstreams
+        ('orders',)
+        """
+        settings = {"event_time": event_time, "partitions": partitions, "on_error": on_error, "store": store}
+        topic = self._topic(kind, name)
+        made = declaring.query(kind, name, statement, caller(), key=key, topic=topic, **settings)
+        return self._add(made)
+
+    def __getitem__(self, name: str) -> Declaration:
+        """Return what is declared under a name."""
+        return self._graph().find(name)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The sources, as declared."""
+        return tuple(each for each in self._declared.values() if isinstance(each, Source))
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables, as declared."""
+        return tuple(each for each in self._declared.values() if isinstance(each, Table))
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The streams, views and sinks, as declared."""
+        return self._graph().nodes
+
+    def problems(self) -> list[PipelineError]:
+        """Return everything that keeps the parts from fitting together."""
+        return [*self._graph().problems(), *table_names.problems(self.nodes, self.views)]
+
+    def check(self) -> None:
+        """Raise the first of ``problems``, if there is one."""
+        for problem in self.problems():
+            raise problem
+
+    def order(self) -> tuple[Node, ...]:
+        """Return the nodes, each after those it reads; raise what ``check`` raises."""
+        return tuple(each for each in self._graph().order() if isinstance(each, Node))
+
+    def upstream(self, name: str) -> tuple[Declaration, ...]:
+        """Return all that something is made of, near and far, in order."""
+        return self._graph().upstream(name)
+
+    def downstream(self, name: str) -> tuple[Node, ...]:
+        """Return all nodes that are made of something, near and far, in order."""
+        return self._graph().downstream(name)
+
+    def inputs(self, node: Node | str) -> tuple[str, ...]:
+        """Return the topics that a node reads."""
+        return self._graph().inputs(node.name if isinstance(node, Node) else node)
+
+    def _graph(self) -> Graph:
+        return Graph(self.name, self._declared)
+
+    def _decorator(self, kind: str, key: Key, **settings: Any) -> Callable[[F], F]:
+        def declare(function: F) -> F:
+            with told_at(caller()):
+                below = declaring.function_of(function)
+            topic = self._topic(kind, below.__name__)
+            self._add(declaring.node(kind, function, origin(below), key=key, topic=topic, **settings))
+            return function
+
+        return declare
+
+    def _topic(self, kind: str, name: str) -> str | None:
+        return f"{self.name}.{name}" if kind == "stream" else None
+
+    def _add(self, made: D) -> D:
+        for known in self._declared.values():
+            check_apart(made, known)
+        self._declared[made.name] = made
+        return made
+
+
+def _home(name: str, log: str) -> Path:
+    """Return where a pipeline keeps its own files, next to a log that is a directory."""
+    scheme, _, rest = log.partition(":") if isinstance(log, str) else ("", "", "")
+    if scheme == "file" and rest:
+        return Path(rest.removeprefix("//")) / "pipelines" / name
+    if scheme == "kafka" or log == "memory:":
+        return Path(f"headwater-{name}")
+    raise PipelineError(
+        f'invalid log URL "{log}"',
+        hint='use "file:./data" for a directory, "memory:", or "kafka://host:9092"',
+    )

@@ -1,1 +1,0 @@
-"""Views in one SQLite file, the store that every pipeline has."""

@@ -1,0 +1,79 @@
+"""What a store can hold, of names and columns: told before anything is made, and without connecting.
+
+Invariant: a declaration that passes is refused by its store for no name and for no number of columns.
+"""
+
+from __future__ import annotations
+
+from headwater.errors import SchemaError, UsageError
+from headwater.values.keyed import Keyed
+
+POSTGRES_NAME = 63
+"""Bytes of a name; PostgreSQL cuts off the rest, and two names may become one."""
+_POSTGRES_COLUMNS = 1600 - 1
+"""A table's columns, less the one that marks deletions while rows are on their way."""
+_POSTGRES_SELECTED = (1664 - 3) // 2
+"""A change is read with its row before and after, its number, kind and batch."""
+_POSTGRES_KEY = 32
+_POSTGRES_OWN = {"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"}
+"""Columns that every table has by itself."""
+_SQLITE_COLUMNS = 2000 - 3
+"""The columns of a change: its key, and its other columns before and after."""
+CHANGES = "_changes"
+_VERSION = "@1048576"
+"""The longest that is put at the end of a version's name."""
+
+
+def check_postgres(keyed: Keyed, *, changes: bool) -> None:
+    """Refuse columns that a PostgreSQL table cannot have; ``changes``: whether its changes are kept."""
+    _check_count(keyed, len(keyed.schema), _POSTGRES_SELECTED if changes else _POSTGRES_COLUMNS, "columns")
+    _check_count(keyed, len(keyed.key), _POSTGRES_KEY, "key columns")
+    for name in keyed.schema.names:
+        if name in _POSTGRES_OWN:
+            raise SchemaError(
+                f'{keyed.what} cannot have a column "{name}"',
+                detail="every table of PostgreSQL has a column of that name by itself",
+                hint="give the column another name",
+            )
+        _check_length(f'column "{name:.40}" of {keyed.what}', name)
+
+
+def check_sqlite(keyed: Keyed) -> None:
+    """Refuse more columns than SQLite takes."""
+    most = (_SQLITE_COLUMNS + len(keyed.key)) // 2  # a key is kept once in a change
+    _check_count(keyed, len(keyed.schema), most, "columns")
+
+
+def check_view_name(name: str) -> None:
+    """Refuse the name of a view that is kept in PostgreSQL, where it is a table's."""
+    if "." in name:
+        raise UsageError(
+            f'view "{name}" cannot be kept in PostgreSQL: it has a dot in its name',
+            hint="leave out the dot; a schema is named in the URL, by ?options=-csearch_path%3DNAME",
+        )
+    _check_length(f'view "{name}"', f"{name}{_VERSION}{CHANGES}")
+
+
+def check_table_name(name: str) -> None:
+    """Refuse the name of a table, with or without its schema, that PostgreSQL would cut off."""
+    for part in (*name.split(".")[:-1], name.split(".")[-1] + CHANGES):
+        _check_length(f'table "{name}"', part)
+    if not all(name.split(".")) or name.count(".") > 1:
+        raise UsageError(f'invalid table name "{name}"', hint='write "table", or "schema.table"')
+
+
+def _check_length(what: str, name: str) -> None:
+    over = len(name.encode()) - POSTGRES_NAME
+    if over > 0:
+        raise UsageError(
+            f"the name of {what} is too long for PostgreSQL", hint=f"make it shorter by {over} bytes"
+        )
+
+
+def _check_count(keyed: Keyed, count: int, most: int, what: str) -> None:
+    if count > most:
+        raise SchemaError(
+            f"{keyed.what} has too many {what}",
+            detail=f"it has {count:,}, and its store takes {most:,}",
+            hint="put some of them into one column, a STRUCT or a MAP" if what == "columns" else None,
+        )

@@ -1,0 +1,283 @@
+"""Connections to the SQLite file of a view store: one that writes, any number that read.
+
+Invariant: a connection is used by one thread at a time, in the process that opened it; what SQLite
+refuses reaches the caller as an error that names the store.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+import time
+import urllib.parse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal
+
+from headwater import durable
+from headwater.errors import HeadwaterError, RowError, SinkRefused, SinkUnavailable, UsageError
+from headwater.stores import disk
+from headwater.wal import write_ahead
+
+Durability = Literal["fsync", "os"]
+FORMAT = 2
+_MARK = 0x68777673
+"""The application id in the header of a view store, by which it is told from other databases."""
+_BUSY_SECONDS = 60.0
+_MAKING_SECONDS = 5.0
+_TRANSIENT = {
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_INTERRUPT,
+}  # fmt: skip
+"""What may pass by itself; everything else stops the node."""
+_OF_A_ROW = {sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH}
+_IDLE = 8
+"""How many reading connections are kept open for the next reader."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS views (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL, version INTEGER NOT NULL,
+    columns TEXT NOT NULL, key TEXT NOT NULL, published INTEGER NOT NULL,
+    batch INTEGER NOT NULL DEFAULT -1, epoch INTEGER NOT NULL DEFAULT 0,
+    positions TEXT NOT NULL DEFAULT '', clock INTEGER, filled INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (name, version)
+);
+CREATE UNIQUE INDEX IF NOT EXISTS published ON views (name) WHERE published;
+"""
+
+
+class Writer:
+    """The connection that changes a store; all sinks of one store take turns with it."""
+
+    def __init__(self, path: Path, durability: Durability):
+        if durability not in ("fsync", "os"):
+            raise UsageError(f'durability is "fsync" or "os", not "{durability}"')
+        self._path, self._process = path, os.getpid()
+        self._lock = threading.RLock()
+        with told(path):
+            self._db = _create(path, durability)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Change the store, all or nothing."""
+        if os.getpid() != self._process:
+            raise UsageError(
+                "the view store was opened in another process", hint="open it again after a fork"
+            )
+        with self._lock, told(self._path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._db.close()
+
+
+class Readers:
+    """Connections for reading, lent to whoever reads and kept for the next."""
+
+    def __init__(self, path: Path):
+        if not path.exists():
+            raise UsageError(
+                f'no view store at "{path}"', hint="it is there when its pipeline has run for the first time"
+            )
+        self._path, self._process = path, os.getpid()
+        self._idle: list[sqlite3.Connection] = []
+
+    @contextmanager
+    def lend(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection on which nobody else is reading."""
+        with told(self._path):
+            db = self._take()
+            try:
+                yield db
+            finally:
+                self._give_back(db)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Lend a connection that sees the store as it is at its first query, until the end."""
+        with self.lend() as db, still(db):
+            yield db
+
+    def close(self) -> None:
+        """Close what is not lent."""
+        while self._idle:
+            self._idle.pop().close()
+
+    def _take(self) -> sqlite3.Connection:
+        if os.getpid() != self._process:
+            # Closing a parent's connection here would drop locks that the parent holds.
+            self._process, self._idle = os.getpid(), []
+        with suppress(IndexError):
+            return self._idle.pop()
+        return _open_for_reading(self._path)
+
+    def _give_back(self, db: sqlite3.Connection) -> None:
+        if len(self._idle) < _IDLE:
+            self._idle.append(db)
+        else:
+            db.close()
+
+
+@contextmanager
+def still(db: sqlite3.Connection) -> Iterator[None]:
+    """Let a connection see the store as it is at its first query, until the end."""
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
+@contextmanager
+def told(path: Path) -> Iterator[None]:
+    """Say what an error of SQLite means."""
+    try:
+        yield
+    except sqlite3.ProgrammingError as error:
+        if "closed database" not in str(error):
+            raise
+        raise UsageError(f'view store "{path}" is closed') from None
+    except OSError as error:
+        raise disk.told(error, f'view store "{path}"') from error
+    except sqlite3.Error as error:
+        raise _meaning(error, f'view store "{path}"') from error
+
+
+def _meaning(error: sqlite3.Error, what: str) -> HeadwaterError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what SQLite adds to it
+    if code == sqlite3.SQLITE_FULL:
+        return disk.full(what, str(error))
+    if code in _OF_A_ROW:
+        return RowError(f"a row does not fit {what}", detail=str(error))
+    kind = SinkUnavailable if code in _TRANSIENT else SinkRefused
+    return kind(
+        f"{what} cannot be used",
+        detail=str(error),
+        hint="check the disk, and the owner and permissions of the file and its directory",
+    )
+
+
+def _connect(database: Path | str, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(
+        database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=uri
+    )
+
+
+def _create(path: Path, durability: Durability) -> sqlite3.Connection:
+    durable.make(path.parent)
+    db = _connect(path)
+    try:
+        _check_format(db, path)
+        write_ahead(db, _BUSY_SECONDS)
+        db.execute(f"PRAGMA synchronous={'FULL' if durability == 'fsync' else 'NORMAL'}")
+        db.execute("PRAGMA temp_store=MEMORY")
+        db.execute("PRAGMA cache_size=-65536")
+        db.execute("PRAGMA journal_size_limit=67108864")  # one large batch must not hold its space for ever
+        marks = f"PRAGMA user_version={FORMAT}; PRAGMA application_id={_MARK};"
+        db.executescript(f"BEGIN IMMEDIATE; {_TABLES} {marks} COMMIT;")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _open_for_reading(path: Path) -> sqlite3.Connection:
+    """Open a store so that reading it changes nothing, also in a place which cannot be written.
+
+    Who may write, and is the last to close, moves the write-ahead log into the file; who may not leaves an
+    empty one behind where there was none.
+    """
+    first, *others = (
+        (_mode("ro"), _copy) if _has_log(path) else (_mode("rw"), _mode("ro"), _mode("ro&immutable=1"))
+    )
+    try:
+        return _opened(first(path), path)
+    except sqlite3.OperationalError as error:
+        for way in others if error.sqlite_errorcode & 0xFF in _NOT_HERE else ():
+            with suppress(sqlite3.OperationalError):
+                return _opened(way(path), path)
+        raise
+
+
+_NOT_HERE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+"""What SQLite says where it cannot make the files beside a store by which readers and a writer agree."""
+
+
+def _has_log(path: Path) -> bool:
+    """Tell whether the write-ahead log of a store holds anything."""
+    try:
+        return _log(path).stat().st_size > 0
+    except FileNotFoundError:
+        return False
+
+
+def _log(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _mode(name: str) -> Callable[[Path], sqlite3.Connection]:
+    return lambda path: _connect(f"file:{urllib.parse.quote(str(path))}?mode={name}", uri=True)
+
+
+def _copy(path: Path) -> sqlite3.Connection:
+    """Open a copy of a store and its log, which nobody can be writing: it would have made its files here."""
+    with tempfile.TemporaryDirectory() as folder:
+        copied = Path(folder) / path.name
+        for each, there in ((path, copied), (_log(path), _log(copied))):
+            shutil.copyfile(each, there)
+        db = _connect(copied)
+        _has_tables(db)  # opens both, which need no name from then on
+        return db
+
+
+def _opened(db: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    try:
+        db.execute("PRAGMA query_only=1")
+        _await_tables(db, path)  # opens the file, which connecting does not
+        _check_format(db, path)
+        return db
+    except BaseException:
+        db.close()
+        raise
+
+
+def _await_tables(db: sqlite3.Connection, path: Path) -> None:
+    """Wait for a store that another process is just making: there is a moment when its file is empty."""
+    until = time.monotonic() + _MAKING_SECONDS
+    while not _has_tables(db):
+        if time.monotonic() > until:
+            raise SinkUnavailable(f'"{path}" is empty, and no view store', hint="run its pipeline first")
+        time.sleep(0.01)
+
+
+def _has_tables(db: sqlite3.Connection) -> bool:
+    return bool(db.execute("SELECT EXISTS (SELECT 1 FROM sqlite_master)").fetchone()[0])
+
+
+def _check_format(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a database of something else, or of a newer format; an empty one is neither."""
+    if not _has_tables(db):
+        return
+    if db.execute("PRAGMA application_id").fetchone()[0] != _MARK:
+        raise SinkRefused(f'"{path}" is a database, but no view store', hint="choose another path")
+    found = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if found != FORMAT:
+        newer = found > FORMAT
+        raise SinkRefused(
+            f'view store "{path}" was made by {"a newer" if newer else "an older"} Headwater',
+            detail=f"its format is {found}, this one knows {FORMAT}",
+            hint="upgrade Headwater" if newer else "delete the pipeline's home: its views are computed anew",
+        )

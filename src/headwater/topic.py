@@ -1,0 +1,279 @@
+"""What a topic is declared to be, and which declarations are refused.
+
+Invariant: a ``Topic`` that exists is valid; ``create`` and ``altered`` are the only ways to one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from headwater import record
+from headwater import schema as schemas
+from headwater.durations import interval, interval_text
+from headwater.errors import SchemaError, TopicError, TopicReplaced, UnknownTopic, UsageError, nearest
+
+Cleanup = Literal["delete", "compact"]
+
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
+
+ASIDE = (".late", ".dead")
+"""How the topics end that a pipeline makes for rows that it sets aside."""
+OPEN = ("what is open", "open it again to go on with the topic that is there now")
+"""How those are told of a topic that was made again who had the old one open."""
+TOMBSTONE_TIME = timedelta(days=1)
+"""How long a compacted topic keeps the mark of a deleted key when it has no retention."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A named stream of records of one schema, in partitions."""
+
+    name: str
+    schemas: tuple[pa.Schema, ...]
+    """Every schema the topic has had, oldest first; the last one is in force."""
+    key: tuple[str, ...] = ()
+    event_time: str | None = None
+    partitions: int = 1
+    retention: timedelta | None = None
+    """Age at which records go; in a compacted topic, the age at which tombstones go."""
+    retention_bytes: int | None = None
+    cleanup: Cleanup = "delete"
+    archive: str | None = None
+    """Directory to which retention moves segments as Parquet, instead of deleting them."""
+    id: str = ""
+    """Its identity, given when it is made: a later topic of the same name has another."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema in force."""
+        return self.schemas[-1]
+
+    @property
+    def read_schema(self) -> pa.Schema:
+        """The schema of what is read: every column nullable, and ``_deleted`` if compacted."""
+        return record.read_schema(self.schema, self.compacted)
+
+    @property
+    def free(self) -> bool:
+        """Whether its value is any JSON, not an object of columns: the schema ``JSON``."""
+        field = self.schema.field(0)
+        return len(self.schema) == 1 and field.name == "value" and schemas.is_variant(field)
+
+    @property
+    def compacted(self) -> bool:
+        """Whether only the newest record of each key is kept."""
+        return self.cleanup == "compact"
+
+    def settings(self) -> dict[str, Any]:
+        """Return the declaration as ``create`` takes it."""
+        return {
+            "schema": schemas.ddl(self.schema),
+            "key": list(self.key),
+            "event_time": self.event_time,
+            "partitions": self.partitions,
+            "retention": interval_text(self.retention) if self.retention else None,
+            "retention_bytes": self.retention_bytes,
+            "cleanup": self.cleanup,
+            "archive": self.archive,
+        }
+
+
+def create(
+    name: str,
+    schema: str | pa.Schema,
+    *,
+    key: str | Sequence[str] | None = (),
+    event_time: str | None = None,
+    partitions: int = 1,
+    retention: str | timedelta | None = None,
+    retention_bytes: int | None = None,
+    cleanup: Cleanup = "delete",
+    archive: str | os.PathLike[str] | None = None,
+) -> Topic:
+    """Check a declaration and return the topic it declares."""
+    topic = Topic(
+        name=name,
+        schemas=(schemas.read(schema),),
+        key=_columns(key),
+        event_time=event_time,
+        partitions=partitions,
+        retention=interval(retention) if retention is not None else None,
+        retention_bytes=retention_bytes,
+        cleanup=cleanup,
+        archive=_path(archive),
+    )
+    _check(topic)
+    return topic
+
+
+def altered(topic: Topic, **changes: Any) -> Topic:
+    """Return the topic with its schema evolved or its settings changed, or refuse."""
+    for fixed in ("name", "key", "event_time"):
+        if fixed in changes:
+            raise TopicError(
+                f'{fixed} of topic "{topic.name}" cannot be changed',
+                detail="stored records were placed and timed by it",
+                hint="make a new topic and copy the records",
+            )
+    known = ("schema", "partitions", "retention", "retention_bytes", "cleanup", "archive")
+    for setting in changes:
+        if setting not in known:
+            raise UsageError(
+                f'topic has no setting "{setting}"',
+                hint=nearest(setting, known) or "settings: " + ", ".join(known),
+            )
+    schema = changes.pop("schema", None)
+    if changes.get("retention") is not None:
+        changes["retention"] = interval(changes["retention"])
+    if "archive" in changes:
+        changes["archive"] = _path(changes["archive"])
+    new = replace(topic, **changes)
+    if topic.compacted and not new.compacted:
+        raise TopicError(
+            f'topic "{topic.name}" cannot stop being compacted',
+            detail="its tombstones would become rows of nulls",
+            hint="make a new topic and copy the records",
+        )
+    if schema is not None:
+        parsed = schemas.read(schema)
+        schemas.check_evolution(topic.schema, parsed)
+        if len(parsed) > len(topic.schema):
+            if topic.free:
+                raise SchemaError(
+                    f'topic "{topic.name}" holds free JSON values and cannot get columns',
+                    hint="make a new topic and copy the records",
+                )
+            new = replace(new, schemas=(*topic.schemas, parsed))
+    _check(new)
+    if new.partitions < topic.partitions:
+        raise TopicError(
+            f'topic "{topic.name}" cannot have fewer partitions',
+            detail=f"it has {topic.partitions}, asked for {new.partitions}",
+        )
+    return new
+
+
+def same(existing: Topic, declared: Topic) -> bool:
+    """Tell whether a declaration is that of a topic which exists, as it is now."""
+    return replace(existing, schemas=existing.schemas[-1:], id=declared.id) == declared
+
+
+def unknown(name: str, known: Sequence[str]) -> UnknownTopic:
+    """Return the error for a topic that is not there."""
+    if name.endswith(ASIDE):  # made by a pipeline when it needs them
+        hint = nearest(name, [each for each in known if each.endswith(ASIDE)])
+        return UnknownTopic(
+            f'no topic "{name}"', hint=hint or "it is made with the first row that goes there"
+        )
+    hint = nearest(name, known) or f'make it with `headwater topic create {name} --schema "…"`'
+    return UnknownTopic(f'no topic "{name}"', hint=hint)
+
+
+def replaced(topic: Topic, id: str, what: str, hint: str) -> TopicReplaced:
+    """Return the error for a topic that is not the one with that identity, which ``what`` is of."""
+    return TopicReplaced(
+        f'topic "{topic.name}" is not the one that {what} is of',
+        detail="it was deleted and made again, or this is another log: "
+        f"the identity that was meant is {id}, the one found is {topic.id}",
+        hint=hint,
+    )
+
+
+def replaced_for(group: str, topic: Topic, id: str) -> TopicReplaced:
+    """Return the error for a group whose offsets are of an earlier topic of the same name."""
+    hint = f"`headwater seek {group} {topic.name} --to earliest` makes it read this topic from its beginning"
+    return replaced(topic, id, f'what group "{group}" has committed', hint)
+
+
+def _columns(key: str | Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(key, str):
+        return tuple(part.strip() for part in key.split(",") if part.strip())
+    if key is None:
+        return ()
+    if not isinstance(key, Sequence) or not all(isinstance(name, str) for name in key):
+        raise TopicError(f"a key cannot be {key!r:.60}", hint='name its columns, as in key="shop,day"')
+    return tuple(key)
+
+
+def _path(archive: str | os.PathLike[str] | None) -> str | None:
+    path = os.fspath(archive) if isinstance(archive, os.PathLike) else archive
+    if path is not None and not (isinstance(path, str) and path and "\0" not in path):
+        raise TopicError(
+            f"archive cannot be {archive!r:.60}", hint='name a directory, as in archive="archive"'
+        )
+    return path
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuse a name that not every backend can take, or that is hidden in a directory."""
+    if not (isinstance(name, str) and _NAME.fullmatch(name)):
+        raise TopicError(
+            f'invalid {what} name "{name!s:.220}"',
+            hint='use letters, digits, ".", "_" and "-", at most 200 of them, and no "." first',
+        )
+
+
+def _check(topic: Topic) -> None:
+    check_name("topic", topic.name)
+    _check_columns(topic)
+    if not _is_number(topic.partitions) or not 1 <= topic.partitions <= 1024:
+        raise TopicError(f"a topic has 1 to 1024 partitions, not {topic.partitions!r:.60}")
+    size = topic.retention_bytes
+    if size is not None and not (_is_number(size) and 0 < size < 1 << 63):
+        raise TopicError(
+            f"retention_bytes must be positive, not {size!r:.60}",
+            hint="write a whole number of bytes, as in 10_000_000_000",
+        )
+    if topic.cleanup not in ("delete", "compact"):
+        raise TopicError(f'cleanup is "delete" or "compact", not "{topic.cleanup}"')
+    if topic.compacted and not topic.key:
+        raise TopicError(
+            f'compacted topic "{topic.name}" needs a key',
+            detail="compaction keeps the newest record of each key",
+            hint="name the key column(s)",
+        )
+    if topic.compacted and (topic.retention_bytes is not None or topic.archive is not None):
+        raise TopicError(
+            f'compacted topic "{topic.name}" takes neither retention_bytes nor archive',
+            detail="it keeps the newest record of each key for ever; retention is its tombstones' time",
+        )
+
+
+def _check_columns(topic: Topic) -> None:
+    for name in topic.schema.names:
+        if name.lower() in record.RESERVED:
+            raise SchemaError(
+                f'column name "{name}" is reserved', hint="it is the name of a record's metadata"
+            )
+    if len(set(topic.key)) < len(topic.key):
+        raise TopicError(f'key of topic "{topic.name}" has a column twice', detail=", ".join(topic.key))
+    for name in topic.key:
+        _require(topic, name)
+        kind = topic.schema.field(name).type
+        if pa.types.is_nested(kind) or pa.types.is_floating(kind):
+            raise TopicError(
+                f'column "{name}" cannot be a key',
+                detail=f"{schemas.type_name(topic.schema.field(name))} values have no one text form",
+            )
+    if topic.event_time is not None:
+        _require(topic, topic.event_time)
+        if not pa.types.is_timestamp(topic.schema.field(topic.event_time).type):
+            raise TopicError(f'event-time column "{topic.event_time}" is not a TIMESTAMP')
+
+
+def _require(topic: Topic, column: str) -> None:
+    if column not in topic.schema.names:
+        raise TopicError(
+            f'topic "{topic.name}" has no column "{column}"', hint=nearest(str(column), topic.schema.names)
+        )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

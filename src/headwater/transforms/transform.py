@@ -1,0 +1,26 @@
+"""How an operator is used: ``orders.transform(dedup(on="id", within="1 hour"))``.
+
+A transform is what a user's call makes. It knows no Spark and no schema: when it is called with a
+DataFrame, the engine asks it for the operator over that DataFrame's columns. It is above the engine, so
+that operators know nothing of Spark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from headwater.operators.spec import Door
+
+
+@dataclass(frozen=True)
+class Transform(Door):
+    """An operator that waits for its rows, and is called with them."""
+
+    def __call__(self, rows: Any) -> Any:
+        """Return what comes out of the operator for a DataFrame."""
+        from headwater.engine.plan.phases import (
+            apply,  # it imports pyspark, which a declaration does not need
+        )
+
+        return apply(rows, self)

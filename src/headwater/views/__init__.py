@@ -1,0 +1,31 @@
+"""Views: tables by key that keep themselves right, in SQLite or PostgreSQL.
+
+``open_views`` is for everyone who reads, a ``Store`` for the runner that writes them.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from headwater.errors import Behind
+from headwater.views.changes import Change
+from headwater.views.opening import open_views
+from headwater.views.store import Store, Views
+from headwater.views.view import Scan, View
+
+if TYPE_CHECKING:
+    from headwater.views.sqlite.sink import ViewSink
+    from headwater.views.sqlite.store import ViewStore
+
+__all__ = ["Behind", "Change", "Scan", "Store", "View", "ViewSink", "ViewStore", "Views", "open_views"]
+
+
+def __getattr__(name: str) -> Any:
+    """Find what is made of this package, when it is asked for: whichever is imported first must do."""
+    if name == "ViewSink":
+        from headwater.views.sqlite.sink import ViewSink
+
+        return ViewSink
+    if name == "ViewStore":
+        from headwater.views.sqlite.store import ViewStore
+
+        return ViewStore
+    raise AttributeError(f'module "{__name__}" has no attribute "{name}"')

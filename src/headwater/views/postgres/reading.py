@@ -1,0 +1,165 @@
+"""Reading a table that is kept in PostgreSQL as a view.
+
+Waiting for a commit is by ``LISTEN``, so it is seen at once. A rebuild may take a view's name while
+it is read: which version it was is looked up before and after. Invariant: one answer is of one
+statement, and of the version whose columns it is read with.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+from psycopg.sql import SQL, Composed, Identifier
+
+from headwater.errors import UsageError
+from headwater.stores.postgres import columns
+from headwater.stores.postgres.connection import Connection
+from headwater.values.one_value import fitted
+from headwater.views.changes import CHUNK, Change, beginning, change, check_kept
+from headwater.views.postgres import catalog, tables
+from headwater.views.postgres.statements import Bound
+from headwater.views.postgres.table_version import Entry
+from headwater.views.query import Query
+from headwater.views.reading import Reading
+
+_ROWS = 8192
+_LOOK_SECONDS = 5.0
+"""How often to look though nothing was told."""
+
+
+class Switched(psycopg.OperationalError):
+    """Another version has taken the name while it was read: what was done is done again."""
+
+    sqlstate = "40001"  # as of a transaction that another one was in the way of
+
+
+class PostgresReading(Reading):
+    """A view on a connection to PostgreSQL."""
+
+    def __init__(self, connection: Connection, name: str, version: int | None):
+        self._connection, self._of = connection, (name, version)
+
+    def entry(self) -> Entry:
+        """Return the version that is read, and how far it has got."""
+        return self._connection.run(lambda db: catalog.find(db, *self._of))
+
+    def batches(self, query: Query) -> Iterator[pa.RecordBatch]:
+        """Yield the rows that are asked for."""
+        with self._connection.held(partial(self._opened, query)) as (cursor, schema), cursor:
+            while rows := cursor.fetchmany(_ROWS):
+                yield columns.to_batch(rows, schema)
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return self._connection.run(self._counted)
+
+    def sequence(self) -> int:
+        """Return the number of the newest change."""
+        return self.entry().changes
+
+    def chunk(self, since: int) -> Sequence[Change]:
+        """Return the next changes after a number."""
+        return self._connection.run(partial(self._changes, since=since))
+
+    def commits(self, timeout: float | None) -> Iterator[None]:
+        """Yield at once, then after each commit of a sink, until the time is over."""
+        deadline = float("inf") if timeout is None else time.monotonic() + timeout
+        try:
+            while True:
+                self._connection.listen()  # before the look, and again on a connection that was made anew
+                yield
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return
+                self._connection.wait(min(left, _LOOK_SECONDS))
+        finally:
+            self._connection.deafen()
+
+    @contextmanager
+    def _still(self, db: psycopg.Connection) -> Iterator[Entry]:
+        """Yield the version that is read; what is read of it counts only if it still is at the end."""
+        entry = catalog.find(db, *self._of)
+        try:
+            yield entry
+        except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:
+            raise Switched(str(error)) from None
+        now = catalog.find(db, *self._of)
+        if (now.id, now.table) != (entry.id, entry.table):
+            raise Switched(f'view "{entry.name}" has been rebuilt')
+
+    def _opened(self, query: Query, db: psycopg.Connection) -> tuple[psycopg.ServerCursor, pa.Schema]:
+        cursor = db.cursor("headwater_scan")
+        try:
+            with self._still(db) as entry:
+                cursor.execute(*_select(query, entry))
+        except BaseException:
+            cursor.close()
+            raise
+        return cursor, entry.keyed.schema
+
+    def _counted(self, db: psycopg.Connection) -> int:
+        with self._still(db) as entry:
+            found = db.execute(SQL("SELECT count(*) FROM {}").format(entry.sql.target)).fetchone()
+        assert found is not None, "a count has a row"
+        return int(found[0])
+
+    def _changes(self, db: psycopg.Connection, since: int) -> list[Change]:
+        with self._still(db) as entry:
+            since, kept = beginning(entry, since), tables.has_changes(db, entry)
+            rows = db.execute(_select_changes(entry), (since, CHUNK)).fetchall() if kept else []
+        if not kept:
+            raise UsageError(
+                f'table "{entry.name}" has no changes noted', hint="give its sink a feed, how many to keep"
+            )
+        # Numbers have no gaps: the first one tells whether any before it are gone; without one, all are.
+        first, last = (rows[0][0], rows[-1][0]) if rows else (entry.changes + 1, entry.changes)
+        check_kept(entry.name, since, first, last)
+        return _decoded(rows, entry)
+
+
+def _select(query: Query, entry: Entry) -> tuple[Composed, list[Any]]:
+    keyed = entry.keyed
+    asked = query.conditions(keyed)
+    where = [SQL("{} {} %s").format(Bound(Identifier(f.name)), SQL(sign)) for f, sign, _ in asked]
+    order = [Bound(Identifier(name)) + _direction(query, name in keyed.key) for name in query.ordered(keyed)]
+    values = [fitted(value, field, keyed.what)[0].as_py() for field, _, value in asked]
+    return (
+        SQL("SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT %s").format(
+            SQL(", ").join(map(Bound, entry.sql.names)),
+            Bound(entry.sql.target),
+            SQL(" AND ").join(where or [SQL("true").format()]),
+            SQL(", ").join(order),
+        ),
+        [*values, query.limit],
+    )
+
+
+def _direction(query: Query, strict: bool) -> SQL:
+    """Return in which direction a column is ordered: a null is less than anything, and no key has one."""
+    nulls = "" if strict else " NULLS LAST" if query.descending else " NULLS FIRST"
+    return SQL(f"{' DESC' if query.descending else ''}{nulls}")
+
+
+def _select_changes(entry: Entry) -> Composed:
+    names = [Bound(name) for name in entry.sql.names]
+    parts = [SQL("({}).{}").format(SQL(side), name) for side in ("old", "new") for name in names]
+    return SQL("SELECT number, kind, batch, {} FROM {} WHERE number > %s ORDER BY number LIMIT %s").format(
+        SQL(", ").join(parts), Bound(entry.sql.changes)
+    )
+
+
+def _decoded(rows: list[tuple[Any, ...]], entry: Entry) -> list[Change]:
+    width = len(entry.keyed.schema)
+    schema = pa.schema([field.with_nullable(True) for field in entry.keyed.schema])
+    old = columns.to_batch([row[3 : 3 + width] for row in rows], schema).to_pylist()
+    new = columns.to_batch([row[3 + width :] for row in rows], schema).to_pylist()
+    return [
+        change(number, kind, batch, before, after, entry.key)
+        for (number, kind, batch, *_), before, after in zip(rows, old, new, strict=True)
+    ]

@@ -1,0 +1,185 @@
+"""The sink of a PostgreSQL table: one commit is one transaction of the server.
+
+Rows are copied into a temporary table of the session and put in their places from there. Invariant:
+the rows of a batch, its number, positions and clock are committed together, by the runner with the
+newest epoch only; a commit whose answer was lost is recognised by its number.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Literal
+
+import psycopg
+import pyarrow as pa
+
+from headwater import durations
+from headwater.errors import Fenced, UsageError
+from headwater.sinks import crash
+from headwater.sinks.sink import Batch, Sink, lost_batches
+from headwater.stores import limits
+from headwater.stores.postgres import columns
+from headwater.stores.postgres.connection import Connection
+from headwater.values.fitting import Fitted
+from headwater.values.keyed import declare, settle
+from headwater.views.postgres import catalog, statements, tables
+from headwater.views.postgres.statements import Statements
+from headwater.views.postgres.table_version import Entry
+from headwater.views.store import dropped, existing
+from headwater.views.view_version import check_same
+
+_BEGIN_SECONDS = 5.0
+"""How long a beginning waits for the server: its runner has other nodes to mind, and tries again."""
+
+
+class PostgresSink(Sink):
+    """Keeps a PostgreSQL table of a node's results by key.
+
+    The table, which may be named with its schema (``sales.orders``), is made if it is not there; one
+    that is there needs the columns and a unique constraint on the key. How far it has got is in the
+    table ``headwater_sinks``; with ``feed`` at least that many of the newest changes are kept in a
+    table beside it, named with ``_changes`` at its end. ``open_views`` reads all three. When the
+    connection breaks, or the server restarts, the commit is repeated for up to ``patience``.
+
+    >>> sink = PostgresSink("postgresql://shop@db/shop", "stock", "item STRING, count BIGINT", "item")
+    >>> sink.begin()                                                          # doctest: +SKIP
+    -1
+    >>> sink.commit(Batch(0, pa.table({"item": ["tea"], "count": [3]})))      # doctest: +SKIP
+    True
+    """
+
+    def __init__(
+        self,
+        dsn: str,
+        table: str,
+        schema: str | pa.Schema,
+        key: str | tuple[str, ...],
+        *,
+        version: int | None = None,
+        feed: int = 0,
+        patience: str | timedelta = "1 minute",
+        kind: Literal["table", "view"] = "table",
+    ):
+        self._keyed = declare(f'{kind} "{table}"', schema, key)
+        self._table, self._kind, self._feed = table, kind, feed
+        (limits.check_view_name if kind == "view" else limits.check_table_name)(table)
+        limits.check_postgres(self._keyed, changes=feed > 0)
+        self.version = version
+        self._connection = Connection(dsn, self._keyed.what, durations.interval(patience).total_seconds())
+        self._id: int | None = None
+        self._epoch: int | None = None
+        self._last = -1
+
+    def prepare(self) -> None:
+        """Make the table, or the version of it, if it is not there."""
+        entry = self._connection.run(self._made, _BEGIN_SECONDS)
+        self._id, self.version = entry.id, entry.version
+
+    def begin(self) -> int:
+        """Take over from any other runner; return the number of the last batch committed, or -1."""
+        if self._id is None:
+            self.prepare()
+        self._epoch, self._last = self._connection.run(self._taken, _BEGIN_SECONDS)
+        crash.point("postgres: begun")
+        return self._last
+
+    def commit(self, batch: Batch) -> bool:
+        """Make a batch visible, whole; return False if it was there before."""
+        if self._epoch is None:
+            raise UsageError(f"sink of {self._keyed.what} has not begun", hint="call begin() first")
+        settled = settle(batch.rows, self._keyed)
+        attempts = 0
+
+        def attempt(db: psycopg.Connection) -> bool:
+            nonlocal attempts
+            attempts += 1
+            new = self._store(db, settled, batch)
+            # An attempt before this one may have been committed, though its answer never came.
+            return new or (attempts > 1 and self._last == batch.number)
+
+        done = self._connection.run(attempt)
+        self._last = max(self._last, batch.number)
+        crash.point("postgres: committed")
+        return done
+
+    def receipt(self) -> str:
+        """Return the number of the last batch."""
+        return str(self._last)
+
+    def lost(self, receipt: str) -> str | None:
+        """Tell which batches are gone."""
+        return lost_batches(receipt, self._last)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _made(self, db: psycopg.Connection) -> Entry:
+        catalog.prepare(db)
+        entry = existing(catalog.of(db, self._table), self.version, self._keyed.what)
+        if entry is not None:
+            check_same(entry, self._keyed)
+            tables.check(db, entry, self._feed)
+            return entry
+        there = tables.exists(db, Statements(self._table, self._keyed).target)
+        adopted = self._kind == "table" and self.version is None and there
+        entry = catalog.add(db, self._table, self.version or 1, self._keyed, adopted=adopted)
+        tables.create(db, entry, self._feed)
+        return entry
+
+    def _taken(self, db: psycopg.Connection) -> tuple[int, int]:
+        found = db.execute(statements.TAKE, (self._id,)).fetchone()
+        if found is None:
+            raise dropped(self._keyed.what, self.version or 1)
+        return int(found[0]), int(found[1])
+
+    def _store(self, db: psycopg.Connection, settled: Fitted, batch: Batch) -> bool:
+        staged = Statements(self._table, self._keyed)
+        if len(settled):
+            self._stage(db, settled, staged)
+            crash.point("postgres: staged")
+        # After the copy, so that the lock is held for the shorter part.
+        self._last, changed, filled, sql = self._reached(db)
+        if batch.number <= self._last:
+            return False
+        if len(settled):
+            changed += self._note(db, sql, changed, batch.number)
+            db.execute(sql.upsert)
+            db.execute(sql.delete)
+            filled = not settled.deleted.all() or db.execute(sql.any).fetchone() == (True,)
+        crash.point("postgres: rows stored")
+        positions = "\n".join(map(str, batch.positions))
+        db.execute(statements.NOTE, (batch.number, positions, batch.clock, changed, filled, self._id))
+        db.execute(statements.TELL, (self._table,))
+        crash.point("postgres: before commit")
+        return True
+
+    def _note(self, db: psycopg.Connection, sql: Statements, last: int, number: int) -> int:
+        """Note what changes, forget what is older than the feed, and return how many changed."""
+        if not self._feed:
+            return 0
+        count = db.execute(sql.note, (last, number)).rowcount
+        db.execute(sql.prune, (last + count - self._feed,))
+        return count
+
+    def _stage(self, db: psycopg.Connection, settled: Fitted, sql: Statements) -> None:
+        db.execute(sql.prepare)
+        with db.cursor() as cursor, cursor.copy(sql.copy) as copy:
+            copy.write(columns.to_csv(settled))
+            crash.point("postgres: copying")
+
+    def _reached(self, db: psycopg.Connection) -> tuple[int, int, bool, Statements]:
+        """Return the last batch and change, whether there are rows, and the tables; or say that it is
+        somebody else's."""
+        found = db.execute(statements.REACHED, (self._id,)).fetchone()
+        if found is None:
+            raise dropped(self._keyed.what, self.version or 1)
+        epoch, last, changed, published, filled = found
+        if epoch != self._epoch:
+            raise Fenced(
+                f"another runner has taken over {self._keyed.what}",
+                detail="nothing was written",
+                hint="let this runner end: the other goes on from the last batch",
+            )
+        name = self._table if published else f"{self._table}@{self.version}"
+        return int(last), int(changed), bool(filled), Statements(name, self._keyed)

@@ -1,0 +1,88 @@
+"""What a scan of a view asks for.
+
+Invariant: a query that passes its check names only columns the view has, and compares each with a
+value of its type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.errors import UsageError, nearest
+from headwater.schema import type_name
+from headwater.values.keyed import Keyed
+from headwater.values.one_value import fitted
+
+_t = pa.types
+Condition = tuple[pa.Field, str, Any]
+"""A column, a sign, and the value it is compared with."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """A part of a view, in an order."""
+
+    prefix: tuple[Any, ...] = ()
+    """Values of the leading columns of the key."""
+    start: Any = None
+    """Where the next column of the key begins, included."""
+    end: Any = None
+    """Where it ends, left out."""
+    order: str | None = None
+    descending: bool = False
+    limit: int | None = None
+
+    def check(self, keyed: Keyed) -> None:
+        """Refuse what cannot be asked of a view."""
+        for field, _, value in self.conditions(keyed):
+            fitted(value, field, keyed.what)
+        self.ordered(keyed)
+        if self.limit is not None and not (type(self.limit) is int and self.limit >= 0):
+            raise UsageError(f"limit is a number of rows, not {self.limit!r:.60}")
+
+    def conditions(self, keyed: Keyed) -> list[Condition]:
+        """Return which columns are compared, how, and with what."""
+        if len(self.prefix) > len(keyed.key):
+            raise UsageError(
+                f"key of {keyed.what} is ({', '.join(keyed.key)})", detail=f"got {self.prefix!r:.80}"
+            )
+        fields = keyed.key_fields
+        asked: list[Condition] = [(f, "=", value) for f, value in zip(fields, self.prefix, strict=False)]
+        for sign, value in ((">=", self.start), ("<", self.end)):
+            if value is not None:
+                asked.append((self._ranged(fields, keyed), sign, value))
+        return asked
+
+    def _ranged(self, fields: list[pa.Field], keyed: Keyed) -> pa.Field:
+        if len(self.prefix) == len(fields):
+            raise UsageError(
+                f"a scan of {keyed.what} by its whole key has no range",
+                hint="start and end are values of the key column after those of the prefix",
+            )
+        return fields[len(self.prefix)]
+
+    def ordered(self, keyed: Keyed) -> list[str]:
+        """Return the columns to order by; the key settles it among equals, so it is the same every time."""
+        names = list(keyed.key) if self.order is None else [self.order, *keyed.key]
+        if names[0] not in keyed.schema.names:
+            known = keyed.schema.names
+            hint = nearest(names[0], known) or "its columns: " + ", ".join(known)
+            raise UsageError(f'{keyed.what} has no column "{names[0]}" to order by', hint=hint)
+        field = keyed.schema.field(names[0])
+        if _t.is_nested(field.type):
+            raise UsageError(
+                f'{keyed.what} cannot be ordered by "{field.name}"', detail=f"it is {type_name(field)}"
+            )
+        return names
+
+
+def arrangement(keyed: Keyed, order: str | None) -> list[str]:
+    """Return the columns of the index that a view in the order of a column has; none without one."""
+    if order is None:
+        return []
+    Query(order=order).check(keyed)
+    found = list(dict.fromkeys([*keyed.key[:-1], order, keyed.key[-1]]))
+    return [] if found == list(keyed.key) else found

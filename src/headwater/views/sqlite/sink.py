@@ -1,0 +1,123 @@
+"""The sink of a view: one commit is one SQLite transaction.
+
+Invariant: rows, changes, batch number, positions and clock of a batch are stored together or not
+at all, by the runner with the newest epoch only.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from headwater.errors import Fenced, UsageError
+from headwater.sinks import crash
+from headwater.sinks.sink import Batch, Sink, lost_batches
+from headwater.stores.sqlite import values
+from headwater.stores.sqlite.connection import Writer
+from headwater.values.fitting import Fitted
+from headwater.values.keyed import settle
+from headwater.views.sqlite import catalog, tables
+from headwater.views.sqlite.catalog import Entry
+from headwater.views.store import dropped
+
+_CHUNK = 50_000
+"""Rows staged at a time: what is staged lies in memory."""
+
+
+class ViewSink(Sink):
+    """Writes one version of a view.
+
+    Of several rows with one key the last one counts; a row whose ``_deleted`` is true removes its
+    key. Every row that this changes is noted in the view's changes, those of one batch in the order
+    of their keys; at least the last ``feed`` of them are kept. A commit is durable when it returns.
+
+    Made by ``ViewStore.sink``.
+    """
+
+    def __init__(self, writer: Writer, entry: Entry, feed: int):
+        self.view, self.version = entry.name, entry.version
+        self._writer, self._id, self._feed = writer, entry.id, feed
+        self._tables = entry.tables
+        self._epoch: int | None = None
+        self._last = -1
+
+    def begin(self) -> int:
+        """Take over from any other runner of this version; return its last batch number, or -1."""
+        with self._writer.transaction() as db:
+            entry = self._entry(db)
+            self._tables.check(db, entry.filled)
+            self._tables.prepare(db)
+            db.execute("UPDATE views SET epoch = epoch + 1 WHERE id = ?", (self._id,))
+        crash.point("view: begun")
+        self._epoch, self._last = entry.epoch + 1, entry.batch
+        return entry.batch
+
+    def commit(self, batch: Batch) -> bool:
+        """Make a batch visible, whole; return False if it was there before."""
+        if self._epoch is None:
+            raise UsageError(f'sink of view "{self.view}" has not begun', hint="call begin() first")
+        settled = settle(batch.rows, self._tables.keyed)
+        with self._writer.transaction() as db:
+            entry = self._entry(db)
+            if entry.epoch != self._epoch:
+                raise self._fenced()
+            if batch.number <= entry.batch:
+                return False
+            self._store(db, settled, batch, entry.filled)
+            crash.point("view: before commit")
+        self._last = batch.number
+        crash.point("view: committed")
+        return True
+
+    def receipt(self) -> str:
+        """Return the number of the last batch."""
+        return str(self._last)
+
+    def lost(self, receipt: str) -> str | None:
+        """Tell which batches are gone."""
+        return lost_batches(receipt, self._last)
+
+    def close(self) -> None:
+        """Nothing to release: the store holds the connection."""
+
+    def _store(self, db: sqlite3.Connection, settled: Fitted, batch: Batch, filled: bool) -> None:
+        for chunk in _staged(settled, self._tables):
+            db.executemany(self._tables.put, chunk)
+            crash.point("view: staged")
+            db.execute(self._tables.note, (batch.number,))
+            crash.point("view: changes noted")
+            db.execute(self._tables.upsert)
+            if settled.deleted.any():
+                db.execute(self._tables.delete)
+            db.execute(self._tables.clear)
+        crash.point("view: rows stored")
+        if len(settled):
+            db.execute(self._tables.prune, (tables.last_change(db, self._tables) - self._feed,))
+            filled = not settled.deleted.all() or self._tables.any(db)
+        positions = "\n".join(map(str, batch.positions))
+        db.execute(
+            "UPDATE views SET batch = ?, positions = ?, clock = ?, filled = ? WHERE id = ?",
+            (batch.number, positions, batch.clock, filled, self._id),
+        )
+
+    def _entry(self, db: sqlite3.Connection) -> Entry:
+        for entry in catalog.of(db, self.view):
+            if entry.id == self._id:
+                return entry
+        raise dropped(f'view "{self.view}"', self.version)
+
+    def _fenced(self) -> Fenced:
+        return Fenced(
+            f'another runner has taken over view "{self.view}"',
+            detail=f"this one began as number {self._epoch} and is no longer the newest; nothing was written",
+            hint="let this runner end: the other goes on from the last batch",
+        )
+
+
+def _staged(settled: Fitted, of: tables.Tables) -> Iterator[Iterator[tuple[Any, ...]]]:
+    """Yield the rows as SQLite takes them, a chunk at a time."""
+    for at in range(0, len(settled), _CHUNK):
+        part = settled.rows.slice(at, _CHUNK)
+        columns = [values.encode(part.column(field.name), field) for field in of.fields]
+        yield zip(*columns, settled.deleted[at : at + _CHUNK].tolist(), strict=True)

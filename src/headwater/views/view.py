@@ -1,0 +1,180 @@
+"""Reading views: by key, by range, in any order, as they change, and not before one's own writes.
+
+Any number of processes may read while the runner commits. Invariant: what one read returns is the
+view as it was after one batch, never in the middle of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.log.position import Position
+from headwater.values.keyed import key_values
+from headwater.views.changes import Change
+from headwater.views.query import Query
+from headwater.views.reading import Lend
+from headwater.views.view_version import Entry
+from headwater.views.wait import wait
+
+TIMEOUT = 30.0
+
+
+class View:
+    """One view, for reading, by any number of threads.
+
+    Every read may be told to ``wait_for`` a position of one of the view's inputs, such as a
+    producer's ``flush`` returns: it waits until the view includes everything before it, or raises
+    ``Behind`` after ``timeout`` seconds. When a rebuild is published, the next read is of the new
+    version.
+    """
+
+    def __init__(self, name: str, lend: Lend):
+        self.name = name
+        self._lend = lend
+        self._entry()  # says so if there is none
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The view's columns."""
+        return self._entry().keyed.schema
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns of the view's key."""
+        return self._entry().key
+
+    @property
+    def version(self) -> int:
+        """The version that is read now."""
+        return self._entry().version
+
+    def get(
+        self, key: Any, *, wait_for: Position | None = None, timeout: float = TIMEOUT
+    ) -> dict[str, Any] | None:
+        """Return the row of a key, or None.
+
+        A key of several columns is a tuple in their order, or a mapping.
+        """
+        self._wait(wait_for, timeout)
+        with self._lend() as reading:
+            keyed = reading.entry().keyed
+            query = Query(key_values(key, keyed))
+            query.check(keyed)
+            found = [row for batch in reading.batches(query) for row in batch.to_pylist()]
+        return found[0] if found else None
+
+    def scan(
+        self,
+        prefix: Any = None,
+        start: Any = None,
+        end: Any = None,
+        order: str | None = None,
+        descending: bool = False,
+        limit: int | None = None,
+        *,
+        wait_for: Position | None = None,
+        timeout: float = TIMEOUT,
+    ) -> Scan:
+        """Return the view's rows, or some of them, by key or in the order of a column.
+
+        ``prefix`` is a value, or a tuple of values, of the leading columns of the key; ``start``
+        (included) and ``end`` (left out) bound the column after those. Nulls come first, and last if
+        ``descending``.
+        """
+        self._wait(wait_for, timeout)
+        leading = prefix if isinstance(prefix, tuple) else () if prefix is None else (prefix,)
+        query = Query(leading, start, end, order, descending, limit)
+        query.check(self._entry().keyed)  # what cannot be asked is told now, not at the first row
+        return Scan(self._lend, query)
+
+    def changes(
+        self,
+        since: int = 0,
+        follow: bool = False,
+        timeout: float | None = None,
+        *,
+        wait_for: Position | None = None,
+    ) -> Iterator[Change]:
+        """Yield the changes after the one with the number ``since``; 0 is before the first.
+
+        Changes of one batch come in the order of their keys. With ``follow`` the iterator waits for
+        more, and ends when there has been none for ``timeout`` seconds (None: never). Raises
+        ``OffsetLost`` if changes after ``since`` are no longer kept, or the view has been rebuilt.
+        """
+        self._wait(wait_for, TIMEOUT if timeout is None else timeout)
+        return self._changes(since, follow, timeout)
+
+    def sequence(self) -> int:
+        """Return the number of the newest change."""
+        with self._lend() as reading:
+            return reading.sequence()
+
+    def position(self) -> tuple[Position, ...]:
+        """Return how far each input is included in the view."""
+        return self._entry().positions
+
+    def batch(self) -> int:
+        """Return the number of the last batch that is in the view, or -1."""
+        return self._entry().batch
+
+    def clock(self) -> int | None:
+        """Return the view's clock, in microseconds since 1970; None where it has none."""
+        return self._entry().clock
+
+    def count(self, *, wait_for: Position | None = None, timeout: float = TIMEOUT) -> int:
+        """Return the number of rows."""
+        self._wait(wait_for, timeout)
+        with self._lend() as reading:
+            return reading.count()
+
+    def _entry(self) -> Entry:
+        with self._lend() as reading:
+            return reading.entry()
+
+    def _changes(self, since: int, follow: bool, timeout: float | None) -> Iterator[Change]:
+        with self._lend() as reading:
+            while True:
+                while chunk := reading.chunk(since):
+                    yield from chunk
+                    since = chunk[-1].sequence
+                if not follow:
+                    return
+                seen = since or reading.entry().first
+                if not any(reading.sequence() != seen for _ in reading.commits(timeout)):
+                    return
+
+    def _wait(self, position: Position | None, timeout: float) -> None:
+        if position is not None:
+            with self._lend() as reading:
+                wait(reading, position, timeout)
+
+
+class Scan:
+    """The rows that a scan finds, as Arrow batches, all from one moment.
+
+    The moment is when the iteration begins. An iteration that is not finished keeps the store from
+    reusing space, and a rebuild in PostgreSQL from taking its place, so finish it, or take
+    ``to_table``.
+    """
+
+    def __init__(self, lend: Lend, query: Query):
+        self._lend, self._query = lend, query
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        with self._lend() as reading:
+            yield from reading.batches(self._query)
+
+    def to_table(self) -> pa.Table:
+        """Return the rows as one Arrow table."""
+        batches = list(self)
+        if batches:
+            return pa.Table.from_batches(batches)
+        with self._lend() as reading:
+            return reading.entry().keyed.schema.empty_table()
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """Return the rows as mappings."""
+        return [row for batch in self for row in batch.to_pylist()]

@@ -1,0 +1,85 @@
+"""Rows by key and time against lists that are gone through from end to end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.operators.memory.ledger import Ledger, Slots, tidied
+from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.runs import Runs
+from headwater.operators.operator import FOREVER, NEVER
+from soaking import examples
+
+SCHEMA = pa.schema([("id", pa.int64())])
+ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(-4, 9)), max_size=12)
+SPANS = st.lists(st.tuples(st.integers(0, 7), st.integers(-6, 11), st.integers(-6, 11)), max_size=8)
+
+
+def columns(rows: list[Any], width: int) -> list[Any]:
+    return [np.array([row[place] for row in rows], np.int64) for place in range(width)]
+
+
+@examples(200)
+@given(st.lists(ROWS, max_size=6), SPANS)
+def test_runs_find_what_lies_in_a_span_in_the_order_of_arrival(steps: list[Any], spans: list[Any]) -> None:
+    runs, known = Runs(), [row for rows in steps for row in rows]
+    start = 0
+    for rows in steps:
+        runs.add(*columns(rows, 2), np.arange(start, start + len(rows)))
+        start += len(rows)
+    asked, least, most = columns(spans, 3)
+    told = [
+        (place, number)
+        for place, (slot, low, high) in enumerate(spans)
+        for number, (mine, at) in enumerate(known)
+        if mine == slot and low <= at <= high
+    ]
+    assert list(zip(*map(np.ndarray.tolist, runs.find(asked, least, most)), strict=True)) == told
+    some = {place for place, _ in told}
+    assert runs.any(asked, least, most).tolist() == [place in some for place in range(len(spans))]
+    older = [[at for mine, at in known if mine == slot and at <= low] for slot, low, _ in spans]
+    later = [[at for mine, at in known if mine == slot and at > low] for slot, low, _ in spans]
+    assert runs.newest(asked, least).tolist() == [max(times, default=NEVER) for times in older]
+    assert runs.next(asked, least).tolist() == [min(times, default=FOREVER) for times in later]
+
+
+@examples(100)
+@given(st.lists(st.tuples(ROWS, st.integers(-5, 10), st.booleans()), max_size=6), SPANS)
+def test_a_tidy_ledger_has_what_was_not_dropped(steps: list[Any], spans: list[Any]) -> None:
+    slots, ledger = Slots(), Ledger(SCHEMA)
+    kept: list[tuple[int, int, int]] = []
+    for rows, before, tidy in steps:
+        keys, at = columns(rows, 2)
+        ids = [100 * len(kept) + place for place in range(len(rows))]
+        numbers = ledger.add(pa.table({"id": ids}, schema=SCHEMA), at, slots.of(keys))
+        ledger.note(numbers, np.array(ids, np.int64) % 7)
+        kept += [(key, time, each) for (key, time), each in zip(rows, ids, strict=True)]
+        ledger.drop(before)
+        kept = [row for row in kept if row[1] >= before]
+        if tidy:
+            ledger.tidy()
+    slots.of(np.arange(2000).astype(object))
+    tidied(slots, ledger)
+    assert len(slots) == len({key for key, *_ in kept})
+    numbers = ledger.numbers()
+    assert ledger.take(numbers)["id"].to_pylist() == [row[2] for row in kept]
+    assert ledger.notes(numbers).tolist() == [row[2] % 7 for row in kept]
+    assert ledger.first() == min((row[1] for row in kept), default=None)
+    asked, least, most = columns(spans, 3)
+    found = ledger.find(slots.find(asked.astype(object)), least, most)
+    told = [row[2] for slot, low, high in spans for row in kept if row[0] == slot and low <= row[1] <= high]
+    assert ledger.take(found.number)["id"].to_pylist() == told
+
+
+def test_a_row_without_a_key_is_held_and_never_found() -> None:
+    ledger = Ledger(SCHEMA)
+    nowhere, at = np.array([NOWHERE]), np.array([5])
+    ledger.add(pa.table({"id": [1]}, schema=SCHEMA), at, nowhere)
+    assert len(ledger.find(nowhere, at, at).number) == 0
+    assert not ledger.any(nowhere, at, at).any()
+    assert ledger.until(6).tolist() == [0]

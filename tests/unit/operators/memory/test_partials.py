@@ -1,0 +1,97 @@
+"""Partial results that are merged when they meet, and merged over ranges, against plain loops."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.operators.groups import Numbers
+from headwater.operators.memory.partials import Entries, Partials, arranged, merged, spans, spread
+from headwater.operators.windows.ranges import over
+from soaking import examples
+
+NUMBERS = st.integers(-4, 6)
+PARTS = st.lists(st.tuples(NUMBERS, NUMBERS, st.integers(1, 9)), max_size=12)
+EMPTY = pa.table({"n": pa.array([], pa.int64())})
+Part = tuple[int, int, int]
+
+
+def added(rows: pa.Table, groups: Numbers, count: int) -> pa.Table:
+    return pa.table({"n": np.bincount(groups, rows["n"].to_numpy(), count).astype(np.int64)})
+
+
+def entries(parts: list[Part]) -> Entries:
+    lead, then, n = (np.array([part[place] for part in parts], np.int64) for place in range(3))
+    return Entries(lead, then, pa.table({"n": n}))
+
+
+def counted(found: Entries) -> list[Part]:
+    return list(zip(found.lead.tolist(), found.then.tolist(), found.rows["n"].to_pylist(), strict=True))
+
+
+def summed(parts: list[Part]) -> list[Part]:
+    counts: Counter[tuple[int, int]] = Counter()
+    for lead, then, n in parts:
+        counts[lead, then] += n
+    return sorted((*pair, n) for pair, n in counts.items())
+
+
+@examples(200)
+@given(st.lists(PARTS, max_size=8), NUMBERS, NUMBERS, st.sets(NUMBERS), st.data())
+def test_parts_of_equal_numbers_are_one_and_found_by_ranges(
+    steps: list[list[Part]], first: int, last: int, leads: set[int], data: st.DataObject
+) -> None:
+    held, parts = Partials(EMPTY, added), []
+    for step in steps:
+        held.add(entries(step))
+        parts += step
+        if data.draw(st.booleans()):
+            before = data.draw(NUMBERS)
+            held.drop(before)
+            parts = [part for part in parts if part[0] >= before]
+    assert counted(held.all()) == summed(parts)
+    assert counted(held.between(first, last)) == summed([p for p in parts if first <= p[0] < last])
+    asked = np.array(sorted(leads), np.int64)
+    found = held.within(asked, np.full(len(asked), first), np.full(len(asked), last))
+    assert counted(found) == summed([p for p in parts if p[0] in leads and first <= p[1] < last])
+    assert held.next(first) == min((p[0] for p in parts if p[0] >= first), default=None)
+    held.retain(first)
+    assert counted(held.all()) == summed([p for p in parts if p[1] > first])
+
+
+@examples(200)
+@given(PARTS.filter(bool), st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), max_size=9))
+def test_over_many_ranges_is_over_each(parts: list[Part], asked: list[Part]) -> None:
+    known = merged([entries(parts)], added)
+    lead, first, last = (np.array([ask[place] for ask in asked], np.int64) for place in range(3))
+    starts, ends = spans(known, lead, first, last)
+    some = starts < ends
+    found = over(known, starts[some], ends[some], added)["n"].to_pylist()
+    sums = [sum(n for one, two, n in parts if one == a and b <= two < c) for a, b, c in asked]
+    assert found == [total for total in sums if total]
+
+
+def test_parts_of_different_keys_are_never_merged() -> None:
+    def careful(rows: pa.Table, groups: Numbers, count: int) -> pa.Table:
+        owners = rows["n"].to_numpy()
+        assert all(len(set(owners[groups == group])) == 1 for group in range(count))
+        first = [int(np.flatnonzero(groups == group)[0]) for group in range(count)]
+        return rows.take(pa.array(first))
+
+    known = entries([(key, at, key) for key in range(5) for at in range(key + 3)])
+    starts, ends = spans(known, np.arange(5), np.zeros(5, np.int64), np.full(5, 9))
+    assert over(known, starts, ends, careful)["n"].to_pylist() == [0, 1, 2, 3, 4]
+
+
+def test_pairs_are_sorted_also_where_they_do_not_fit_one_number() -> None:
+    far = np.array([1 << 61, -(1 << 61), 5, -(1 << 61)])
+    assert arranged(far, np.array([0, 1 << 61, 7, 3])).tolist() == [3, 1, 2, 0]
+    assert arranged(far, np.array([0, 2, 7, 2])).tolist() == [1, 3, 2, 0]
+
+
+def test_ranges_are_spread_in_their_order() -> None:
+    assert spread(np.array([5, 2, 9]), np.array([7, 2, 10])).tolist() == [5, 6, 9]

@@ -1,0 +1,218 @@
+"""The house: which folder may import which, no cycles, who needs pyspark, and what each folder is for.
+
+Imports inside of functions, and for type checkers alone, count as much as those at the top: they only hide
+a cycle.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src"
+FILES = sorted((SOURCE / "headwater").rglob("*.py"))
+FOLDERS = sorted({path.parent for path in FILES})
+
+LAYERS = (
+    "closing device_clock durable durations errors record schema topic wal",  # the vocabulary
+    "values operators log",
+    "stores queue views sinks",
+    "pipeline",
+    "engine",
+    "clock spark transforms drawing capture ingest sourcing",  # what programs call
+    "serve cli testing __main__",
+)
+"""A module imports from its own layer and from those before it. The package is in the last but one."""
+
+WITH_PYSPARK = (
+    "engine",
+    "engine/batch",
+    "engine/exchange",
+    "engine/failure",
+    "engine/plan",
+    "engine/proof",
+    "engine/source",
+    "engine/spark",
+    "engine/stage",
+)
+"""The folders whose own files may import pyspark."""
+
+FILES_IN_A_FOLDER = 24
+
+AGAINST_THE_LAYERS: frozenset[tuple[str, str]] = frozenset()
+"""Imports that are still to be mended: (who, whom)."""
+
+OF_THE_ENGINE_IN_THE_COMMAND_LINE = frozenset(
+    {
+        "headwater.engine.batch.inputs",
+        "headwater.engine.failure.dead_letters",
+        "headwater.engine.figures.lateness",
+        "headwater.engine.figures.metrics",
+        "headwater.engine.figures.progress",
+        "headwater.engine.figures.status",
+        "headwater.engine.home.checkpoint",
+        "headwater.engine.home.view_locations",
+        "headwater.engine.inspection",
+        "headwater.engine.plan.checking",
+        "headwater.engine.proof.verify",
+        "headwater.engine.runner",
+        "headwater.engine.spark.session",
+    }
+)
+"""What the command line still takes out of the engine, for which there is no public function yet."""
+
+
+class Import(NamedTuple):
+    """That a module imports another."""
+
+    who: str
+    whom: str
+
+
+@cache
+def modules() -> Mapping[str, Path]:
+    return {_name(path): path for path in FILES}
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def imports() -> frozenset[Import]:
+    return frozenset(each for name, path in modules().items() for each in _imports(name, path))
+
+
+def _imports(who: str, path: Path) -> Iterator[Import]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(who, alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.module and not node.level, f"{path}: an import that is relative"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield Import(who, inner if inner in modules() else node.module)
+
+
+def ours() -> list[Import]:
+    return [each for each in imports() if each.whom.split(".")[0] == "headwater" and each.who != each.whom]
+
+
+def layer(module: str) -> int:
+    if module == "headwater":
+        return len(LAYERS) - 2
+    part = module.split(".")[1]
+    found = [number for number, names in enumerate(LAYERS) if part in names.split()]
+    assert found, f"{module} is in no layer: say in which it belongs"
+    return found[0]
+
+
+def test_imports_go_from_the_upper_layers_to_the_lower_ones() -> None:
+    against = {(each.who, each.whom) for each in ours() if layer(each.whom) > layer(each.who)}
+    assert against - AGAINST_THE_LAYERS == set()
+    assert AGAINST_THE_LAYERS - against == set(), "mended: take it off the list"
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = defaultdict(set)
+    for each in ours():
+        graph[each.who].add(each.whom)
+    assert cycles(graph) == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(SOURCE)))
+def test_what_lies_in_a_folder_side_by_side_has_no_cycle(folder: Path) -> None:
+    inside, graph = _name(folder / "__init__.py") + ".", defaultdict(set)
+    for each in ours():
+        if each.who.startswith(inside) and each.whom.startswith(inside):
+            who, whom = (name.removeprefix(inside).split(".")[0] for name in (each.who, each.whom))
+            if who != whom:
+                graph[who].add(whom)
+    assert cycles(graph) == []
+
+
+def cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+    """Return what is left when all are taken away, again and again, that import nothing that is left."""
+    left = {name: set(others) for name, others in graph.items()}
+    while True:
+        done = {name for name, others in left.items() if not others & left.keys()}
+        if not done:
+            break
+        left = {name: others for name, others in left.items() if name not in done}
+    return [sorted([name, *sorted(others & left.keys())]) for name, others in sorted(left.items())]
+
+
+def test_only_the_parts_of_the_engine_that_need_it_import_pyspark() -> None:
+    allowed = {SOURCE / "headwater" / folder for folder in WITH_PYSPARK}
+    found = {each.who for each in imports() if each.whom.split(".")[0] in ("pyspark", "py4j")}
+    assert {name for name in found if modules()[name].parent not in allowed} == set()
+
+
+def test_everything_else_is_imported_without_pyspark() -> None:
+    free = [name for name in modules() if _is_free(name) and name != "headwater.__main__"]
+    code = "import importlib, sys\nfor name in sys.argv[1:]:\n    importlib.import_module(name)\n"
+    code += "    assert 'pyspark' not in sys.modules, name"
+    done = subprocess.run([sys.executable, "-c", code, *free], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def _is_free(name: str) -> bool:
+    folder = modules()[name].parent.relative_to(SOURCE / "headwater").as_posix()
+    return folder not in WITH_PYSPARK
+
+
+def test_the_command_line_calls_public_api_only() -> None:
+    cli = [each for each in ours() if each.who.startswith("headwater.cli")]
+    backends = ("headwater.log.embedded", "headwater.log.kafka")
+    assert [each for each in cli if each.whom.startswith(backends)] == []
+    engine = {each.whom for each in cli if each.whom.startswith("headwater.engine")}
+    assert engine - OF_THE_ENGINE_IN_THE_COMMAND_LINE == set()
+    assert OF_THE_ENGINE_IN_THE_COMMAND_LINE - engine == set(), "mended: take it off the list"
+
+
+def test_kafka_and_the_embedded_log_know_nothing_of_each_other() -> None:
+    embedded, kafka = "headwater.log.embedded", "headwater.log.kafka"
+    assert [each for each in ours() if each.who.startswith(embedded) and each.whom.startswith(kafka)] == []
+    assert [each for each in ours() if each.who.startswith(kafka) and each.whom.startswith(embedded)] == []
+
+
+def test_only_the_kafka_backend_needs_its_client() -> None:
+    found = {each.who for each in imports() if each.whom.split(".")[0] == "confluent_kafka"}
+    assert {name for name in found if not name.startswith("headwater.log.kafka.")} == set()
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_every_module_says_why_it_exists(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(SOURCE)))
+def test_every_folder_is_a_room_with_a_name_on_its_door(folder: Path) -> None:
+    assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+    assert len(list(folder.glob("*.py"))) <= FILES_IN_A_FOLDER
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "headwater.pipeline.targets",
+        "headwater.views",
+        "headwater.views.sqlite.store",
+        "headwater.views.postgres",
+        "headwater.transforms.joins",
+        "headwater.engine.runner",
+    ],
+)
+def test_a_module_can_be_the_first_that_is_imported(module: str) -> None:
+    done = subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
