@@ -25,13 +25,13 @@ from rich.table import Table
 import headwater
 from headwater import schema as schemas
 from headwater.engine.batch import packed_read
-from headwater.engine.batch.packed_read import Part
+from headwater.engine.batch.packed_read import OffsetRange
 from headwater.engine.plan import phases
 from headwater.engine.plan.phases import Stage, arrow_schema
 from headwater.engine.spark.session import session
 from headwater.engine.stage import bucket_step, runtime
-from headwater.engine.stage.bucket_step import Work
-from headwater.engine.state.run_lists import States
+from headwater.engine.stage.bucket_step import StepContext
+from headwater.engine.state.run_lists import RunLists
 from headwater.operators.operator import FOREVER
 from headwater.operators.scan import Scan
 
@@ -177,17 +177,17 @@ class Bench:
         work = self._work(fold, vectorised, schema)
         stage = Stage("scan", rows, work.operator, schema, work.operator.output(schema))
         place = self.log.topic("folded").id
-        parts = [Part(0, options, place, number, 0, end) for number, end in self.ends.items()]
+        parts = [OffsetRange(0, options, place, number, 0, end) for number, end in self.ends.items()]
         blobs = packed_read.packed(self.spark, parts, stage, [schema], phases.BUCKETS)
         results = runtime.spread(work, blobs, stage.output)
         assert sum(note["rows"] for note in results.notes) == FOLDED
         return time.perf_counter() - start
 
-    def _work(self, fold: Callable[..., Any], vectorised: bool, schema: pa.Schema) -> Work:
-        states = States(self.root / "states" / uuid.uuid4().hex)
+    def _work(self, fold: Callable[..., Any], vectorised: bool, schema: pa.Schema) -> StepContext:
+        states = RunLists(self.root / "states" / uuid.uuid4().hex)
         states.begin()
         operator = Scan(fold, ("k",), "at", schemas.parse(STATE), vectorised)
-        return Work(str(states.home), operator, schema, str(states.home), now=FOREVER)
+        return StepContext(str(states.home), operator, schema, str(states.home), now=FOREVER)
 
     def _plain(self) -> DataFrame:
         shape = StructType([StructField("n", LongType()), StructField("total", DoubleType())])

@@ -31,7 +31,7 @@ def stages(batch: pa.RecordBatch, partitions: int) -> dict[str, float]:
 def _timed(batch: pa.RecordBatch, declared: topic.Topic) -> dict[str, float]:
     records = Outgoing(batch, np.arange(len(batch)), declared, 0)
     where = records.partition
-    part = appender.Part(batch, records.sequence, 0, "at", 0, "lz4")
+    part = appender.FramePart(batch, records.sequence, 0, "at", 0, "lz4")
     split = [each for _, each in appender._split(part, where)]
     drafts = [each.draft() for each in split]
     plain = sum(_best(lambda each=each: _uncompressed(each.batch)) for each in split)
@@ -50,7 +50,7 @@ def _timed(batch: pa.RecordBatch, declared: topic.Topic) -> dict[str, float]:
 
 def limits(batch: pa.RecordBatch) -> dict[str, str]:
     """Return what the machine allows at best: encoding on every core at once, writing and syncing."""
-    part = appender.Part(batch, np.arange(len(batch)), 0, "at", 0, "lz4")
+    part = appender.FramePart(batch, np.arange(len(batch)), 0, "at", 0, "lz4")
     alone, cores = _best(part.draft), os.cpu_count() or 1
     with ThreadPoolExecutor(cores) as pool:
         together = _best(lambda: [each.result() for each in [pool.submit(part.draft) for _ in range(cores)]])

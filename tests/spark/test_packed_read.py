@@ -10,13 +10,13 @@ from pyspark.sql import SparkSession
 
 import headwater
 from headwater.engine.batch import packed_read
-from headwater.engine.batch.packed_read import Part
+from headwater.engine.batch.packed_read import OffsetRange
 from headwater.engine.exchange.blobs import TALLY, decode
 from headwater.engine.exchange.frames import frame
 from headwater.engine.plan.phases import BUCKETS, Stage
 from headwater.engine.stage import bucket_step, runtime
-from headwater.engine.stage.bucket_step import Work
-from headwater.engine.state.run_lists import States
+from headwater.engine.stage.bucket_step import StepContext
+from headwater.engine.state.run_lists import RunLists
 from headwater.operators.latest import Latest
 
 SCHEMA = pa.schema([("who", pa.string()), ("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
@@ -36,7 +36,7 @@ def test_the_blobs_are_those_of_the_rows(
     options = {"url": url, "topic": "orders", "skip": skips}
     rows = spark.read.format("headwater").options(**options).load()
     stage = Stage("latest", rows, Latest(("who",), "at"), SCHEMA, SCHEMA)
-    parts = [Part(0, options, ends.id, number, 0, end) for number, end in ends.offsets.items()]
+    parts = [OffsetRange(0, options, ends.id, number, 0, end) for number, end in ends.offsets.items()]
     read = packed_read.packed(spark, parts, stage, [SCHEMA], 4)
     assert read.rdd.getNumPartitions() > 2
     assert _by_bucket(read) == _by_bucket(runtime.packed(rows, stage.operator, 4, tally=True))
@@ -48,7 +48,7 @@ def test_workers_have_the_buckets_of_the_driver_whatever_shuffle_partitions_says
 ) -> None:
     rows = pa.Table.from_pylist([{"who": f"w{n % 90}", "n": n, "at": n} for n in range(200)], SCHEMA)
     operator = Latest(("who",), "at")
-    works = [Work(name, operator, SCHEMA, str(_states(tmp_path / name))) for name in ("there", "here")]
+    works = [StepContext(name, operator, SCHEMA, str(_states(tmp_path / name))) for name in ("there", "here")]
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
     try:
@@ -62,7 +62,7 @@ def test_workers_have_the_buckets_of_the_driver_whatever_shuffle_partitions_says
 
 
 def _states(home: Path) -> Path:
-    states = States(home)
+    states = RunLists(home)
     states.begin()
     return states.home
 

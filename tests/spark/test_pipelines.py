@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from headwater import Pipeline, dedup, latest, scan
-from headwater.engine.home.lease import Ownership
+from headwater.engine.home.lease import Lease
 from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
 from headwater.errors import Fenced, HeadwaterError, PipelineError
@@ -116,7 +116,7 @@ def test_a_runner_that_was_replaced_begins_no_late_rows(harness: Harness) -> Non
     harness.send("orders", order(1, "ada", 1, 100))
     harness.advance(at(101))
     harness.step()
-    Ownership(harness.pipeline.home).take()  # the other has begun with late rows of its own
+    Lease(harness.pipeline.home).take()  # the other has begun with late rows of its own
     harness.send("orders", order(2, "ada", 2, 50))
     with pytest.raises(Fenced, match="another runner has taken over"):
         harness.step()

@@ -23,7 +23,7 @@ from headwater.durations import MICROSECOND
 from headwater.engine.batch.inputs import declare
 from headwater.engine.figures.lateness import profile
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
-from headwater.operators.spec import Door, Side
+from headwater.operators.spec import OperatorSpec, Side
 from headwater.sinks import Batch
 from headwater.views import ViewStore
 
@@ -145,11 +145,11 @@ class Captured:
     def filter(self, condition: str) -> Captured:
         return self
 
-    def transform(self, door: Door) -> Door:
+    def transform(self, door: OperatorSpec) -> OperatorSpec:
         return door
 
 
-def door(view: str) -> Door:
+def door(view: str) -> OperatorSpec:
     node = flights_kit.pipeline()[view]
     return node.function(*[Captured()] * len(node.upstreams))  # type: ignore[no-any-return,attr-defined]
 

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Apart(Generic[T]):
+class Background(Generic[T]):
     """A call that goes on elsewhere."""
 
     def __init__(self, call: Callable[[], T]):
@@ -44,4 +44,4 @@ class Apart(Generic[T]):
 
 def apart(call: Callable[[], T]) -> T:
     """Return what a call returns that is made in a thread of its own."""
-    return Apart(call).result()
+    return Background(call).result()

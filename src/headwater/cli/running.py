@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headwater.cli import spark
-from headwater.cli.background import Apart
+from headwater.cli.background import Background
 from headwater.engine.figures.status import LATE_SHARE, Meter, Status
 from headwater.errors import HeadwaterError
 from headwater.pipeline.pipeline import Pipeline
@@ -32,7 +32,7 @@ class Wish:
     late_share: float = LATE_SHARE
 
 
-class Work:
+class BackgroundRun:
     """Runs a pipeline until it is stopped, has caught up, or is broken."""
 
     def __init__(self, pipeline: Pipeline, wish: Wish):
@@ -44,7 +44,7 @@ class Work:
         self._stopping = False
         self.step: str | None = "opening the log"
         """What goes on before the nodes run."""
-        self._thread = Apart(self._run)
+        self._thread = Background(self._run)
 
     def ended(self, wait: float) -> bool:
         """Tell whether it has ended, after some seconds at the most."""

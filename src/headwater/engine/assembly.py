@@ -15,14 +15,14 @@ from pyspark.sql import SparkSession
 
 from headwater.engine.batch import query_layout
 from headwater.engine.batch.inputs import Inputs, declare
-from headwater.engine.batch.node_run import Member
+from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.batch.query import Query
 from headwater.engine.failure.dead_letters import Culprit, DeadLetters, Skips
 from headwater.engine.home import side_topics
-from headwater.engine.home.lease import Ownership
+from headwater.engine.home.lease import Lease
 from headwater.engine.home.versions import Rebuilding, Version, late_producer
 from headwater.engine.home.view_locations import store_of
-from headwater.engine.inspection import Looking, Parts, check_place
+from headwater.engine.inspection import Inspection, Parts, check_place
 from headwater.engine.plan import derived
 from headwater.engine.plan.checking import check_stored
 from headwater.engine.spark.session import session
@@ -38,7 +38,7 @@ from headwater.errors import (
 from headwater.log.open import open as open_log
 from headwater.pipeline.node import Node
 from headwater.pipeline.pipeline import Pipeline
-from headwater.pipeline.targets import Target
+from headwater.pipeline.targets import SinkTarget
 from headwater.sinks.sink import Sink
 from headwater.sinks.topic import TopicSink
 from headwater.views.store import Store
@@ -53,7 +53,7 @@ OF_ONE = (SinkRefused, DiskFull)
 class Running:
     """A node, and the query that runs it."""
 
-    member: Member
+    member: NodeRun
     version: Version
     query: Query
 
@@ -63,7 +63,7 @@ class Running:
         return self.member.error or self.query.error
 
 
-class Assembly(Looking):
+class Assembly(Inspection):
     """The nodes of a pipeline, ready to run."""
 
     store: Store
@@ -87,14 +87,14 @@ class Assembly(Looking):
         inputs = Inputs(spark, pipeline, log, limit=limit, patient=patient, gate=gate)
         super().__init__(pipeline, Parts(log, spark, inputs, store := store_of(pipeline)))
         self.versions = Rebuilding(pipeline, store)
-        self.ownership = Ownership(pipeline.home)
+        self.ownership = Lease(pipeline.home)
         self._share = share
         self.queries: dict[Path, Query] = {}
         self.nodes: dict[str, Running] = {}
         for node in pipeline.order():
             self._prepare(node, self.versions.current(node))
 
-    def member(self, name: str) -> Member:
+    def member(self, name: str) -> NodeRun:
         """Return a node, as it runs."""
         return self.nodes[name].member
 
@@ -122,7 +122,7 @@ class Assembly(Looking):
     def _ordered(self, query: Query) -> list[str]:
         return [node.name for node in self.pipeline.order() if node.name in query.members]
 
-    def _member(self, node: Node, version: Version) -> Member:
+    def _member(self, node: Node, version: Version) -> NodeRun:
         member = super()._member(node, version)
         check_stored(self.pipeline, node, member.schema)
         if node.topic is not None:
@@ -132,7 +132,7 @@ class Assembly(Looking):
     def _query(self, path: Path) -> Query:
         return Query(path, self.inputs, self._leave)
 
-    def _declare(self, topic: str, member: Member) -> None:
+    def _declare(self, topic: str, member: NodeRun) -> None:
         """Make the derived topic of a stream."""
         self.log.create_topic(topic, **derived.settings(member.shape))
 
@@ -151,7 +151,7 @@ class Assembly(Looking):
             if member.error is not None:
                 raise member.error
 
-    def _begin_member(self, member: Member, version: Version) -> HeadwaterError | None:
+    def _begin_member(self, member: NodeRun, version: Version) -> HeadwaterError | None:
         """Open the sink of a node; what fails there keeps no other from beginning."""
         late, dead = (partial(make, member.node, version) for make in (self._late, self._dead_rows))
         try:
@@ -161,7 +161,7 @@ class Assembly(Looking):
             return error
         return None
 
-    def _sink(self, member: Member, version: Version) -> Sink:
+    def _sink(self, member: NodeRun, version: Version) -> Sink:
         node = member.node
         if node.topic is not None:
             return TopicSink(self.log, node.topic, f"{self.pipeline.name}.{node.name}")
@@ -203,8 +203,8 @@ class Assembly(Looking):
         return query_layout.leave(self.nodes[name].version)
 
 
-def _target(node: Node) -> Target:
-    if not isinstance(node.target, Target):
+def _target(node: Node) -> SinkTarget:
+    if not isinstance(node.target, SinkTarget):
         raise PipelineError(
             f"{node.title} has no target that can be written to",
             detail=f"got {type(node.target).__name__}",

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from headwater.closing import Closing
 from headwater.engine.batch.inputs import Inputs
-from headwater.engine.batch.node_run import Member
+from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.failure.dead_letters import DeadLetters
 from headwater.engine.home.versions import Version, Versions
 from headwater.engine.home.view_locations import views_of
@@ -36,7 +36,7 @@ class Parts:
     views: Views
 
 
-class Looking(Closing):
+class Inspection(Closing):
     """A pipeline, and what is there of it."""
 
     def __init__(self, pipeline: Pipeline, parts: Parts):
@@ -46,7 +46,7 @@ class Looking(Closing):
         self.versions = Versions(pipeline, self.store)
         self._versions: dict[str, Version] = {}
 
-    def member(self, name: str) -> Member:
+    def member(self, name: str) -> NodeRun:
         """Return a node, as it is to run or has run."""
         return self._member(self._node(name), self.version(name))
 
@@ -75,19 +75,19 @@ class Looking(Closing):
             raise UsageError(f"{found.title} is no node", hint="name a view, a stream or a sink")
         return found
 
-    def _member(self, node: Node, version: Version) -> Member:
+    def _member(self, node: Node, version: Version) -> NodeRun:
         upstreams = {name: self.pipeline[name] for name in node.upstreams}
         inputs = self.inputs.without(self.dead(node).skips())
         made = shape(node, upstreams, inputs.blanks(upstreams))
         derived.check(made)
-        return Member(made, inputs, version.home)
+        return NodeRun(made, inputs, version.home)
 
 
-def look(pipeline: Pipeline, spark: SparkSession) -> Looking:
+def look(pipeline: Pipeline, spark: SparkSession) -> Inspection:
     """Put a pipeline together that has run, to be looked at."""
     check_place(pipeline)
     log = open_log(pipeline.log)
-    return Looking(pipeline, Parts(log, spark, Inputs(spark, pipeline, log), views_of(pipeline)))
+    return Inspection(pipeline, Parts(log, spark, Inputs(spark, pipeline, log), views_of(pipeline)))
 
 
 def check_place(pipeline: Pipeline) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from headwater.engine.assembly import OF_ONE, SHARED
 from headwater.engine.batch import query_layout
-from headwater.engine.batch.node_run import Member
+from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.batch.query import Query
 from headwater.engine.failure import failures
 from headwater.engine.gathering import Gathering
@@ -245,7 +245,7 @@ class Runner(Gathering):
         return sum(query.done for query in self.queries.values())
 
 
-def _own_error(member: Member) -> HeadwaterError | None:
+def _own_error(member: NodeRun) -> HeadwaterError | None:
     """Return why a member has failed, or why it cannot go on though it was not asked: planning has failed."""
     if member.error is None:
         try:
@@ -255,7 +255,7 @@ def _own_error(member: Member) -> HeadwaterError | None:
     return member.error
 
 
-def _goes_to(member: Member) -> str:
+def _goes_to(member: NodeRun) -> str:
     return "log" if member.node.topic is not None else "store"
 
 

@@ -30,7 +30,7 @@ from headwater.operators.tolerance import sift
 
 
 @dataclass(frozen=True)
-class Progress:
+class ScanProgress:
     """The events that wait, and the last state of each key."""
 
     waiting: Timeline
@@ -46,7 +46,7 @@ class _Ripe(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scan(Operator[Progress]):
+class Scan(Operator[ScanProgress]):
     """Fold the events of each key in the order of event time, and emit the state after each event.
 
     Events with equal times are taken in the order of their columns. An event is taken once the clock
@@ -90,12 +90,12 @@ class Scan(Operator[Progress]):
                 )
         return pa.schema([*(schema.field(name) for name in self._lead()), *self.state_schema])
 
-    def begin(self, schema: pa.Schema) -> Progress:
+    def begin(self, schema: pa.Schema) -> ScanProgress:
         """Return a state without keys or events."""
         kept = pa.schema([*(schema.field(name) for name in self.by), *self.state_schema])
-        return Progress(Timeline(schema.remove_metadata()), Shelf(kept))
+        return ScanProgress(Timeline(schema.remove_metadata()), Shelf(kept))
 
-    def absorb(self, state: Progress, chunk: pa.Table) -> None:
+    def absorb(self, state: ScanProgress, chunk: pa.Table) -> None:
         """Forget the events that were taken, and take over new ones that wait and states of keys."""
         events, states = _part(chunk, "event"), _part(chunk, "state")
         state.waiting.drop(times(chunk, "clock").max(initial=NEVER))
@@ -103,7 +103,7 @@ class Scan(Operator[Progress]):
         keys = group(states, self.by).keys
         state.states.put(keys, state.states.find(keys), states)
 
-    def step(self, state: Progress, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: ScanProgress, rows: pa.Table, clock: int) -> Step:
         """Fold the events that the clock has passed, and let new ones wait."""
         rows, at, late = split(rows, self.event_time, clock)
         ripe = _ripe(state.waiting.until(clock), self.by, self.event_time)
@@ -117,12 +117,12 @@ class Scan(Operator[Progress]):
         learnt = len(rows) or len(states) or dead is not None
         return Step(out, late, chunk=_chunk(rows, states, clock) if learnt else None, dead=dead)
 
-    def wake(self, state: Progress) -> int | None:
+    def wake(self, state: ScanProgress) -> int | None:
         """Return the clock that has just passed the first event that waits."""
         first = state.waiting.first()
         return None if first is None else first + 1
 
-    def snapshot(self, state: Progress) -> pa.Table:
+    def snapshot(self, state: ScanProgress) -> pa.Table:
         """Return the events that wait and the states of all keys."""
         return _chunk(state.waiting.rows(), state.states.rows(), NEVER)
 

@@ -31,7 +31,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Door:
+class OperatorSpec:
     """An operator that waits for its rows; one over two inputs has the right ones already."""
 
     name: str

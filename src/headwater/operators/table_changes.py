@@ -26,7 +26,7 @@ DELETED = "_deleted"
 Flags = npt.NDArray[np.bool_]
 
 
-class Last(NamedTuple):
+class LastChange(NamedTuple):
     """The last change of each key: its place, whether it deletes, and the key."""
 
     places: Numbers
@@ -34,14 +34,14 @@ class Last(NamedTuple):
     keys: Keys
 
 
-def last(changes: pa.Table, primary: Sequence[str]) -> Last:
+def last(changes: pa.Table, primary: Sequence[str]) -> LastChange:
     """Return the last change of each key, in the order of arrival."""
     groups = group(changes, primary)
     places = np.empty(len(groups.keys), np.int64)
     places[groups.of] = np.arange(len(changes))  # of several, the last is assigned
     turn = np.argsort(places)
     gone = changes[DELETED].fill_null(False).to_numpy()[places[turn]]
-    return Last(places[turn], gone, groups.keys[turn])
+    return LastChange(places[turn], gone, groups.keys[turn])
 
 
 def check_table(what: str, side: str, primary: Sequence[str], schema: pa.Schema) -> None:

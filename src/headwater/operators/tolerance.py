@@ -19,7 +19,7 @@ MOST = 100
 """Events of one step that are set aside; a fold that fails on more is wrong, not its input."""
 
 
-class Events(Protocol):
+class FoldedEvents(Protocol):
     """Events in the order in which they are folded, and the number of each one's key."""
 
     @property
@@ -32,7 +32,7 @@ class Events(Protocol):
 
 
 def sift(
-    fold: Callable[[pa.Table, pa.Table, Numbers], pa.Table], before: pa.Table, ripe: Events
+    fold: Callable[[pa.Table, pa.Table, Numbers], pa.Table], before: pa.Table, ripe: FoldedEvents
 ) -> tuple[Numbers, pa.Table]:
     """Return the places of the events that can be folded, and the others with what the fold said."""
     states = [before.slice(number, 1) for number in range(before.num_rows)]

@@ -20,7 +20,7 @@ from headwater import schema as schemas
 from headwater import topic as topics
 from headwater.durations import MICROSECOND, interval
 from headwater.errors import HeadwaterError, PipelineError, UsageError, nearest
-from headwater.pipeline.node import ON_ERROR, Declaration, Node, Place, Source, Table
+from headwater.pipeline.node import ON_ERROR, Declaration, Node, Source, SourceLine, Table
 from headwater.pipeline.statement import is_query
 from headwater.views.opening import check_store
 
@@ -39,7 +39,7 @@ _ONLY: dict[str, tuple[str, ...]] = {
 
 
 @contextmanager
-def told_at(place: Place) -> Iterator[None]:
+def told_at(place: SourceLine) -> Iterator[None]:
     """Let every error of the block name the user's line."""
     try:
         yield
@@ -51,7 +51,7 @@ def told_at(place: Place) -> Iterator[None]:
 
 
 def source(
-    name: str, schema: str | pa.Schema, place: Place, *, timing: Mapping[str, Any], **given: Any
+    name: str, schema: str | pa.Schema, place: SourceLine, *, timing: Mapping[str, Any], **given: Any
 ) -> Source:
     """Return a source, checked; ``timing`` has its lateness, idle and max_ahead, None where not given."""
     with told_at(place):
@@ -69,7 +69,7 @@ def _timing(lateness: Any, idle: Any, max_ahead: Any) -> dict[str, Any]:
     }
 
 
-def table(name: str, schema: str | pa.Schema, place: Place, *, idle: Any, **given: Any) -> Table:
+def table(name: str, schema: str | pa.Schema, place: SourceLine, *, idle: Any, **given: Any) -> Table:
     """Return a table, checked."""
     with told_at(place):
         common = _topic("table", name, schema, given)
@@ -86,7 +86,7 @@ def _check_timed(title: str, common: Mapping[str, Any], timing: Mapping[str, Any
         raise PipelineError(f"{title} has {setting} but no event_time", hint=hint)
 
 
-def node(kind: Any, function: Callable[..., Any], place: Place, *, key: Key, **settings: Any) -> Node:
+def node(kind: Any, function: Callable[..., Any], place: SourceLine, *, key: Key, **settings: Any) -> Node:
     """Return the node of a function, checked."""
     with told_at(place):
         name = function.__name__
@@ -105,7 +105,7 @@ def node(kind: Any, function: Callable[..., Any], place: Place, *, key: Key, **s
         return made
 
 
-def query(kind: Any, name: str, statement: str, place: Place, *, key: Key, **settings: Any) -> Node:
+def query(kind: Any, name: str, statement: str, place: SourceLine, *, key: Key, **settings: Any) -> Node:
     """Return the node of a SQL query, checked; its upstreams are known when all names are."""
     with told_at(place):
         title = f'{kind} "{name}"'

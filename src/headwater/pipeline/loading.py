@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from headwater.errors import HeadwaterError, PipelineError, UsageError, nearest
-from headwater.pipeline.node import Place
+from headwater.pipeline.node import SourceLine
 from headwater.pipeline.pipeline import Pipeline
 
 _OURS: dict[str, Path] = {}
@@ -127,14 +127,14 @@ def _failed(error: Exception | SystemExit, file: Path) -> HeadwaterError:
     return PipelineError(f'cannot load "{file.name}"', place=place, detail=said, hint=hint)
 
 
-def _line(error: BaseException, file: Path) -> Place:
+def _line(error: BaseException, file: Path) -> SourceLine:
     """Return the innermost line that is the user's: below the file's directory, and not a library."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        return Place(error.filename, error.lineno)
+        return SourceLine(error.filename, error.lineno)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if frame.lineno and (frame.filename == str(file) or _is_beside(Path(frame.filename), file)):
-            return Place(frame.filename, frame.lineno)
-    return Place(str(file), 1)
+            return SourceLine(frame.filename, frame.lineno)
+    return SourceLine(str(file), 1)
 
 
 def _is_beside(other: Path, file: Path) -> bool:

@@ -21,7 +21,7 @@ OnError = Literal["stop", "dead_letter"]
 ON_ERROR: tuple[str, ...] = get_args(OnError)
 
 
-class Place(NamedTuple):
+class SourceLine(NamedTuple):
     """A line of a user's file."""
 
     file: str
@@ -49,7 +49,7 @@ class Declaration:
     @property
     def place(self) -> str:
         """The user's file and line, as messages name it."""
-        return str(Place(self.file, self.line))
+        return str(SourceLine(self.file, self.line))
 
     @property
     def title(self) -> str:
@@ -113,16 +113,16 @@ class Node(Declaration):
         return f"give the {self.kind} another name, under which it begins anew"
 
 
-def caller() -> Place:
+def caller() -> SourceLine:
     """Return the line that called the function which calls this."""
     frame = sys._getframe(2)
-    return Place(_whole(frame.f_code.co_filename), frame.f_lineno)
+    return SourceLine(_whole(frame.f_code.co_filename), frame.f_lineno)
 
 
-def origin(function: Callable[..., Any]) -> Place:
+def origin(function: Callable[..., Any]) -> SourceLine:
     """Return the line where a function begins, decorators included."""
     code = function.__code__
-    return Place(_whole(code.co_filename), code.co_firstlineno)
+    return SourceLine(_whole(code.co_filename), code.co_firstlineno)
 
 
 def _whole(file: str) -> str:

@@ -43,7 +43,7 @@ def relations(statement: str) -> tuple[str, ...]:
     >>> relations("WITH big AS (SELECT * FROM orders) SELECT c.name FROM big JOIN customers c ON true")
     ('orders', 'customers')
     """
-    return _Walk(list(_tokens(statement))).found()
+    return _TokenWalk(list(_tokens(statement))).found()
 
 
 def is_query(statement: str) -> bool:
@@ -74,7 +74,7 @@ class _Scope:
     """Whether a comma is followed by another relation."""
 
 
-class _Walk:
+class _TokenWalk:
     """One pass over the tokens of a statement."""
 
     def __init__(self, tokens: list[_Token]):

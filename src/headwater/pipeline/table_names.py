@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from headwater.errors import PipelineError
 from headwater.pipeline.declaring import told_at
-from headwater.pipeline.node import Node, Place
-from headwater.pipeline.targets import Target, database
+from headwater.pipeline.node import Node, SourceLine
+from headwater.pipeline.targets import SinkTarget, database
 from headwater.stores import limits
 
 Claim = tuple[str, str]
@@ -37,7 +37,7 @@ def _claims(node: Node, views: str | None) -> list[Claim]:
     store = node.store or views
     if node.kind == "view" and store is not None:
         return [(database(store), name) for name in (node.name, node.name + limits.CHANGES)]
-    if not isinstance(node.target, Target) or node.target.place is None:
+    if not isinstance(node.target, SinkTarget) or node.target.place is None:
         return []
     versions = [found[1] for name in node.target.tables if (found := _VERSION.fullmatch(name))]
     return [(node.target.place, name) for name in (*node.target.tables, *versions)]
@@ -45,7 +45,7 @@ def _claims(node: Node, views: str | None) -> list[Claim]:
 
 def _wrong_name(node: Node, views: str | None) -> PipelineError | None:
     try:
-        with told_at(Place(node.file, node.line)):
+        with told_at(SourceLine(node.file, node.line)):
             if node.kind == "view" and (node.store or views) is not None:
                 limits.check_view_name(node.name)
     except PipelineError as error:

@@ -24,7 +24,7 @@ from headwater.views.sqlite.store import ViewStore
 
 
 @dataclass(frozen=True)
-class Target:
+class SinkTarget:
     """A sink that waits for its columns."""
 
     name: str
@@ -40,10 +40,10 @@ class Target:
     """What it writes to there."""
 
 
-def parquet(directory: str | os.PathLike[str]) -> Target:
+def parquet(directory: str | os.PathLike[str]) -> SinkTarget:
     """Append to Parquet files in a directory; ``headwater.sinks.parquet.read`` reads whole batches."""
     path = os.path.abspath(directory)  # now: a program may go elsewhere
-    return Target(
+    return SinkTarget(
         "parquet",
         lambda schema: ParquetSink(path, schema),
         check=lambda schema: shaped(f'directory "{path}"', schema),
@@ -52,7 +52,7 @@ def parquet(directory: str | os.PathLike[str]) -> Target:
     )
 
 
-def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0) -> Target:
+def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0) -> SinkTarget:
     """Keep a PostgreSQL table by key, and at least the last ``feed`` of its changes."""
 
     def open(schema: pa.Schema) -> Sink:
@@ -66,10 +66,10 @@ def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0)
     limits.check_table_name(table)
     own = table if "search_path" in dsn else table.removeprefix("public.")
     names = (own, own + limits.CHANGES) if feed else (own,)
-    return Target("postgres", open, _names(key), check, database(dsn), names)
+    return SinkTarget("postgres", open, _names(key), check, database(dsn), names)
 
 
-def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...]) -> Target:
+def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...]) -> SinkTarget:
     """Keep a table by key in an SQLite file, which ``open_views`` reads."""
     file = os.path.abspath(path)  # now: a program may go elsewhere
 
@@ -84,12 +84,12 @@ def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...])
     def check(schema: pa.Schema) -> None:
         limits.check_sqlite(declare(f'view "{table}"', schema, key))
 
-    return Target("sqlite", open, _names(key), check, os.path.realpath(file), (table,))
+    return SinkTarget("sqlite", open, _names(key), check, os.path.realpath(file), (table,))
 
 
-def foreach(function: Callable[[pa.Table, int], object]) -> Target:
+def foreach(function: Callable[[pa.Table, int], object]) -> SinkTarget:
     """Call a function with each batch's rows and number, at least once."""
-    return Target("foreach", lambda schema: ForeachSink(function))
+    return SinkTarget("foreach", lambda schema: ForeachSink(function))
 
 
 def database(url: str) -> str:

@@ -6,7 +6,7 @@ Invariant: a declaration that passes is refused by its store for no name and for
 from __future__ import annotations
 
 from headwater.errors import SchemaError, UsageError
-from headwater.values.keyed import Keyed
+from headwater.values.keyed import KeyedSchema
 
 POSTGRES_NAME = 63
 """Bytes of a name; PostgreSQL cuts off the rest, and two names may become one."""
@@ -24,7 +24,7 @@ _VERSION = "@1048576"
 """The longest that is put at the end of a version's name."""
 
 
-def check_postgres(keyed: Keyed, *, changes: bool) -> None:
+def check_postgres(keyed: KeyedSchema, *, changes: bool) -> None:
     """Refuse columns that a PostgreSQL table cannot have; ``changes``: whether its changes are kept."""
     _check_count(keyed, len(keyed.schema), _POSTGRES_SELECTED if changes else _POSTGRES_COLUMNS, "columns")
     _check_count(keyed, len(keyed.key), _POSTGRES_KEY, "key columns")
@@ -38,7 +38,7 @@ def check_postgres(keyed: Keyed, *, changes: bool) -> None:
         _check_length(f'column "{name:.40}" of {keyed.what}', name)
 
 
-def check_sqlite(keyed: Keyed) -> None:
+def check_sqlite(keyed: KeyedSchema) -> None:
     """Refuse more columns than SQLite takes."""
     most = (_SQLITE_COLUMNS + len(keyed.key)) // 2  # a key is kept once in a change
     _check_count(keyed, len(keyed.schema), most, "columns")
@@ -70,7 +70,7 @@ def _check_length(what: str, name: str) -> None:
         )
 
 
-def _check_count(keyed: Keyed, count: int, most: int, what: str) -> None:
+def _check_count(keyed: KeyedSchema, count: int, most: int, what: str) -> None:
     if count > most:
         raise SchemaError(
             f"{keyed.what} has too many {what}",

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from headwater.operators.spec import Door
+from headwater.operators.spec import OperatorSpec
 
 
 @dataclass(frozen=True)
-class Transform(Door):
+class Transform(OperatorSpec):
     """An operator that waits for its rows, and is called with them."""
 
     def __call__(self, rows: Any) -> Any:

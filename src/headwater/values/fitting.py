@@ -23,7 +23,7 @@ DELETED = "_deleted"
 
 
 @dataclass(frozen=True)
-class Shape:
+class TargetSchema:
     """What a store is declared to hold."""
 
     what: str
@@ -43,15 +43,15 @@ class Fitted:
         return len(self.rows)
 
 
-def shaped(what: str, schema: str | pa.Schema) -> Shape:
+def shaped(what: str, schema: str | pa.Schema) -> TargetSchema:
     """Check a declaration."""
-    shape = Shape(what, schemas.read(schema))
+    shape = TargetSchema(what, schemas.read(schema))
     if DELETED in (name.lower() for name in shape.schema.names):
         raise SchemaError(f'column name "{DELETED}" is reserved', hint="it marks the rows to be deleted")
     return shape
 
 
-def fit(table: pa.Table, shape: Shape) -> Fitted:
+def fit(table: pa.Table, shape: TargetSchema) -> Fitted:
     """Return a batch's rows as they are declared, or raise what is wrong with the first bad one."""
     if not table.num_rows:
         return Fitted(pa.RecordBatch.from_pylist([], schema=shape.schema), np.zeros(0, bool))
@@ -65,7 +65,7 @@ def fit(table: pa.Table, shape: Shape) -> Fitted:
     return Fitted(rows, deleted)
 
 
-def _check_names(table: pa.Table, shape: Shape) -> None:
+def _check_names(table: pa.Table, shape: TargetSchema) -> None:
     names, known = table.schema.names, [*shape.schema.names, DELETED]
     for name in names:
         if name not in known:
@@ -79,7 +79,7 @@ def _check_names(table: pa.Table, shape: Shape) -> None:
             raise RowError(f'batch for {shape.what} lacks {part} "{name}"')
 
 
-def _deleted(table: pa.Table, shape: Shape) -> npt.NDArray[np.bool_]:
+def _deleted(table: pa.Table, shape: TargetSchema) -> npt.NDArray[np.bool_]:
     if DELETED not in table.schema.names:
         return np.zeros(table.num_rows, bool)
     column = table[DELETED]
@@ -89,7 +89,7 @@ def _deleted(table: pa.Table, shape: Shape) -> npt.NDArray[np.bool_]:
     return marks
 
 
-def _column(table: pa.Table, field: pa.Field, shape: Shape) -> pa.Array:
+def _column(table: pa.Table, field: pa.Field, shape: TargetSchema) -> pa.Array:
     column = table[field.name].combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks)
@@ -101,12 +101,12 @@ def _column(table: pa.Table, field: pa.Field, shape: Shape) -> pa.Array:
         raise _misfit(field, column.type, shape, str(error).splitlines()[0]) from None
 
 
-def _misfit(field: pa.Field, have: pa.DataType, shape: Shape, detail: str) -> RowError:
+def _misfit(field: pa.Field, have: pa.DataType, shape: TargetSchema, detail: str) -> RowError:
     wanted = schemas.type_name(field)
     return RowError(f'column "{field.name}" of {shape.what} is {wanted}, not {have}', detail=detail)
 
 
-def _check_nulls(rows: pa.RecordBatch, deleted: npt.NDArray[np.bool_], shape: Shape) -> None:
+def _check_nulls(rows: pa.RecordBatch, deleted: npt.NDArray[np.bool_], shape: TargetSchema) -> None:
     for field in shape.schema:
         column = rows.column(field.name)
         in_key = field.name in shape.key

@@ -27,7 +27,7 @@ _LONG = json.JSONDecoder(parse_int=str, parse_float=str)
 """For finding where a value ends: it makes no number, so none is too long."""
 
 
-class Written(str):
+class JsonText(str):
     """A value as it is written in JSON."""
 
     def exact(self) -> Any:
@@ -78,7 +78,7 @@ def members(line: bytes, known: Container[str]) -> dict[str, Any]:
     ``line`` is an object, as orjson has found.
     """
     written = line.decode()
-    found: dict[str, Written] = {}
+    found: dict[str, JsonText] = {}
     at = _after_space(written, _after_space(written, 0) + 1)
     while written[at] != "}":
         name, at = _LONG.raw_decode(written, at)
@@ -86,7 +86,7 @@ def members(line: bytes, known: Container[str]) -> dict[str, Any]:
         _, at = _LONG.raw_decode(written, start)
         if name in found and name in known:
             raise Misfit(f'"{name}" is there twice')
-        found[name] = Written(written[start:at])
+        found[name] = JsonText(written[start:at])
         at = _after_space(written, at)
         if written[at] == ",":
             at = _after_space(written, at + 1)

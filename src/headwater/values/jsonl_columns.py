@@ -28,7 +28,7 @@ from headwater.topic import Topic
 from headwater.values import columns, floats, free_json, rows, years
 from headwater.values.cast import cast
 from headwater.values.columns import REFUSALS, Form, Misfit, only
-from headwater.values.free_json import Written
+from headwater.values.free_json import JsonText
 
 _NOTHING = type(None)
 _OBJECT_THEN_MORE = re.compile(rb"\}[^,\]}\n]")
@@ -204,7 +204,7 @@ def _checked_column(parsed: list[dict[str, Any]], field: pa.Field, topic: Topic,
         return _variant([row.get(field.name, _NOTHING) for row in parsed])
     values = [row.get(field.name) for row in parsed]
     try:
-        exact = [value.exact() if isinstance(value, Written) else value for value in values]
+        exact = [value.exact() if isinstance(value, JsonText) else value for value in values]
         made = column(exact, field.type, strict)
     except (Misfit, *REFUSALS) as error:
         detail = f"got {_short(values[0])}" if len(values) == 1 else None
@@ -226,7 +226,7 @@ def _variant(values: list[Any]) -> pa.Array:
 
 
 def _text(value: Any) -> str:
-    return str(value) if isinstance(value, Written) else orjson.dumps(value).decode()
+    return str(value) if isinstance(value, JsonText) else orjson.dumps(value).decode()
 
 
 def column(values: list[Any], kind: pa.DataType, strict: bool = False) -> pa.Array:
@@ -372,5 +372,5 @@ _STRICT = replace(_LENIENT, strict=True)
 
 
 def _short(value: Any) -> str:
-    text = value if isinstance(value, Written) else orjson.dumps(value, default=str).decode()
+    text = value if isinstance(value, JsonText) else orjson.dumps(value, default=str).decode()
     return text if len(text) <= 80 else text[:77] + "..."

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from headwater import schema as schemas
 from headwater.errors import UsageError, nearest
-from headwater.values.fitting import Fitted, Shape, fit, shaped
+from headwater.values.fitting import Fitted, TargetSchema, fit, shaped
 
 
 @dataclass(frozen=True)
-class Keyed(Shape):
+class KeyedSchema(TargetSchema):
     """What a store with one row per key is declared to hold."""
 
     @property
@@ -34,9 +34,9 @@ class Keyed(Shape):
         return [field for field in self.schema if field.name not in self.key]
 
 
-def declare(what: str, schema: str | pa.Schema, key: str | tuple[str, ...]) -> Keyed:
+def declare(what: str, schema: str | pa.Schema, key: str | tuple[str, ...]) -> KeyedSchema:
     """Check a declaration: the key is there, and its values have one form."""
-    keyed = Keyed(what, shaped(what, schema).schema, (key,) if isinstance(key, str) else tuple(key))
+    keyed = KeyedSchema(what, shaped(what, schema).schema, (key,) if isinstance(key, str) else tuple(key))
     if not keyed.key:
         raise UsageError(f"{what} needs a key", hint="name the column or columns that tell its rows apart")
     if len(set(keyed.key)) < len(keyed.key):
@@ -46,7 +46,7 @@ def declare(what: str, schema: str | pa.Schema, key: str | tuple[str, ...]) -> K
     return keyed
 
 
-def settle(table: pa.Table, keyed: Keyed) -> Fitted:
+def settle(table: pa.Table, keyed: KeyedSchema) -> Fitted:
     """Check a batch's rows and keep the last of each key."""
     fitted = fit(table, keyed)
     if not len(fitted):
@@ -55,7 +55,7 @@ def settle(table: pa.Table, keyed: Keyed) -> Fitted:
     return _without_values(Fitted(fitted.rows.take(last), fitted.deleted[last.to_numpy()]), keyed)
 
 
-def key_values(key: Any, keyed: Keyed) -> tuple[Any, ...]:
+def key_values(key: Any, keyed: KeyedSchema) -> tuple[Any, ...]:
     """Return the values of a key that is given as a scalar, a sequence or a mapping."""
     if isinstance(key, Mapping):
         values = tuple(key[name] for name in keyed.key if name in key)
@@ -67,7 +67,7 @@ def key_values(key: Any, keyed: Keyed) -> tuple[Any, ...]:
     return values
 
 
-def _check_key(keyed: Keyed, name: str) -> None:
+def _check_key(keyed: KeyedSchema, name: str) -> None:
     if name not in keyed.schema.names:
         known = keyed.schema.names
         raise UsageError(f'{keyed.what} has no column "{name}" for its key', hint=nearest(name, known))
@@ -92,7 +92,7 @@ def last_of_each_key(rows: pa.RecordBatch, key: tuple[str, ...]) -> pa.Array:
     return order if ends.all() else order.filter(pa.array(ends))
 
 
-def _without_values(fitted: Fitted, keyed: Keyed) -> Fitted:
+def _without_values(fitted: Fitted, keyed: KeyedSchema) -> Fitted:
     if not fitted.deleted.any():
         return fitted
     gone, rows = pa.array(fitted.deleted), fitted.rows

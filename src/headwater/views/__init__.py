@@ -9,13 +9,13 @@ from headwater.errors import Behind
 from headwater.views.changes import Change
 from headwater.views.opening import open_views
 from headwater.views.store import Store, Views
-from headwater.views.view import Scan, View
+from headwater.views.view import View, ViewScan
 
 if TYPE_CHECKING:
     from headwater.views.sqlite.sink import ViewSink
     from headwater.views.sqlite.store import ViewStore
 
-__all__ = ["Behind", "Change", "Scan", "Store", "View", "ViewSink", "ViewStore", "Views", "open_views"]
+__all__ = ["Behind", "Change", "Store", "View", "ViewScan", "ViewSink", "ViewStore", "Views", "open_views"]
 
 
 def __getattr__(name: str) -> Any:

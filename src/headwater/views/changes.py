@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from headwater.errors import OffsetLost, UsageError
-from headwater.views.view_version import FIRST, Entry
+from headwater.views.view_version import FIRST, ViewVersion
 
 Kind = Literal["insert", "update", "delete"]
 Row = dict[str, Any]
@@ -49,7 +49,7 @@ def change(number: int, kind: int, batch: int, old: Row, new: Row, key: tuple[st
     )
 
 
-def beginning(entry: Entry, since: int) -> int:
+def beginning(entry: ViewVersion, since: int) -> int:
     """Return after which change of a version to go on; refuse one of another version."""
     since = since or entry.first
     if since >> FIRST == entry.first >> FIRST:

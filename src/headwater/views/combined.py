@@ -18,7 +18,7 @@ from headwater.views.view_version import KEPT_CHANGES
 S = TypeVar("S", bound=Views)
 
 
-class PlacedViews(Views, Generic[S]):
+class CombinedViews(Views, Generic[S]):
     """Views that are kept in a pipeline's own store, but for those that are named."""
 
     def __init__(self, own: S, elsewhere: Mapping[str, S]):
@@ -48,7 +48,7 @@ class PlacedViews(Views, Generic[S]):
             store.close()
 
 
-class PlacedStore(PlacedViews[Store], Store):
+class CombinedStore(CombinedViews[Store], Store):
     """The same, for the runner that writes them."""
 
     def sink(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headwater.errors import UsageError, nearest
 from headwater.schema import type_name
-from headwater.values.keyed import Keyed
+from headwater.values.keyed import KeyedSchema
 from headwater.values.one_value import fitted
 
 _t = pa.types
@@ -22,7 +22,7 @@ Condition = tuple[pa.Field, str, Any]
 
 
 @dataclass(frozen=True)
-class Query:
+class ViewQuery:
     """A part of a view, in an order."""
 
     prefix: tuple[Any, ...] = ()
@@ -35,7 +35,7 @@ class Query:
     descending: bool = False
     limit: int | None = None
 
-    def check(self, keyed: Keyed) -> None:
+    def check(self, keyed: KeyedSchema) -> None:
         """Refuse what cannot be asked of a view."""
         for field, _, value in self.conditions(keyed):
             fitted(value, field, keyed.what)
@@ -43,7 +43,7 @@ class Query:
         if self.limit is not None and not (type(self.limit) is int and self.limit >= 0):
             raise UsageError(f"limit is a number of rows, not {self.limit!r:.60}")
 
-    def conditions(self, keyed: Keyed) -> list[Condition]:
+    def conditions(self, keyed: KeyedSchema) -> list[Condition]:
         """Return which columns are compared, how, and with what."""
         if len(self.prefix) > len(keyed.key):
             raise UsageError(
@@ -56,7 +56,7 @@ class Query:
                 asked.append((self._ranged(fields, keyed), sign, value))
         return asked
 
-    def _ranged(self, fields: list[pa.Field], keyed: Keyed) -> pa.Field:
+    def _ranged(self, fields: list[pa.Field], keyed: KeyedSchema) -> pa.Field:
         if len(self.prefix) == len(fields):
             raise UsageError(
                 f"a scan of {keyed.what} by its whole key has no range",
@@ -64,7 +64,7 @@ class Query:
             )
         return fields[len(self.prefix)]
 
-    def ordered(self, keyed: Keyed) -> list[str]:
+    def ordered(self, keyed: KeyedSchema) -> list[str]:
         """Return the columns to order by; the key settles it among equals, so it is the same every time."""
         names = list(keyed.key) if self.order is None else [self.order, *keyed.key]
         if names[0] not in keyed.schema.names:
@@ -79,10 +79,10 @@ class Query:
         return names
 
 
-def arrangement(keyed: Keyed, order: str | None) -> list[str]:
+def arrangement(keyed: KeyedSchema, order: str | None) -> list[str]:
     """Return the columns of the index that a view in the order of a column has; none without one."""
     if order is None:
         return []
-    Query(order=order).check(keyed)
+    ViewQuery(order=order).check(keyed)
     found = list(dict.fromkeys([*keyed.key[:-1], order, keyed.key[-1]]))
     return [] if found == list(keyed.key) else found

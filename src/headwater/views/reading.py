@@ -12,19 +12,19 @@ from contextlib import AbstractContextManager
 import pyarrow as pa
 
 from headwater.views.changes import Change
-from headwater.views.query import Query
-from headwater.views.view_version import Entry
+from headwater.views.query import ViewQuery
+from headwater.views.view_version import ViewVersion
 
 
 class Reading(ABC):
     """A view on a connection that nobody else uses at the time."""
 
     @abstractmethod
-    def entry(self) -> Entry:
+    def entry(self) -> ViewVersion:
         """Return the version that is read, and how far it has got."""
 
     @abstractmethod
-    def batches(self, query: Query) -> Iterator[pa.RecordBatch]:
+    def batches(self, query: ViewQuery) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are asked for, all as they are when the first one is taken."""
 
     @abstractmethod

@@ -17,9 +17,9 @@ from headwater.closing import Closing
 from headwater.errors import Fenced, UsageError
 from headwater.sinks.sink import Sink
 from headwater.views.view import View
-from headwater.views.view_version import KEPT_CHANGES, Entry
+from headwater.views.view_version import KEPT_CHANGES, ViewVersion
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=ViewVersion)
 
 
 class Views(Closing):

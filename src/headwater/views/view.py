@@ -14,9 +14,9 @@ import pyarrow as pa
 from headwater.log.position import Position
 from headwater.values.keyed import key_values
 from headwater.views.changes import Change
-from headwater.views.query import Query
+from headwater.views.query import ViewQuery
 from headwater.views.reading import Lend
-from headwater.views.view_version import Entry
+from headwater.views.view_version import ViewVersion
 from headwater.views.wait import wait
 
 TIMEOUT = 30.0
@@ -61,7 +61,7 @@ class View:
         self._wait(wait_for, timeout)
         with self._lend() as reading:
             keyed = reading.entry().keyed
-            query = Query(key_values(key, keyed))
+            query = ViewQuery(key_values(key, keyed))
             query.check(keyed)
             found = [row for batch in reading.batches(query) for row in batch.to_pylist()]
         return found[0] if found else None
@@ -77,7 +77,7 @@ class View:
         *,
         wait_for: Position | None = None,
         timeout: float = TIMEOUT,
-    ) -> Scan:
+    ) -> ViewScan:
         """Return the view's rows, or some of them, by key or in the order of a column.
 
         ``prefix`` is a value, or a tuple of values, of the leading columns of the key; ``start``
@@ -86,9 +86,9 @@ class View:
         """
         self._wait(wait_for, timeout)
         leading = prefix if isinstance(prefix, tuple) else () if prefix is None else (prefix,)
-        query = Query(leading, start, end, order, descending, limit)
+        query = ViewQuery(leading, start, end, order, descending, limit)
         query.check(self._entry().keyed)  # what cannot be asked is told now, not at the first row
-        return Scan(self._lend, query)
+        return ViewScan(self._lend, query)
 
     def changes(
         self,
@@ -130,7 +130,7 @@ class View:
         with self._lend() as reading:
             return reading.count()
 
-    def _entry(self) -> Entry:
+    def _entry(self) -> ViewVersion:
         with self._lend() as reading:
             return reading.entry()
 
@@ -152,7 +152,7 @@ class View:
                 wait(reading, position, timeout)
 
 
-class Scan:
+class ViewScan:
     """The rows that a scan finds, as Arrow batches, all from one moment.
 
     The moment is when the iteration begins. An iteration that is not finished keeps the store from
@@ -160,7 +160,7 @@ class Scan:
     ``to_table``.
     """
 
-    def __init__(self, lend: Lend, query: Query):
+    def __init__(self, lend: Lend, query: ViewQuery):
         self._lend, self._query = lend, query
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from headwater import schema as schemas
 from headwater.errors import SchemaError, UsageError, nearest
 from headwater.log.position import Position
-from headwater.values.keyed import Keyed
+from headwater.values.keyed import KeyedSchema
 
 FIRST = 40
 """The changes of version n are numbered from ``(n - 1) << FIRST`` on."""
@@ -21,7 +21,7 @@ KEPT_CHANGES = 100_000
 
 
 @dataclass(frozen=True)
-class Entry:
+class ViewVersion:
     """One version of a view, and how far it has got."""
 
     id: int
@@ -38,7 +38,7 @@ class Entry:
     """Whether it had rows after the last batch: then an empty one has lost them."""
 
     @property
-    def keyed(self) -> Keyed:
+    def keyed(self) -> KeyedSchema:
         """What it is declared to hold."""
         return declared(self.name, self.columns, self.key)
 
@@ -69,7 +69,7 @@ def unknown(name: str, version: int | None, known: Sequence[str], versions: Sequ
     return UsageError(f'view "{name}" has no version {version}', hint=there)
 
 
-def check_same(entry: Entry, keyed: Keyed) -> None:
+def check_same(entry: ViewVersion, keyed: KeyedSchema) -> None:
     """Refuse other columns, or another key, than a version has."""
     there = entry.keyed
     if there.key == keyed.key and there.schema.equals(keyed.schema, check_metadata=True):
@@ -91,6 +91,6 @@ def check_numbers(version: int | None, feed: int) -> None:
 
 
 @lru_cache(maxsize=256)
-def declared(name: str, columns: str, key: tuple[str, ...]) -> Keyed:
+def declared(name: str, columns: str, key: tuple[str, ...]) -> KeyedSchema:
     """Return what a view is declared to hold, as the catalog has it."""
-    return Keyed(f'view "{name}"', schemas.parse(columns), key)
+    return KeyedSchema(f'view "{name}"', schemas.parse(columns), key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from headwater.errors import Behind, TopicReplaced, UsageError, nearest
 from headwater.log.position import Position
 from headwater.views.reading import Reading
-from headwater.views.view_version import Entry
+from headwater.views.view_version import ViewVersion
 
 
 def wait(reading: Reading, wanted: Position, timeout: float) -> None:
@@ -26,7 +26,7 @@ def wait(reading: Reading, wanted: Position, timeout: float) -> None:
     )
 
 
-def _reached(entry: Entry, wanted: Position) -> Position:
+def _reached(entry: ViewVersion, wanted: Position) -> Position:
     for position in entry.positions:
         if position.topic == wanted.topic:
             _check_same(entry, position, wanted)
@@ -40,7 +40,7 @@ def _reached(entry: Entry, wanted: Position) -> Position:
     return Position(wanted.topic)
 
 
-def _check_same(entry: Entry, reached: Position, wanted: Position) -> None:
+def _check_same(entry: ViewVersion, reached: Position, wanted: Position) -> None:
     """Refuse to wait for a place in another topic than the one that the view has read."""
     if None not in (reached.id, wanted.id) and reached.id != wanted.id:
         raise TopicReplaced(

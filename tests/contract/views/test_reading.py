@@ -22,7 +22,7 @@ from headwater.sinks import Batch, Sink
 from headwater.views import Store, View, open_views
 from headwater.views.postgres import catalog as postgres_catalog
 from headwater.views.postgres import reading as postgres_reading
-from headwater.views.query import Query
+from headwater.views.query import ViewQuery
 from headwater.views.sqlite import catalog as sqlite_catalog
 from headwater.views.sqlite import reading as sqlite_reading
 
@@ -154,9 +154,9 @@ def test_a_view_that_is_kept_in_an_order_is_read_in_it_without_sorting(
         store.arrange("clicks", order)
         for down in (False, True):
             assert _newest(clicks, down) == plain[down]
-            query = Query(("/b",), order="n", descending=down, limit=3)
+            query = ViewQuery(("/b",), order="n", descending=down, limit=3)
             assert _sorts(place, query) is sorts, (order, down)
-            assert _sorts(place, Query(("/b",), descending=down)) is False
+            assert _sorts(place, ViewQuery(("/b",), descending=down)) is False
     with pytest.raises(UsageError, match='cannot be ordered by "tags"'):
         store.arrange("clicks", "tags")
 
@@ -165,7 +165,7 @@ def _newest(clicks: View, descending: bool) -> list[dict[str, Any]]:
     return clicks.scan("/b", order="n", descending=descending, limit=3).to_pylist()
 
 
-def _sorts(place: str, query: Query) -> bool:
+def _sorts(place: str, query: ViewQuery) -> bool:
     """Tell whether the database has to sort for a scan of the view of clicks."""
     if "://" not in place:
         with closing(sqlite3.connect(place)) as db:

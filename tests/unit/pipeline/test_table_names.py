@@ -26,7 +26,7 @@ def shop(*names: str, views: str | None = URL) -> Pipeline:
     return pipeline
 
 
-def sink(pipeline: Pipeline, target: targets.Target, name: str = "kept") -> None:
+def sink(pipeline: Pipeline, target: targets.SinkTarget, name: str = "kept") -> None:
     def kept(orders: object) -> object:
         return orders
 
@@ -78,7 +78,7 @@ def test_a_table_of_another_name_or_schema_is_apart() -> None:
     ],
     ids=lambda target: target.name,
 )
-def test_two_sinks_of_one_target_are_refused(target: targets.Target) -> None:
+def test_two_sinks_of_one_target_are_refused(target: targets.SinkTarget) -> None:
     pipeline = shop()
     sink(pipeline, target, "one")
     sink(pipeline, target, "two")

@@ -29,8 +29,8 @@ from headwater.cli.demo_feed import Feed
 from headwater.cli.failure import Terminated
 from headwater.cli.formats import units
 from headwater.cli.options import verbose_option
-from headwater.cli.running import Wish, Work
-from headwater.cli.screens.demo_screen import Scene, Screen
+from headwater.cli.running import BackgroundRun, Wish
+from headwater.cli.screens.demo_screen import DemoScreen, Scene
 from headwater.cli.screens.demo_views import shown
 from headwater.cli.screens.run_output import summary
 from headwater.cli.screens.terminal import kept
@@ -106,12 +106,12 @@ def _play(pipeline: Pipeline, code: Path, events: int | None, ends: bool, out: C
 
 def _run(pipeline: Pipeline, feed: Feed, fixed: int | None, out: Console) -> list[Status]:
     """Run the pipeline until it is broken or, with a ``fixed`` number of events, until it has caught up."""
-    work: Work | None = None
+    work: BackgroundRun | None = None
     try:
         with _display(pipeline, out, ends=fixed is not None) as show:
             if fixed is not None:
                 _write(feed, show, fixed)
-            work = Work(pipeline, _wish(fixed))
+            work = BackgroundRun(pipeline, _wish(fixed))
             _follow(work, feed, pipeline, show)
     except BaseException:
         feed.close()
@@ -135,7 +135,7 @@ def _write(feed: Feed, show: Show, events: int) -> None:
         show(Scene(feed.written, step=f"writing {units.plural(events, 'event')}"))
 
 
-def _follow(work: Work, feed: Feed, pipeline: Pipeline, show: Show) -> None:
+def _follow(work: BackgroundRun, feed: Feed, pipeline: Pipeline, show: Show) -> None:
     scene, due = Scene(feed.written), 0.0
     while not work.ended(FRAME):
         feed.ended(0)  # says so if it failed
@@ -148,7 +148,7 @@ def _follow(work: Work, feed: Feed, pipeline: Pipeline, show: Show) -> None:
 @contextmanager
 def _display(pipeline: Pipeline, out: Console, *, ends: bool) -> Iterator[Show]:
     """Return what shows scenes: a screen that is drawn in place or, elsewhere than in a terminal, lines."""
-    screen = Screen("" if ends else "Ctrl-C ends", f"{_command()} view list --log {pipeline.log}")
+    screen = DemoScreen("" if ends else "Ctrl-C ends", f"{_command()} view list --log {pipeline.log}")
     if not out.is_terminal:
         yield _lines(screen, lambda line: out.print(line, soft_wrap=True, markup=False))
         return
@@ -156,7 +156,7 @@ def _display(pipeline: Pipeline, out: Console, *, ends: bool) -> Iterator[Show]:
         yield lambda scene: live.update(screen.draw(scene, out), refresh=True)
 
 
-def _lines(screen: Screen, out: Callable[[str], None]) -> Show:
+def _lines(screen: DemoScreen, out: Callable[[str], None]) -> Show:
     """Return what prints each step, and then each new scene, as a line."""
     last = Scene(0)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from headwater.cli.append import Appending, BadRow, appending
 from headwater.cli.formats.csv_rows import CsvRows
-from headwater.cli.formats.lines import BadLine, Chunk, chunks
+from headwater.cli.formats.lines import BadLine, RecordBlock, chunks
 from headwater.cli.options import format_option, given_log, with_log
 from headwater.cli.screens.progress import progress
 from headwater.errors import HeadwaterError, RowError
@@ -80,7 +80,7 @@ def _append(rows: Appending, stream: BinaryIO, form: str, advice: Callable[[int]
         raise _stopped(source, bad, rows.done, advice(bad.line)) from None
 
 
-def _decoded(stream: BinaryIO, form: str, topic: Topic) -> Iterator[tuple[Chunk, Decode]]:
+def _decoded(stream: BinaryIO, form: str, topic: Topic) -> Iterator[tuple[RecordBlock, Decode]]:
     """Yield each chunk with what decodes it; a CSV file's first record is its header."""
     if form == "ndjson":
         lines = replace(topic, schemas=(topic.read_schema,))  # with `_deleted`, if it is compacted
@@ -91,12 +91,12 @@ def _decoded(stream: BinaryIO, form: str, topic: Topic) -> Iterator[tuple[Chunk,
     for chunk in chunks(stream, quoted=True):
         if rows is None and chunk.values:
             rows = CsvRows(chunk.values[0], topic)
-            chunk = Chunk(chunk.values[1:], chunk.lines[1:], chunk.size)
+            chunk = RecordBlock(chunk.values[1:], chunk.lines[1:], chunk.size)
         if rows is not None:
             yield chunk, rows.decode
 
 
-def _append_chunk(rows: Appending, chunk: Chunk, decode: Decode) -> None:
+def _append_chunk(rows: Appending, chunk: RecordBlock, decode: Decode) -> None:
     if not chunk.values:
         return
     first = rows.done + 1

@@ -16,7 +16,7 @@ import click
 
 from headwater.cli.failure import tell
 from headwater.cli.options import format_option, spark_options, verbose_option
-from headwater.cli.running import Wish, Work
+from headwater.cli.running import BackgroundRun, Wish
 from headwater.cli.screens.run_output import Show, conclude, display
 from headwater.engine.figures.metrics import Endpoint
 from headwater.engine.figures.status import LATE_SHARE, Status
@@ -76,7 +76,7 @@ def run(file: str, port: int | None, form: str | None, **how: Any) -> None:
     with _endpoint(pipeline.name, port) as endpoint:
         if endpoint is not None:
             click.echo(f"metrics at {endpoint.url}", err=True)
-        work = Work(pipeline, wish)
+        work = BackgroundRun(pipeline, wish)
         _watch(work, display(form, pipeline.name, ends=wish.until_caught_up), endpoint)
         statuses = work.result()
     if not wish.until_caught_up:  # it has ended by itself, so no node is left that could go on
@@ -89,7 +89,7 @@ def _endpoint(pipeline: str, port: int | None) -> AbstractContextManager[Endpoin
     return nullcontext() if port is None else Endpoint(pipeline, port)
 
 
-def _watch(work: Work, shown: AbstractContextManager[Show], endpoint: Endpoint | None) -> None:
+def _watch(work: BackgroundRun, shown: AbstractContextManager[Show], endpoint: Endpoint | None) -> None:
     """Show a pipeline until it ends; Ctrl-C, SIGTERM or a closed pipe end it first."""
     try:
         with shown as show:
@@ -102,7 +102,7 @@ def _watch(work: Work, shown: AbstractContextManager[Show], endpoint: Endpoint |
         raise
 
 
-def _follow(work: Work, show: Show, endpoint: Endpoint | None) -> None:
+def _follow(work: BackgroundRun, show: Show, endpoint: Endpoint | None) -> None:
     due = 0.0
     statuses: list[Status] = []
     while not work.ended(FRAME):

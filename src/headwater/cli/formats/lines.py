@@ -19,7 +19,7 @@ LONGEST = 16 << 20
 
 
 @dataclass(frozen=True)
-class Chunk:
+class RecordBlock:
     """Records that arrived together, and the line on which each of them begins."""
 
     values: list[bytes]
@@ -37,7 +37,7 @@ class BadLine(Exception):
         self.reason = reason
 
 
-def chunks(stream: BinaryIO, *, quoted: bool = False) -> Iterator[Chunk]:
+def chunks(stream: BinaryIO, *, quoted: bool = False) -> Iterator[RecordBlock]:
     """Cut a stream into records at newlines, with ``quoted`` only at those outside of quotes.
 
     Blank lines are left out but counted.
@@ -53,14 +53,14 @@ def chunks(stream: BinaryIO, *, quoted: bool = False) -> Iterator[Chunk]:
         yield _chunk([rest], line, 0)
 
 
-def _chunk(records: list[bytes], first: int, size: int) -> Chunk:
+def _chunk(records: list[bytes], first: int, size: int) -> RecordBlock:
     values, lines = [], []
     for record in records:
         if record.strip():
             values.append(record)
             lines.append(first)
         first += record.count(b"\n") + 1
-    return Chunk(values, lines, size)
+    return RecordBlock(values, lines, size)
 
 
 def _cut(data: bytes, quoted: bool) -> tuple[list[bytes], bytes]:

@@ -18,7 +18,7 @@ NARROWEST = 8
 """Columns are not cut below this; rather, the last ones are left out."""
 
 
-class Grid:
+class RecordGrid:
     """Prints rows of text under a header; columns only ever get wider."""
 
     def __init__(

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pv
 
 from headwater.cli.formats.cell_text import as_text, cells, is_plain
-from headwater.cli.formats.record_grid import Grid
+from headwater.cli.formats.record_grid import RecordGrid
 from headwater.log import Topic
 from headwater.record import read_schema
 from headwater.values import jsonl
@@ -53,7 +53,7 @@ def _in_blocks(write: Write, names: list[str]) -> Write:
 
 
 def _table(schema: pa.Schema) -> Write:
-    grid = Grid(schema.names, [_is_number(field.type) for field in schema])
+    grid = RecordGrid(schema.names, [_is_number(field.type) for field in schema])
 
     def write(batch: pa.RecordBatch) -> None:
         columns = [cells(column, field) for column, field in zip(batch.columns, batch.schema, strict=True)]

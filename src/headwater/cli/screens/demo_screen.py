@@ -42,7 +42,7 @@ class Scene:
     """What goes on before the nodes run."""
 
 
-class Screen:
+class DemoScreen:
     """Draws scenes; rows that were not there a moment before stand out."""
 
     def __init__(self, how: str, more: str):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from headwater.engine.batch.inputs import Inputs
-from headwater.engine.batch.micro_batch import Slice
+from headwater.engine.batch.micro_batch import MicroBatch
 from headwater.engine.failure.dead_letters import Culprit
 from headwater.engine.failure.failing_rows import Search
 from headwater.engine.failure.guarded_plan import ROW
@@ -45,13 +45,13 @@ class Poisoned(PipelineError):
         self.culprits = culprits
 
 
-def find(shape: Shape, inputs: Inputs, slice: Slice) -> list[Culprit]:
+def find(shape: Shape, inputs: Inputs, slice: MicroBatch) -> list[Culprit]:
     """Return the records of a micro-batch on which a node's code fails, up to ``MOST`` of them."""
     found = (culprit for each in shape.upstreams.values() for culprit in _of(shape, inputs, slice, each))
     return list(islice(found, MOST))
 
 
-def _of(shape: Shape, inputs: Inputs, slice: Slice, each: Declaration) -> Iterator[Culprit]:
+def _of(shape: Shape, inputs: Inputs, slice: MicroBatch, each: Declaration) -> Iterator[Culprit]:
     """Yield the records of one input."""
     records = slice.placed(inputs, each)
     if each.name == shape.table:

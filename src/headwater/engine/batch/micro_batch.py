@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from headwater.engine.batch.inputs import Inputs
-from headwater.engine.batch.packed_read import Part
+from headwater.engine.batch.packed_read import OffsetRange
 from headwater.engine.home.checkpoint import Reached
 from headwater.engine.plan.pruning import NOTHING, Used
 from headwater.log import Position
@@ -29,7 +29,7 @@ def is_few(rows: int) -> bool:
     return rows <= FEW
 
 
-class Slice:
+class MicroBatch:
     """What lies between two places in the inputs of a query; nodes side by side may read it."""
 
     def __init__(self, before: Reached, after: Reached):
@@ -80,12 +80,12 @@ class Slice:
         last = Position(end.topic, {number: end.offsets[number] for number in new}, end.id)
         return inputs.part(each, first, last, used)
 
-    def parts(self, inputs: Inputs, each: Declaration, side: int) -> list[Part]:
+    def parts(self, inputs: Inputs, each: Declaration, side: int) -> list[OffsetRange]:
         """Return the records of an input as parts that tasks read themselves."""
         start, end = self._start(each.name), self._end(each.name)
         options = inputs.options(each)
         return [
-            Part(side, options, end.id, number, start.offsets.get(number, 0), last)
+            OffsetRange(side, options, end.id, number, start.offsets.get(number, 0), last)
             for number, last in sorted(end.offsets.items())
             if start.offsets.get(number, 0) < last
         ]

@@ -23,20 +23,20 @@ from headwater.engine.batch import failing_records, packed_read
 from headwater.engine.batch.failing_records import CodeFailed, Poisoned
 from headwater.engine.batch.finishing import Finishing
 from headwater.engine.batch.inputs import Inputs
-from headwater.engine.batch.micro_batch import Slice, is_few
+from headwater.engine.batch.micro_batch import MicroBatch, is_few
 from headwater.engine.failure import failures
 from headwater.engine.failure.dead_letters import Culprit, Skips, letters
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.checkpoint import Reached
-from headwater.engine.home.node_progress import Milestone
+from headwater.engine.home.node_progress import NodeProgress
 from headwater.engine.plan import keyed_results, phases
 from headwater.engine.plan.phases import BUCKETS, Capturing, Stage
 from headwater.engine.plan.shape import Shape
 from headwater.engine.plan.user_code import call
 from headwater.engine.stage import bucket_step, runtime
-from headwater.engine.stage.bucket_step import Work
+from headwater.engine.stage.bucket_step import StepContext
 from headwater.engine.stage.runtime import Results
-from headwater.engine.state.run_lists import States
+from headwater.engine.state.run_lists import RunLists
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.log import Position
 from headwater.operators.operator import ERROR, NEVER
@@ -47,7 +47,7 @@ from headwater.stores import disk
 
 
 @dataclass
-class Counts:
+class NodeCounts:
     """What a node has done so far, in this run."""
 
     batches: int = 0
@@ -75,7 +75,7 @@ class Counts:
         self.states[note["bucket"]] = note["state"]
 
 
-class Member:
+class NodeRun:
     """A node, as part of the query that runs it."""
 
     def __init__(self, shape: Shape, inputs: Inputs, home: Path):
@@ -83,12 +83,12 @@ class Member:
         self.upstreams, self._names = shape.upstreams, list(shape.upstreams)
         self.home = home
         self.checkpoint = home / "checkpoint"
-        self.counts = Counts()
+        self.counts = NodeCounts()
         self.error: HeadwaterError | None = None
         """Why it failed, if it has since it began."""
-        self._states = States(home / "state")
+        self._states = RunLists(home / "state")
         self._finishing = Finishing(shape, inputs)
-        self.done = Milestone()
+        self.done = NodeProgress()
         """What it has committed; its query notes it when all nodes have."""
         self._sink: Sink | None = None
         self._late_sink: Sink | None = None
@@ -141,7 +141,7 @@ class Member:
                     sink.close()
         self._late_sink = self._dead_sink = None
 
-    def process(self, number: int, slice: Slice, *, search: Callable[[], bool]) -> None:
+    def process(self, number: int, slice: MicroBatch, *, search: Callable[[], bool]) -> None:
         """Do a node's part of a micro-batch; where its code fails, ``search`` tells whether to look why."""
         before, after = self.mine(slice.before), self.mine(slice.after)
         if before == after:
@@ -162,7 +162,7 @@ class Member:
         self.counts.reached = after
         self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
 
-    def asks_spark(self, slice: Slice) -> bool:
+    def asks_spark(self, slice: MicroBatch) -> bool:
         """Tell whether a micro-batch has code of the user's to run, or so much that workers compute it."""
         own = self.shape.straight and (self.stage is None or self.shape.bare)
         return bool(slice.size(self._names)) and not (own and slice.is_small(self._names))
@@ -182,7 +182,7 @@ class Member:
             self._letters = [*self._letters, lost.append_column(ERROR, why)]
         return kept
 
-    def _count(self, slice: Slice, out: int) -> None:
+    def _count(self, slice: MicroBatch, out: int) -> None:
         if self.stage is None:
             self.counts.rows += slice.size(self._names)
         for note in self._notes:  # an operator counts its rows itself
@@ -190,7 +190,7 @@ class Member:
         self.counts.batches += 1
         self.counts.out += out
 
-    def _computed(self, number: int, slice: Slice, search: Callable[[], bool]) -> pa.Table:
+    def _computed(self, number: int, slice: MicroBatch, search: Callable[[], bool]) -> pa.Table:
         while True:
             self._letters = []
             try:
@@ -207,7 +207,7 @@ class Member:
                     raise CodeFailed(f"{self.node.title} failed", place=self.node.place) from error
                 self._set_aside(slice, error)
 
-    def _set_aside(self, slice: Slice, error: Exception) -> None:
+    def _set_aside(self, slice: MicroBatch, error: Exception) -> None:
         """Leave out the records from now on that are to blame for an error; or raise, naming one."""
         found = failing_records.find(self.shape, self.inputs, slice)
         if not found:  # it fails on no record alone
@@ -217,7 +217,7 @@ class Member:
         self.inputs = self.inputs.without(self._bury(found))
         crash.point("query: set aside")
 
-    def _plain(self, slice: Slice) -> pa.Table:
+    def _plain(self, slice: MicroBatch) -> pa.Table:
         if not slice.size(self._names):
             return self.shape.schema.empty_table()
         if self.shape.table is not None:
@@ -227,7 +227,7 @@ class Member:
             return rows.cast(self.shape.schema)
         return self._called(self._frames(slice), few=slice.is_small(self._names))
 
-    def _of_table(self, slice: Slice, table: Declaration) -> pa.Table:
+    def _of_table(self, slice: MicroBatch, table: Declaration) -> pa.Table:
         """Return what becomes of the rows that have changed; a micro-batch of them fits in the driver."""
         changed = keyed_results.newest(slice.table(self.inputs, table), table.key)
         living = keyed_results.living(changed)
@@ -242,8 +242,8 @@ class Member:
         made = self.shape.last.evaluated(frames) if few else None
         return call(self.node, frames).toArrow().cast(self.shape.schema) if made is None else made
 
-    def _stateful(self, stage: Stage, number: int, slice: Slice) -> pa.Table:
-        work = Work(
+    def _stateful(self, stage: Stage, number: int, slice: MicroBatch) -> pa.Table:
+        work = StepContext(
             str(self.home),
             stage.operator,
             stage.schema,
@@ -262,7 +262,7 @@ class Member:
         self._states.commit(number, results.buckets)
         return finished.made
 
-    def _stepped(self, stage: Stage, work: Work, slice: Slice) -> Results:
+    def _stepped(self, stage: Stage, work: StepContext, slice: MicroBatch) -> Results:
         if slice.is_small(self._names):
             taken = self._taken(stage, slice)
             results = runtime.gathered(bucket_step.here(work, taken, BUCKETS), stage.late, stage.output)
@@ -270,7 +270,7 @@ class Member:
             return results
         return runtime.spread(work, self._packed(stage, slice), stage.output)
 
-    def _packed(self, stage: Stage, slice: Slice) -> DataFrame:
+    def _packed(self, stage: Stage, slice: MicroBatch) -> DataFrame:
         """Return the rows that go into the operator, on their way to its buckets."""
         if self.shape.straight:
             upstreams = [self.upstreams[name] for name in self.shape.straight]
@@ -281,7 +281,7 @@ class Member:
             return packed_read.packed(stage.rows.sparkSession, parts, stage, schemas, BUCKETS)
         return runtime.packed(self._before(slice), stage.operator, BUCKETS, tally=True)
 
-    def _taken(self, stage: Stage, slice: Slice) -> pa.Table:
+    def _taken(self, stage: Stage, slice: MicroBatch) -> pa.Table:
         """Return the few rows that go into the operator."""
         if not slice.size(self._names):
             return stage.schema.empty_table()
@@ -293,11 +293,11 @@ class Member:
             return stage.taken(sides)
         return self._before(slice).toArrow().cast(stage.schema)
 
-    def _straight(self, slice: Slice) -> list[pa.Table]:
+    def _straight(self, slice: MicroBatch) -> list[pa.Table]:
         """Return the records of upstreams that no code comes before."""
         return [slice.table(self.inputs, self.upstreams[name]) for name in self.shape.straight]
 
-    def _before(self, slice: Slice) -> DataFrame:
+    def _before(self, slice: MicroBatch) -> DataFrame:
         """Return what user code makes of the records, up to the operator."""
         capturing = Capturing()
         with phases.during(capturing):
@@ -305,7 +305,7 @@ class Member:
         assert capturing.stage is not None
         return capturing.stage.rows
 
-    def _frames(self, slice: Slice) -> dict[str, DataFrame]:
+    def _frames(self, slice: MicroBatch) -> dict[str, DataFrame]:
         if slice.is_small(self._names):
             return {name: slice.frame(self.inputs, each) for name, each in self.upstreams.items()}
         used = self.shape.used
@@ -343,7 +343,7 @@ def _check_ahead(node: Node, committed: int, path: Path) -> None:
         )
 
 
-def _check_missed(node: Node, done: Milestone, folder: Path, upstreams: list[str]) -> None:
+def _check_missed(node: Node, done: NodeProgress, folder: Path, upstreams: list[str]) -> None:
     """Refuse to go on where the nodes that share the query have gone on without this one."""
     if node_progress.has_missed(done, folder, upstreams):
         raise PipelineError(

@@ -26,7 +26,7 @@ LEAST = 25_000
 
 
 @dataclass(frozen=True)
-class Part:
+class OffsetRange:
     """Records of one partition, from an offset to another."""
 
     side: int
@@ -38,7 +38,7 @@ class Part:
     start: int
     end: int
 
-    def cut(self, length: int) -> Iterator[Part]:
+    def cut(self, length: int) -> Iterator[OffsetRange]:
         """Yield shorter parts of it, in order."""
         for start in range(self.start, self.end, length):
             yield replace(self, start=start, end=min(start + length, self.end))
@@ -56,7 +56,7 @@ class Part:
 
 
 def packed(
-    spark: SparkSession, parts: Sequence[Part], stage: Stage, sides: Sequence[pa.Schema], buckets: int
+    spark: SparkSession, parts: Sequence[OffsetRange], stage: Stage, sides: Sequence[pa.Schema], buckets: int
 ) -> DataFrame:
     """Return the blobs of records, one per bucket and task, with how many they are."""
     cut = list(_cut(parts, spark.sparkContext.defaultParallelism))
@@ -64,7 +64,7 @@ def packed(
     return spark.range(0, len(cut), 1, len(cut)).mapInArrow(packing, PACKED)
 
 
-def _cut(parts: Sequence[Part], tasks: int) -> Iterator[Part]:
+def _cut(parts: Sequence[OffsetRange], tasks: int) -> Iterator[OffsetRange]:
     """Cut parts so that all tasks have something to do; a broker is asked for whole ones."""
     total = sum(part.end - part.start for part in parts)
     for part in parts:
@@ -73,7 +73,7 @@ def _cut(parts: Sequence[Part], tasks: int) -> Iterator[Part]:
 
 
 def _packing(
-    parts: Sequence[Part],
+    parts: Sequence[OffsetRange],
     pairing: Pairing | None,
     schema: pa.Schema,
     sides: Sequence[pa.Schema],

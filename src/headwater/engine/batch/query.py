@@ -21,8 +21,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from headwater.engine.batch.failing_records import CodeFailed
 from headwater.engine.batch.inputs import Inputs
-from headwater.engine.batch.micro_batch import Slice
-from headwater.engine.batch.node_run import Member
+from headwater.engine.batch.micro_batch import MicroBatch
+from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.failure import failures
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.recovery import recover
@@ -42,7 +42,7 @@ class Query:
 
     def __init__(self, checkpoint: Path, inputs: Inputs, leave: Callable[[str], Path]):
         self.checkpoint = checkpoint
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, NodeRun] = {}
         """Replaced, never changed, while it runs: others look at it meanwhile."""
         self.left: list[tuple[str, Path]] = []
         """Nodes that have left while it ran, each with the checkpoint that it goes on from."""
@@ -111,7 +111,7 @@ class Query:
         checkpoint.secure(self.checkpoint, number, first=not self._secured)
         self._secured = True
         before = checkpoint.reached(self.checkpoint, number - 1)
-        slice = Slice(before, checkpoint.reached(self.checkpoint, number))
+        slice = MicroBatch(before, checkpoint.reached(self.checkpoint, number))
         crash.point("query: planned")
         self._compute(number, slice, rows.sparkSession)
         failed = next((member.error for member in self.members.values() if member.error), None)
@@ -122,7 +122,7 @@ class Query:
         self.done += 1
         self.error = None  # it goes on
 
-    def _compute(self, number: int, slice: Slice, session: SparkSession) -> None:
+    def _compute(self, number: int, slice: MicroBatch, session: SparkSession) -> None:
         """Let every member do its part; those whose code fails leave the others, if there are any."""
         members, compute = list(self.members.values()), partial(self._side_by_side, session, slice)
         compute(partial(_try, number, slice, lambda: len(members) == 1 and not self._stopping), members)
@@ -138,7 +138,11 @@ class Query:
             crash.point("query: left")
 
     def _side_by_side(
-        self, session: SparkSession, slice: Slice, compute: Callable[[Member], None], members: list[Member]
+        self,
+        session: SparkSession,
+        slice: MicroBatch,
+        compute: Callable[[NodeRun], None],
+        members: list[NodeRun],
     ) -> None:
         """Call a function with every member, with as many at the same time as there are cores for.
 
@@ -151,7 +155,7 @@ class Query:
             list(pool.map(inheritable_thread_target(session)(lambda some: [*map(compute, some)]), groups))
 
 
-def _try(number: int, slice: Slice, search: Callable[[], bool], member: Member) -> None:
+def _try(number: int, slice: MicroBatch, search: Callable[[], bool], member: NodeRun) -> None:
     """Let a member do its part; what fails there keeps no other from doing its own."""
     try:
         member.error = None
@@ -162,6 +166,6 @@ def _try(number: int, slice: Slice, search: Callable[[], bool], member: Member) 
         member.error = failures.of(member.node, error)
 
 
-def _has_missed(member: Member) -> bool:
+def _has_missed(member: NodeRun) -> bool:
     """Tell whether its query has done what a member, by its own account, has not."""
     return node_progress.has_missed(node_progress.read(member.home), member.checkpoint, member.upstreams)

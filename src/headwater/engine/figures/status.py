@@ -67,7 +67,7 @@ class Meter:
 
     def __init__(self, runner: Runner, late_share: float = LATE_SHARE):
         self._runner, self._late_share = runner, late_share
-        self._rates = {name: Rate() for name in runner.nodes}
+        self._rates = {name: RowRate() for name in runner.nodes}
 
     def read(self) -> list[Status]:
         """Return the status of every node, in the order of the pipeline."""
@@ -104,7 +104,7 @@ class Meter:
         return behind(self._runner.dead(node).topic, {}) if node.on_error == "dead_letter" else None
 
 
-class Rate:
+class RowRate:
     """How fast a count grows, over the last seconds."""
 
     def __init__(self) -> None:

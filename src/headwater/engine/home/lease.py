@@ -16,7 +16,7 @@ from headwater.engine.home import notes
 from headwater.errors import Fenced
 
 
-class Ownership:
+class Lease:
     """Whether a pipeline belongs to this runner."""
 
     def __init__(self, home: Path):

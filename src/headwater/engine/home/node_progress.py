@@ -20,7 +20,7 @@ KEPT = 20
 
 
 @dataclass(frozen=True)
-class Milestone:
+class NodeProgress:
     """The last micro-batch that a node has committed, and where it ended in each of its inputs."""
 
     batch: int = -1
@@ -49,19 +49,19 @@ class Milestone:
         return {**vars(self), "clocks": {str(number): time for number, time in self.clocks.items()}}
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> Milestone:
+    def from_json(cls, told: dict[str, Any]) -> NodeProgress:
         """Read what ``to_json`` has written."""
         clocks = {int(number): time for number, time in told["clocks"].items()}
         return cls(told["batch"], told["positions"], clocks, told["receipt"])
 
-    def after(self, batch: int, reached: Reached) -> Milestone:
+    def after(self, batch: int, reached: Reached) -> NodeProgress:
         """Return what it is after a micro-batch, but for the receipt, which its sink will give."""
         clock = self.clock(batch, reached)
         clocks = self.clocks if clock is None else {**self.clocks, batch: clock}
-        return Milestone(batch, _positions(reached), dict(list(clocks.items())[-KEPT:]), self.receipt)
+        return NodeProgress(batch, _positions(reached), dict(list(clocks.items())[-KEPT:]), self.receipt)
 
 
-def write(checkpoint: Path, done: Mapping[Path, Milestone]) -> None:
+def write(checkpoint: Path, done: Mapping[Path, NodeProgress]) -> None:
     """Note what the nodes of a query have committed, each by the home of its version; others keep theirs.
 
     One note for all: to make it durable costs the same, however many nodes there are.
@@ -73,10 +73,10 @@ def write(checkpoint: Path, done: Mapping[Path, Milestone]) -> None:
         notes.write(path, now)
 
 
-def read(home: Path) -> Milestone:
+def read(home: Path) -> NodeProgress:
     """Return what was noted last of a version of a node; nothing done, if nothing was."""
     told = (notes.read(home / "checkpoint" / _COMMITTED) or {}).get(_key(home))
-    return Milestone() if told is None else Milestone.from_json(told)
+    return NodeProgress() if told is None else NodeProgress.from_json(told)
 
 
 def _key(home: Path) -> str:
@@ -84,7 +84,7 @@ def _key(home: Path) -> str:
     return f"{home.parent.name}/{home.name}"
 
 
-def has_missed(last: Milestone, folder: Path, upstreams: Collection[str]) -> bool:
+def has_missed(last: NodeProgress, folder: Path, upstreams: Collection[str]) -> bool:
     """Tell whether the query of a checkpoint has gone on, since then, without the node."""
     done = checkpoint.last_done(folder)
     if done < 0 or last.batch >= done:

@@ -18,7 +18,7 @@ from typing import Any
 
 from headwater import durable
 from headwater.engine.home import checkpoint, node_progress
-from headwater.engine.home.node_progress import Milestone
+from headwater.engine.home.node_progress import NodeProgress
 from headwater.log import Position
 
 
@@ -93,7 +93,7 @@ def are_together(queries: Sequence[Standing]) -> bool:
     return all(is_at(query, places) for query in queries)
 
 
-def merge(queries: Sequence[Standing], done: Mapping[Path, Milestone], into: Path) -> None:
+def merge(queries: Sequence[Standing], done: Mapping[Path, NodeProgress], into: Path) -> None:
     """Write a checkpoint that says where some queries are, all at the same place, and what was done there."""
     assert are_together(queries)
     draft, first = into.with_name(f"{into.name}.draft"), queries[0]

@@ -14,7 +14,7 @@ from typing import TypeVar
 from headwater import durable
 from headwater.engine.home import notes
 from headwater.pipeline.pipeline import Pipeline
-from headwater.views.combined import PlacedStore, PlacedViews
+from headwater.views.combined import CombinedStore, CombinedViews
 from headwater.views.opening import open_store
 from headwater.views.sqlite.store import FileViews, ViewStore
 from headwater.views.store import Store, Views
@@ -29,19 +29,19 @@ def store_of(pipeline: Pipeline) -> Store:
     durable.make(pipeline.home, private=True)
     own: Store = ViewStore(pipeline.home / STORE)
     _note(pipeline)
-    return PlacedStore(own, _opened(_urls(pipeline), open_store))
+    return CombinedStore(own, _opened(_urls(pipeline), open_store))
 
 
 def views_of(pipeline: Pipeline) -> Views:
     """Open the views of a pipeline for reading."""
     own: Views = FileViews(pipeline.home / STORE)
-    return PlacedViews(own, _opened(_urls(pipeline), open_store))
+    return CombinedViews(own, _opened(_urls(pipeline), open_store))
 
 
 def views_in(home: Path) -> Views:
     """Open the views of the pipeline with a home, as its runner has noted where they are."""
     own: Views = FileViews(home / STORE)
-    return PlacedViews(own, _opened(notes.read(home / _NOTED) or {}, _without_password))
+    return CombinedViews(own, _opened(notes.read(home / _NOTED) or {}, _without_password))
 
 
 def _urls(pipeline: Pipeline) -> dict[str, str]:

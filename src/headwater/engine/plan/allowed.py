@@ -35,7 +35,7 @@ def sources(rows: DataFrame, leaves: Mapping[int | None, str]) -> frozenset[str]
     """Return the names of the leaves that rows are made of, row by row; raise ``Refused`` if they are not."""
     plan = rows._jdf.queryExecution().analyzed()
     _check_repeatable(plan, rows.sparkSession._jvm)
-    found = _Walk(leaves).sources(plan)
+    found = _PlanWalk(leaves).sources(plan)
     if not found:
         raise Refused(refusals.CONSTANTS)
     return found
@@ -61,7 +61,7 @@ def walk(plan: Any) -> Iterator[Any]:
         yield from walk(each)
 
 
-class _Walk:
+class _PlanWalk:
     """One way through a plan."""
 
     def __init__(self, leaves: Mapping[int | None, str]):

@@ -14,9 +14,9 @@ from headwater.engine.plan import derived
 from headwater.engine.plan.blank import Blank, blank
 from headwater.engine.plan.shape import shape
 from headwater.pipeline.declaring import told_at
-from headwater.pipeline.node import Declaration, Node, Place, Source, Table
+from headwater.pipeline.node import Declaration, Node, Source, SourceLine, Table
 from headwater.pipeline.pipeline import Pipeline
-from headwater.pipeline.targets import Target
+from headwater.pipeline.targets import SinkTarget
 from headwater.stores import limits
 from headwater.values.keyed import declare
 
@@ -39,8 +39,8 @@ def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
 
 def check_stored(pipeline: Pipeline, node: Node, columns: pa.Schema) -> None:
     """Refuse columns that a node's store cannot hold."""
-    with told_at(Place(node.file, node.line)):
-        if isinstance(node.target, Target):
+    with told_at(SourceLine(node.file, node.line)):
+        if isinstance(node.target, SinkTarget):
             node.target.check(columns)
         elif node.kind == "view" and (node.store or pipeline.views):
             limits.check_postgres(declare(node.title, columns, node.key), changes=True)

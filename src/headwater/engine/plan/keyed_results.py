@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from headwater.engine.plan.phases import Stage
 from headwater.errors import PipelineError, nearest
 from headwater.pipeline.node import Declaration, Node, Table
-from headwater.pipeline.targets import Target
+from headwater.pipeline.targets import SinkTarget
 from headwater.schema import type_name
 from headwater.values.fitting import DELETED
 from headwater.values.keyed import last_of_each_key
@@ -24,7 +24,7 @@ from headwater.values.keyed import last_of_each_key
 
 def replacing(node: Node) -> tuple[str, ...]:
     """Return the key by which a node's row replaces an earlier one: a view's own, or that of a target."""
-    if node.kind == "sink" and isinstance(node.target, Target):
+    if node.kind == "sink" and isinstance(node.target, SinkTarget):
         return node.target.key
     return node.key if node.kind == "view" else ()
 

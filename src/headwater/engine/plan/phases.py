@@ -28,7 +28,7 @@ from headwater.engine.stage import runtime
 from headwater.errors import UsageError
 from headwater.operators.operator import FOREVER, Operator
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing
-from headwater.operators.spec import Door, Side
+from headwater.operators.spec import OperatorSpec, Side
 
 BUCKETS = 8
 
@@ -66,7 +66,7 @@ Phase = Callable[[Stage], DataFrame]
 _phase: ContextVar[Phase | None] = ContextVar("phase", default=None)
 
 
-def apply(rows: DataFrame, door: Door) -> DataFrame:
+def apply(rows: DataFrame, door: OperatorSpec) -> DataFrame:
     """Return what comes out of an operator for a DataFrame, and the one that its door has."""
     inputs = (rows,) if door.pairing is None else (rows, door.right)
     sides = [

@@ -77,7 +77,7 @@ def shape(node: Node, upstreams: Mapping[str, Declaration], blanks: Mapping[str,
     with phases.during(capturing):
         rows = call(node, frames)
     stage, schema = capturing.stage, arrow_schema(rows)
-    _Looking(node, blanks).look(rows, capturing)
+    _PlanReading(node, blanks).look(rows, capturing)
     keyed_results.check_key(node, schema)
     keyed_results.check_deletions(node, stage, schema)
     return Shape(
@@ -101,7 +101,7 @@ def _leaves(names: Iterable[str], blanks: Mapping[str, Blank], capturing: Captur
     return leaves
 
 
-class _Looking:
+class _PlanReading:
     """Looks at the plans that a function has made: before its operator, and after it."""
 
     def __init__(self, node: Node, blanks: Mapping[str, Blank]):

@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from headwater.engine.batch.finishing import Finishing
-from headwater.engine.batch.node_run import Member
+from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.exchange.frames import frame
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.versions import late_producer
-from headwater.engine.inspection import Looking
+from headwater.engine.inspection import Inspection
 from headwater.engine.plan import keyed_results, phases, pruning
 from headwater.engine.plan.phases import Phase, Stage
 from headwater.engine.plan.shape import RESULTS
@@ -71,7 +71,7 @@ class Verdict:
         yield from (f"should be {_text(a)}, is {_text(b)}" for a, b in self.different[:EXAMPLES])
 
 
-def verify(look: Looking, name: str) -> Verdict:
+def verify(look: Inspection, name: str) -> Verdict:
     """Compute a view or stream again and compare it with what is stored."""
     member = look.member(name)
     if member.stage is not None and not member.stage.operator.repeatable:
@@ -89,13 +89,13 @@ def verify(look: Looking, name: str) -> Verdict:
     raise UsageError(f"{member.node.title} cannot be verified", detail="what a sink holds is not known here")
 
 
-def _told_apart(member: Member) -> bool:
+def _told_apart(member: NodeRun) -> bool:
     """Tell whether the results of a node still have what tells them apart."""
     identity = member.stage.operator.identity if member.stage else ()
     return set(identity) <= set(member.shape.schema.names)
 
 
-def _estimates(member: Member) -> tuple[str, ...]:
+def _estimates(member: NodeRun) -> tuple[str, ...]:
     """Return the columns of a node's operator that another run may tell otherwise."""
     if member.stage is None:
         return ()
@@ -103,7 +103,7 @@ def _estimates(member: Member) -> tuple[str, ...]:
     return tuple(name for name in history if name != REVISION and name in member.stage.output.names)
 
 
-def _hidden_estimates(member: Member) -> bool:
+def _hidden_estimates(member: NodeRun) -> bool:
     """Tell whether code behind the operator may have made something else of its estimates."""
     hidden = set(_estimates(member)) - set(member.shape.schema.names)
     if not hidden or member.shape.bare:
@@ -112,7 +112,7 @@ def _hidden_estimates(member: Member) -> bool:
     return used is None or bool(used & hidden)
 
 
-def _view(look: Looking, member: Member) -> Verdict:
+def _view(look: Inspection, member: NodeRun) -> Verdict:
     batch, stored = _snapshot(look, member.node)
     if batch < 0:
         return Verdict(member.node.name, unproved=_NOTHING)
@@ -124,7 +124,7 @@ def _view(look: Looking, member: Member) -> Verdict:
     return compared(member.node, living.to_pylist(), _proved(stored, member).to_pylist(), living.schema)
 
 
-def _stream(look: Looking, member: Member) -> Verdict:
+def _stream(look: Inspection, member: NodeRun) -> Verdict:
     assert member.node.topic is not None
     batch = checkpoint.last_done(member.checkpoint)
     if batch < 0 or node_progress.read(member.home).batch < 0:
@@ -159,13 +159,13 @@ def _last(rows: Rows, identity: Sequence[str], schema: pa.Schema) -> Rows:
     return [row for row in last.values() if not row.get(DELETED)]
 
 
-def _proved(rows: pa.Table, member: Member) -> pa.Table:
+def _proved(rows: pa.Table, member: NodeRun) -> pa.Table:
     """Return rows without the columns that tell how a result came about."""
     history = member.stage.operator.history if member.stage else ()
     return rows.drop_columns([name for name in history if name in rows.column_names])
 
 
-def recomputed(look: Looking, member: Member, batch: int) -> pa.Table:
+def recomputed(look: Inspection, member: NodeRun, batch: int) -> pa.Table:
     """Return what a node's function makes of all its input up to a batch."""
     start = checkpoint.begun_of(member.home)
     reached = checkpoint.reached(member.checkpoint, checkpoint.kept(member.checkpoint, batch))
@@ -199,14 +199,14 @@ class Noting:
         return self.results
 
 
-def _frame(member: Member, each: Declaration, start: Position, end: Position) -> DataFrame:
+def _frame(member: NodeRun, each: Declaration, start: Position, end: Position) -> DataFrame:
     if each.name != member.shape.table:
         return member.inputs.batch(each, str(start), end)
     rows = keyed_results.newest(member.inputs.table(each, start, end), each.key)
     return member.inputs.frame(each, keyed_results.living(rows))
 
 
-def _late(look: Looking, member: Member, batch: int) -> DataFrame | None:
+def _late(look: Inspection, member: NodeRun, batch: int) -> DataFrame | None:
     """Return the rows that the node's operator has judged to be late, up to a batch."""
     topic = look.late_topic(member.node)
     if member.stage is None or topic not in {each.name for each in look.log.topics()}:
@@ -216,7 +216,7 @@ def _late(look: Looking, member: Member, batch: int) -> DataFrame | None:
     return frame(look.spark, found) if found.num_rows else None
 
 
-def _before(look: Looking, topic: str, batch: int, producer: str) -> pa.Table:
+def _before(look: Inspection, topic: str, batch: int, producer: str) -> pa.Table:
     """Return the rows that a node has written to a topic as a producer, up to a batch."""
     schema = look.log.topic(topic).read_schema
     found = [pa.Table.from_batches([each]) for each in look.log.read(topic, meta=True)]
@@ -227,7 +227,7 @@ def _before(look: Looking, topic: str, batch: int, producer: str) -> pa.Table:
     return rows.filter(pc.and_(before, pc.equal(rows["_producer"], producer))).select(schema.names)
 
 
-def _snapshot(look: Looking, node: Node) -> tuple[int, pa.Table]:
+def _snapshot(look: Inspection, node: Node) -> tuple[int, pa.Table]:
     """Return a view's rows and the batch that they are of; a commit in between is noticed."""
     view = look.store.view(node.name, look.version(node.name).number)
     while True:

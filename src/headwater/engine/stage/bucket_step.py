@@ -23,7 +23,7 @@ from headwater.operators.operator import NEVER, Operator, Step
 
 
 @dataclass(frozen=True)
-class Work:
+class StepContext:
     """What all buckets of a node have in common in a micro-batch."""
 
     node: str
@@ -43,7 +43,7 @@ class Work:
         """Return the buckets that want to be woken, though no rows may come for them."""
         return [number for number, meta in self.buckets.items() if self._is_due(meta.wake)]
 
-    def step(self, number: int, rows: pa.Table, chunks: Chunks | None = None) -> Done:
+    def step(self, number: int, rows: pa.Table, chunks: Chunks | None = None) -> StepResult:
         """Let a bucket take its new rows; ``chunks`` is where it stores what it learns, if not by itself."""
         meta = self.buckets.get(number, Meta())
         kept = chunks or Files(Path(self.chunks))
@@ -52,7 +52,7 @@ class Work:
         steps = list(self._steps(loaded.state, rows))
         learnt = [step.chunk.combine_chunks() for step in steps if step.chunk is not None]
         after = bucket.store(meta, loaded.state, pa.concat_tables(learnt) if learnt else None)
-        return Done(
+        return StepResult(
             number,
             rows.num_rows,
             steps,
@@ -73,7 +73,7 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Done:
+class StepResult:
     """What came of a bucket's step."""
 
     bucket: int
@@ -106,7 +106,7 @@ class Done:
         return sum(step.duplicates for step in self.steps)
 
 
-def here(work: Work, rows: pa.Table, count: int) -> list[Done]:
+def here(work: StepContext, rows: pa.Table, count: int) -> list[StepResult]:
     """Let all buckets take their rows, in this process."""
     parts = dict(blobs.split(rows, routing.buckets(rows, work.operator.key, count)))
     numbers, pack = sorted({*parts, *work.due()}), Pack(Path(work.chunks))

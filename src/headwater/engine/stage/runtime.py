@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from headwater.engine.exchange import blobs, worker_gc
 from headwater.engine.exchange.blobs import BLOB, BUCKET, PACKED, RESULT, TAG, TALLY, TASK
 from headwater.engine.exchange.frames import frame
-from headwater.engine.stage.bucket_step import Done, Work
+from headwater.engine.stage.bucket_step import StepContext, StepResult
 from headwater.engine.stage.without_late import without
 from headwater.engine.state.bucket import Meta
 from headwater.errors import HeadwaterError
@@ -58,7 +58,7 @@ class Results:
         return sum(note[name] for note in self.notes)
 
 
-def gathered(done: list[Done], late_schema: pa.Schema, output: pa.Schema) -> Results:
+def gathered(done: list[StepResult], late_schema: pa.Schema, output: pa.Schema) -> Results:
     """Return what came out of buckets that were stepped in this process."""
     main = [table for each in done for table in each.out]
     late = [table for each in done for table in each.late]
@@ -71,7 +71,7 @@ def gathered(done: list[Done], late_schema: pa.Schema, output: pa.Schema) -> Res
     )
 
 
-def spread(work: Work, blobs_: DataFrame, output: pa.Schema) -> Results:
+def spread(work: StepContext, blobs_: DataFrame, output: pa.Schema) -> Results:
     """Let all buckets take their rows, packed into blobs, in Spark's workers."""
     spark, due = blobs_.sparkSession, work.due()
     if due:
@@ -103,7 +103,7 @@ def packed(rows: DataFrame, operator: Operator[Any], buckets: int, tally: bool =
     return rows.mapInArrow(blobs.packing(operator.key, buckets, tally), PACKED)
 
 
-def _stepping(work: Work) -> Callable[[pa.Table], pa.Table]:
+def _stepping(work: StepContext) -> Callable[[pa.Table], pa.Table]:
     def run(table: pa.Table) -> pa.Table:
         worker_gc.settle()
         bucket = table.column(BUCKET)[0].as_py()
@@ -147,7 +147,7 @@ def _tagged(bucket: int, tagged: Any) -> pa.Table:
     )
 
 
-def _note(done: Done) -> dict[str, Any]:
+def _note(done: StepResult) -> dict[str, Any]:
     return {
         "bucket": done.bucket,
         "rows": done.rows,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from headwater.engine.exchange import blobs
-from headwater.engine.state.cache import STATES, Cache, Entry
+from headwater.engine.state.cache import STATES, Cache, CachedState
 from headwater.engine.state.chunk_files import Chunk, Chunks
 from headwater.operators.operator import Operator
 
@@ -81,7 +81,7 @@ class Bucket:
         if chunk is not None and chunk.num_rows:
             meta = self._stored(meta, state, blobs.encode(chunk))
         if meta.chunks:
-            cache.put(self._key, Entry(state, meta.chunks[-1].file), meta.size)
+            cache.put(self._key, CachedState(state, meta.chunks[-1].file), meta.size)
         return replace(meta, wake=self._operator.wake(state))
 
     def _stored(self, meta: Meta, state: Any, learnt: bytes) -> Meta:
@@ -101,7 +101,7 @@ class Bucket:
         return blobs.encode(pa.concat_tables([part for each in chunks for part in _parts(each)]))
 
 
-def _known(entry: Entry, meta: Meta) -> int:
+def _known(entry: CachedState, meta: Meta) -> int:
     """Return how many of the chunks that are stored an entry was made from; 0 if it is of others."""
     files = [chunk.file for chunk in meta.chunks]
     return files.index(entry.file) + 1 if entry.file in files else 0

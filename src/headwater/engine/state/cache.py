@@ -47,7 +47,7 @@ def memory() -> int:
 
 
 @dataclass
-class Entry:
+class CachedState:
     """A state, and the newest chunk that it was made from."""
 
     state: Any
@@ -60,17 +60,17 @@ class Cache:
 
     def __init__(self, limit: int | None = None):
         self._limit, self._size = room() if limit is None else limit, 0
-        self._entries: OrderedDict[Key, Entry] = OrderedDict()
+        self._entries: OrderedDict[Key, CachedState] = OrderedDict()
         self._lock = threading.RLock()  # queries of one driver run side by side
 
-    def take(self, key: Key) -> Entry | None:
+    def take(self, key: Key) -> CachedState | None:
         """Take an entry out, to be changed."""
         with self._lock:
             entry = self._entries.pop(key, None)
             self._size -= entry.size if entry else 0
             return entry
 
-    def put(self, key: Key, entry: Entry, stored: int) -> None:
+    def put(self, key: Key, entry: CachedState, stored: int) -> None:
         """Put an entry in; those used longest ago make room for it."""
         with self._lock:
             self.take(key)

@@ -35,21 +35,21 @@ _CHUNK = re.compile(r"[0-9a-f]{16}")
 Buckets = dict[int, Meta]
 
 
-class Place(NamedTuple):
+class ListName(NamedTuple):
     """Which list it is: of two of one micro-batch, that of the later term counts."""
 
     batch: int
     term: int
 
 
-class States:
+class RunLists:
     """The states of one version of a node."""
 
     def __init__(self, home: Path):
         self.home = home
         """Where the lists are, and the chunks: one sync makes the names of both durable."""
-        self._known: dict[Place, Buckets] = {}
-        self._unchecked: set[Place] = set()
+        self._known: dict[ListName, Buckets] = {}
+        self._unchecked: set[ListName] = set()
         self._term = 0
 
     def begin(self) -> None:
@@ -69,7 +69,7 @@ class States:
             raise HeadwaterError(f'the state before batch {batch} is no longer kept in "{self.home}"')
         return self._checked(max(places)) if places else {}
 
-    def _checked(self, place: Place) -> Buckets:
+    def _checked(self, place: ListName) -> Buckets:
         """Return a list; one that a runner before has left, and that counts, must have all its chunks.
 
         One that does not count may lack some after a power loss, as it names what was not committed.
@@ -82,7 +82,7 @@ class States:
 
     def commit(self, batch: int, changed: Mapping[int, Meta]) -> None:
         """Note the buckets as they are after a micro-batch, given those that it has changed."""
-        place, buckets = Place(batch, self._term), {**self.before(batch), **changed}
+        place, buckets = ListName(batch, self._term), {**self.before(batch), **changed}
         notes.write(self._path(place), {number: meta.to_json() for number, meta in buckets.items()})
         self._known[place] = buckets
         gone = self._outdated()
@@ -94,7 +94,7 @@ class States:
             self._path(each).unlink(missing_ok=True)
         self._sweep(named)
 
-    def _outdated(self) -> list[Place]:
+    def _outdated(self) -> list[ListName]:
         """Return the lists of micro-batches too long ago, and those of earlier terms of the others."""
         batches = sorted({place.batch for place in self._known})[-KEPT:]
         kept = {max(place for place in self._known if place.batch == batch) for batch in batches}
@@ -112,19 +112,19 @@ class States:
         for name in candidates - _files(*self._known.values()):
             (self.home / name).unlink(missing_ok=True)
 
-    def _path(self, place: Place) -> Path:
+    def _path(self, place: ListName) -> Path:
         return self.home / f"{place.batch}.{place.term}.json"
 
-    def _places(self) -> list[Place]:
+    def _places(self) -> list[ListName]:
         found = map(_LIST.fullmatch, os.listdir(self.home))
-        return [Place(int(name[1]), int(name[2])) for name in found if name]
+        return [ListName(int(name[1]), int(name[2])) for name in found if name]
 
 
 def _files(*lists: Buckets) -> set[str]:
     return {chunk.file for buckets in lists for meta in buckets.values() for chunk in meta.chunks}
 
 
-def _next_term(folder: Path, places: list[Place]) -> int:
+def _next_term(folder: Path, places: list[ListName]) -> int:
     """Return a number higher than that of any runner before, which no other runner gets.
 
     A power loss may take back the newest of the files that number runners, but not the lists that count.

@@ -26,7 +26,7 @@ from headwater.log.record_batch import Outgoing
 from headwater.topic import Topic
 
 
-class Part(NamedTuple):
+class FramePart(NamedTuple):
     """Records of one partition that go into one frame."""
 
     batch: pa.RecordBatch
@@ -46,7 +46,7 @@ class Part(NamedTuple):
             self.batch, self.version, self.sequence, self.compression, sent=self.sent, newest=newest
         )
 
-    def after(self, sequence: int) -> Part | None:
+    def after(self, sequence: int) -> FramePart | None:
         """Return the records with a higher sequence number, if any."""
         start = int(np.searchsorted(self.sequence, sequence, side="right"))
         if start == len(self.sequence):
@@ -54,7 +54,7 @@ class Part(NamedTuple):
         return self._replace(batch=self.batch.slice(start), sequence=self.sequence[start:])
 
 
-Encoded = tuple[Part, Draft]
+Encoded = tuple[FramePart, Draft]
 
 
 class Epochs(Protocol):
@@ -190,7 +190,7 @@ def _encoded(records: Outgoing, compression: Compression) -> list[tuple[int, Enc
     batch, version = records.batch, _version(records)
     for name, column in records.extras.items():
         batch = batch.append_column(pa.field(name, column.type), column)
-    whole = Part(batch, records.sequence, version, records.topic.event_time, records.sent, compression)
+    whole = FramePart(batch, records.sequence, version, records.topic.event_time, records.sent, compression)
     cuts = [(n, cut) for n, part in _split(whole, records.partition) for cut in _cut(part)]
     return [(number, (cut, cut.draft())) for number, cut in cuts]
 
@@ -208,7 +208,7 @@ def _version(records: Outgoing) -> int:
     )
 
 
-def _split(part: Part, partition: npt.NDArray[np.int32]) -> Iterator[tuple[int, Part]]:
+def _split(part: FramePart, partition: npt.NDArray[np.int32]) -> Iterator[tuple[int, FramePart]]:
     """Yield each partition with its records, in their order."""
     numbers = np.flatnonzero(np.bincount(partition))
     if len(numbers) == 1:
@@ -225,7 +225,7 @@ def _split(part: Part, partition: npt.NDArray[np.int32]) -> Iterator[tuple[int, 
         )
 
 
-def _cut(part: Part) -> Iterator[Part]:
+def _cut(part: FramePart) -> Iterator[FramePart]:
     """Cut records so that no frame has too many rows, bytes, or too wide a range of sequences."""
     count = len(part.batch)
     wide = int(part.sequence[-1] - part.sequence[0]) >= 1 << 32

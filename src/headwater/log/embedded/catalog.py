@@ -51,7 +51,7 @@ class Stored(NamedTuple):
         return self.directory / str(number)
 
 
-class Catalog:
+class EmbeddedCatalog:
     """Finds and changes the topics below a directory."""
 
     def __init__(self, root: Path):

@@ -21,7 +21,7 @@ from headwater import durable, durations
 from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.partition import frame, segment
 from headwater.log.embedded.partition.frame import Header, Kind
-from headwater.log.embedded.partition.segment import Entry, Segment
+from headwater.log.embedded.partition.segment import IndexEntry, Segment
 from headwater.log.embedded.partition.writer import SEGMENT_BYTES, Partition
 from headwater.log.embedded.stream import RecordReader
 from headwater.topic import TOMBSTONE_TIME, Topic
@@ -99,12 +99,12 @@ def _rewrite(
     base, directory = group[0].base, stored.partition(number)
     new = Segment(base, end, directory / segment.name(base, end))
     draft = directory / f"{new.path.stem}.tmp"
-    entries: list[Entry] = []
+    entries: list[IndexEntry] = []
     with open(draft, "wb") as file:
         for batch in _kept(_batches(root, stored, number, (base, end)), survivors):
             header, payload = _frame(batch, stored.topic)
             if file.tell() - (entries[-1].at if entries else 0) >= segment.INDEX_EVERY:
-                entries.append(Entry(header.base, file.tell(), header.received))
+                entries.append(IndexEntry(header.base, file.tell(), header.received))
             file.write(frame.pack(header))
             file.write(payload)
         file.flush()

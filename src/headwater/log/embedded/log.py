@@ -22,10 +22,10 @@ from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.consumer import EmbeddedConsumer
 from headwater.log.embedded.failures import saying, unusable
 from headwater.log.embedded.groups import Member, SharedEpochs
-from headwater.log.embedded.maintenance import Care
+from headwater.log.embedded.maintenance import Maintenance
 from headwater.log.embedded.partition.frame import Compression
 from headwater.log.embedded.partition.writer import SEGMENT_BYTES
-from headwater.log.embedded.partition_stats import Survey
+from headwater.log.embedded.partition_stats import PartitionStats
 from headwater.log.embedded.storage import Storage
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.stretches import stretches
@@ -60,7 +60,7 @@ class EmbeddedLog(Log):
         self.durability = durability
         self.compression: Compression = compression
         self._storage = Storage(root, fsync=durability == "fsync", segment_bytes=segment_bytes)
-        self._care = Care(self._storage)
+        self._care = Maintenance(self._storage)
 
     # Topics
 
@@ -75,8 +75,8 @@ class EmbeddedLog(Log):
     def describe(self, name: str) -> TopicInfo:
         """Return a topic with its sizes, rates, oldest and newest record."""
         stored = self._storage.catalog.get(name)
-        rate = sum(self._surveyed(stored, Survey.rate))
-        return TopicInfo(stored.topic, tuple(self._surveyed(stored, Survey.describe)), rate)
+        rate = sum(self._surveyed(stored, PartitionStats.rate))
+        return TopicInfo(stored.topic, tuple(self._surveyed(stored, PartitionStats.describe)), rate)
 
     def alter_topic(self, name: str, **changes: Any) -> Topic:
         """Add nullable columns, or change partitions, retention, cleanup, archive."""
@@ -166,7 +166,7 @@ class EmbeddedLog(Log):
         return appender
 
     def _extents(self, topic: Topic, numbers: Sequence[int]) -> dict[int, Extent]:
-        return self._asked(topic, numbers, Survey.extent)
+        return self._asked(topic, numbers, PartitionStats.extent)
 
     def _offsets(
         self, topic: Topic, to: Literal["earliest", "latest"] | datetime, numbers: Sequence[int]
@@ -191,7 +191,7 @@ class EmbeddedLog(Log):
             stored = self._storage.catalog.get(name)
             committed = state.committed(group, stored.id)
             if committed or self._has_members(group, stored) or state.former(group, stored.topic):
-                found += self._surveyed(stored, partial(Survey.lag, group=group, committed=committed))
+                found += self._surveyed(stored, partial(PartitionStats.lag, group=group, committed=committed))
         return found
 
     def _move(self, group: str, place: Position) -> None:
@@ -214,18 +214,20 @@ class EmbeddedLog(Log):
 
     def _reader(self, stored: Stored, number: int, offset: int, meta: bool) -> RecordReader:
         """Open a partition where a group is, if it holds that place."""
-        check_within(stored.topic.name, number, offset, self._survey(stored, number, Survey.extent))
+        check_within(stored.topic.name, number, offset, self._survey(stored, number, PartitionStats.extent))
         return self._storage.reader(stored, number, offset, meta)
 
-    def _asked(self, topic: Topic, numbers: Sequence[int], ask: Callable[[Survey], _T]) -> dict[int, _T]:
+    def _asked(
+        self, topic: Topic, numbers: Sequence[int], ask: Callable[[PartitionStats], _T]
+    ) -> dict[int, _T]:
         stored = self._storage.opened(topic)
         return {number: self._survey(stored, number, ask) for number in numbers}
 
-    def _surveyed(self, stored: Stored, ask: Callable[[Survey], _T]) -> list[_T]:
+    def _surveyed(self, stored: Stored, ask: Callable[[PartitionStats], _T]) -> list[_T]:
         return [self._survey(stored, number, ask) for number in range(stored.topic.partitions)]
 
-    def _survey(self, stored: Stored, number: int, ask: Callable[[Survey], _T]) -> _T:
-        return self._storage.steady(stored, lambda: ask(Survey(self._storage, stored, number)))
+    def _survey(self, stored: Stored, number: int, ask: Callable[[PartitionStats], _T]) -> _T:
+        return self._storage.steady(stored, lambda: ask(PartitionStats(self._storage, stored, number)))
 
     def _verify(self, stored: Stored, number: int) -> Verification:
         directory = self._storage.directory(stored, number)

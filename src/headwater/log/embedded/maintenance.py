@@ -21,7 +21,7 @@ from headwater.log.embedded.storage import Storage
 _log = logging.getLogger("headwater")
 
 
-class Care:
+class Maintenance:
     """Applies topics' cleanup, now or in the background."""
 
     def __init__(self, storage: Storage):

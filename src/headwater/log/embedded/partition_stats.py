@@ -16,7 +16,7 @@ from headwater.log.position import Extent
 from headwater.log.report import Lag, PartitionInfo
 
 
-class Survey:
+class PartitionStats:
     """Looks at one partition as it is now."""
 
     def __init__(self, storage: Storage, stored: Stored, number: int):

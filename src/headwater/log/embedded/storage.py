@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from headwater import topic as topics
 from headwater.errors import DamagedLog
-from headwater.log.embedded.catalog import Catalog, Stored
+from headwater.log.embedded.catalog import EmbeddedCatalog, Stored
 from headwater.log.embedded.failures import saying, unusable
 from headwater.log.embedded.groups import State
 from headwater.log.embedded.partition import head, reader
@@ -40,7 +40,7 @@ class Storage:
 
     def __init__(self, root: Path, *, fsync: bool, segment_bytes: int):
         self.root = root
-        self.catalog = Catalog(root)
+        self.catalog = EmbeddedCatalog(root)
         self.fsync, self._segment_bytes = fsync, segment_bytes
         self._state: State | None = None
         self._recovered: set[Path] = set()

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from headwater.errors import Fenced, HeadwaterError, LogUnavailable
 from headwater.log.kafka import failures, groups, messages
-from headwater.log.kafka.catalog import Catalog
+from headwater.log.kafka.catalog import KafkaCatalog
 from headwater.log.kafka.messages import Message
 from headwater.log.kafka.scan import last_sequences
 from headwater.log.record_batch import Outgoing
@@ -33,7 +33,7 @@ PRODUCER_GROUP = "__headwater.producer"
 class KafkaAppender:
     """Appends the records of an anonymous producer."""
 
-    def __init__(self, catalog: Catalog, name: str, id: str | None = None):
+    def __init__(self, catalog: KafkaCatalog, name: str, id: str | None = None):
         known = catalog.get(name)
         self.id = id if id is not None else f"anonymous-{uuid.uuid4().hex}"
         self.last_sequence = -1
@@ -143,7 +143,7 @@ class KafkaAppender:
 class NamedAppender(KafkaAppender):
     """Appends the records of a named producer, each batch in one transaction."""
 
-    def __init__(self, catalog: Catalog, name: str, id: str):
+    def __init__(self, catalog: KafkaCatalog, name: str, id: str):
         self._instance = uuid.uuid4().hex
         self._group = f"{PRODUCER_GROUP}.{name}.{id}"
         super().__init__(catalog, name, id)

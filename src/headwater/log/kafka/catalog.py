@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from headwater import topic as topics
 from headwater.errors import TopicError, TopicExists, UsageError
-from headwater.log.kafka.cluster import Cluster, Found
+from headwater.log.kafka.cluster import BrokerTopic, Cluster
 from headwater.log.kafka.config import MESSAGE_BYTES
 from headwater.log.kafka.registry import Registry
 from headwater.topic import TOMBSTONE_TIME, Topic
@@ -40,7 +40,7 @@ class Known(NamedTuple):
         return self.topic.id
 
 
-class Catalog:
+class KafkaCatalog:
     """Finds and changes the topics of a cluster."""
 
     def __init__(self, cluster: Cluster):
@@ -119,7 +119,7 @@ class Catalog:
         self._recent.pop(name, None)
         self.registry.forget(name, known.id)
 
-    def _known(self, name: str, found: Found) -> Known:
+    def _known(self, name: str, found: BrokerTopic) -> Known:
         declared = self.registry.declared(name)
         if declared is None or declared.id != found.id:
             foreign = topics.create(name, FOREIGN_SCHEMA, partitions=found.partitions)
@@ -130,7 +130,7 @@ class Catalog:
         self._recent[known.topic.name] = (time.monotonic(), known)
         return known
 
-    def _adopt(self, topic: Topic) -> Found:
+    def _adopt(self, topic: Topic) -> BrokerTopic:
         """Return a topic that another tool has made, if the declaration can be about it."""
         for _ in range(20):  # another process may be between making and declaring it
             known = self.get(topic.name)
@@ -146,7 +146,7 @@ class Catalog:
                 detail=f"it has {known.topic.partitions} partitions, asked for {topic.partitions}",
                 hint=_ADOPT_HINT,
             )
-        return Found(known.id, known.topic.partitions, True)
+        return BrokerTopic(known.id, known.topic.partitions, True)
 
 
 _ADOPT_HINT = "create it here with the same number of partitions: that only declares it"

@@ -38,7 +38,7 @@ REACH_SECONDS = 5.0
 CALL_SECONDS = 30.0
 
 
-class Found(NamedTuple):
+class BrokerTopic(NamedTuple):
     """A topic as the broker has it."""
 
     id: str
@@ -77,7 +77,7 @@ class Cluster:
             known = self.admin.list_topics(timeout=CALL_SECONDS).topics
         return sorted(name for name in known if not name.startswith("__"))
 
-    def find(self, names: Iterable[str]) -> dict[str, Found]:
+    def find(self, names: Iterable[str]) -> dict[str, BrokerTopic]:
         """Return those of the topics that are there."""
         asked = list(names)
         if not asked:
@@ -92,10 +92,10 @@ class Cluster:
                         continue
                     raise
             ready = bool(told.partitions) and all(p.leader is not None for p in told.partitions)
-            found[name] = Found(str(told.topic_id), len(told.partitions), ready)
+            found[name] = BrokerTopic(str(told.topic_id), len(told.partitions), ready)
         return found
 
-    def create(self, name: str, partitions: int, settings: Mapping[str, str]) -> Found:
+    def create(self, name: str, partitions: int, settings: Mapping[str, str]) -> BrokerTopic:
         """Make a topic and wait until it can be written."""
         new = NewTopic(name, partitions, -1, config=dict(settings))
         self._one(self.admin.create_topics([new]), f'create topic "{name}"')
@@ -153,7 +153,7 @@ class Cluster:
             for future in futures.values():
                 future.result(CALL_SECONDS)
 
-    def _until(self, name: str, holds: Callable[[Found | None], bool]) -> Found | None:
+    def _until(self, name: str, holds: Callable[[BrokerTopic | None], bool]) -> BrokerTopic | None:
         deadline = time.monotonic() + CALL_SECONDS
         while time.monotonic() < deadline:
             found = self.find([name]).get(name)

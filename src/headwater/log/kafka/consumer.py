@@ -20,7 +20,7 @@ from confluent_kafka import Consumer as Client
 from headwater.errors import Fenced, HeadwaterError, OffsetLost, UsageError
 from headwater.log.interface import Consumer
 from headwater.log.kafka import failures, groups, incoming, scan
-from headwater.log.kafka.catalog import Catalog, Known
+from headwater.log.kafka.catalog import KafkaCatalog, Known
 from headwater.log.position import Extent, Position, check_position, check_within
 
 JOIN_SECONDS = 10.0
@@ -39,7 +39,13 @@ class KafkaConsumer(Consumer):
     """Reads the partitions that its group gives it."""
 
     def __init__(
-        self, catalog: Catalog, known: Known, group: str, *, start: Callable[[int], int | None], meta: bool
+        self,
+        catalog: KafkaCatalog,
+        known: Known,
+        group: str,
+        *,
+        start: Callable[[int], int | None],
+        meta: bool,
     ):
         """``start`` returns the offset of a partition without a commit; None means the earliest."""
         self._catalog, self._first, self._group = catalog, known, group

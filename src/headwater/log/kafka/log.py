@@ -17,7 +17,7 @@ from headwater.errors import UsageError
 from headwater.log.interface import Log
 from headwater.log.kafka import groups, maintenance, stretches
 from headwater.log.kafka.appender import KafkaAppender, NamedAppender
-from headwater.log.kafka.catalog import Catalog, Known
+from headwater.log.kafka.catalog import KafkaCatalog, Known
 from headwater.log.kafka.cluster import Cluster, since
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
@@ -35,7 +35,7 @@ class KafkaLog(Log):
         config = Config(url, options or {})
         self.url = config.url
         self._cluster = Cluster(config)
-        self._catalog = Catalog(self._cluster)
+        self._catalog = KafkaCatalog(self._cluster)
 
     def __repr__(self) -> str:
         return f"KafkaLog({self.url!r})"

@@ -12,7 +12,7 @@ import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
 
 from headwater.log.kafka import failures, incoming, scan
-from headwater.log.kafka.catalog import Catalog, Known
+from headwater.log.kafka.catalog import KafkaCatalog, Known
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.position import check_within
 
@@ -22,7 +22,7 @@ FOLLOW_SECONDS = 1.0
 class Reader:
     """Reads partitions of one topic."""
 
-    def __init__(self, catalog: Catalog, known: Known, meta: bool):
+    def __init__(self, catalog: KafkaCatalog, known: Known, meta: bool):
         self._catalog, self._first, self._meta = catalog, known, meta
         self._config = catalog.cluster.config
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from confluent_kafka import Consumer, TopicPartition
 
 from headwater.log.kafka import incoming, scan
-from headwater.log.kafka.catalog import Catalog, Known
+from headwater.log.kafka.catalog import KafkaCatalog, Known
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.stretch import Stretch
 from headwater.topic import Topic
@@ -25,7 +25,7 @@ LOOK = 16
 """How many offsets at an end are looked at: transactions leave markers there, which have no time."""
 
 
-def stretches(catalog: Catalog, topic: Topic, partition: int, start: int) -> Iterator[Stretch]:
+def stretches(catalog: KafkaCatalog, topic: Topic, partition: int, start: int) -> Iterator[Stretch]:
     """Yield stretches of at most ``SIZE`` offsets, and the marks found at their ends."""
     known, config = catalog.recent(topic.name, topic.id), catalog.cluster.config
     last = catalog.cluster.ends(topic.name, [partition])[partition]

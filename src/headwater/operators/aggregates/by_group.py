@@ -19,7 +19,7 @@ from headwater.operators.order import stable
 Mask = npt.NDArray[np.bool_]
 
 
-class Present(NamedTuple):
+class PresentValues(NamedTuple):
     """The values of a column that are there, the group of each, and their places among the rows."""
 
     values: pa.Array
@@ -35,13 +35,13 @@ def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def present(rows: pa.Table, name: str, groups: Numbers) -> Present:
+def present(rows: pa.Table, name: str, groups: Numbers) -> PresentValues:
     """Leave out the rows in which a column is null."""
     values = whole(rows.column(name))
     if not values.null_count:
-        return Present(values, groups, None)
+        return PresentValues(values, groups, None)
     places = np.flatnonzero(valid(values))
-    return Present(values.take(pa.array(places)), groups[places], places)
+    return PresentValues(values.take(pa.array(places)), groups[places], places)
 
 
 def valid(values: pa.Array) -> Mask:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Keys, Numbers, group
-from headwater.operators.memory.ledger import Slots
+from headwater.operators.memory.ledger import KeySlots
 from headwater.operators.memory.pile import NOWHERE
 from headwater.operators.memory.runs import Flags
 from headwater.operators.operator import NEVER
@@ -57,7 +57,7 @@ def is_left(rows: pa.Table) -> Flags:
     return flags
 
 
-def arrivals(rows: pa.Table, at: Times, late: Flags, pairing: Pairing, slots: Slots | None) -> Arrivals:
+def arrivals(rows: pa.Table, at: Times, late: Flags, pairing: Pairing, slots: KeySlots | None) -> Arrivals:
     """Part rows on their way into left ones, right ones and late ones; without slots their keys have none."""
     judged = rows.filter(pa.array(late)) if late.any() else None
     if judged is not None:

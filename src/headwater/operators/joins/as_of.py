@@ -24,11 +24,11 @@ from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import Arrived, arrivals, is_left, slots_of, times_of
 from headwater.operators.joins.deletions import DELETED, deletions
 from headwater.operators.memory.chunk_codec import clock_of, packed, part, told
-from headwater.operators.memory.ledger import LITTLE, Ledger, Slots, rekeyed
+from headwater.operators.memory.ledger import LITTLE, KeySlots, Ledger, rekeyed
 from headwater.operators.memory.pile import NOWHERE
 from headwater.operators.memory.runs import Flags
 from headwater.operators.memory.timeline import Timeline
-from headwater.operators.memory.versions import Versions
+from headwater.operators.memory.versions import RowVersions
 from headwater.operators.operator import NEVER, Operator, Step
 from headwater.operators.order import order
 from headwater.operators.pairing import LEFT, RIGHT, Pairing, sides
@@ -44,8 +44,8 @@ class Past:
     joined: Joined
     types: list[pa.DataType]
     """Of the keys."""
-    slots: Slots
-    versions: Versions
+    slots: KeySlots
+    versions: RowVersions
     waiting: Timeline
     done: Ledger
     """Events that have come out, by the time they asked for; how often each was corrected is noted."""
@@ -118,7 +118,7 @@ class AsOf(Operator[Past]):
         """Return a state without events and versions."""
         left, right = sides(schema)
         types = [schema.field(name).type for name in self.key]
-        return Past(self._joined(schema), types, Slots(), Versions(right), Timeline(left), Ledger(left))
+        return Past(self._joined(schema), types, KeySlots(), RowVersions(right), Timeline(left), Ledger(left))
 
     def absorb(self, state: Past, chunk: pa.Table) -> None:
         """Take over rows as the step did, but for what came out."""

@@ -22,7 +22,7 @@ from headwater.operators.pairing import Pairing, sides
 
 
 @dataclass(frozen=True)
-class Table:
+class LookupTable:
     """The table as it is now, and how its rows come out."""
 
     present: Present
@@ -32,7 +32,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Lookup(Operator[Table]):
+class Lookup(Operator[LookupTable]):
     """Join each left row with the row of its key as it is known when it comes.
 
     A step takes the table's rows first, in the order of arrival, and then the left rows, which come out
@@ -67,28 +67,28 @@ class Lookup(Operator[Table]):
         """Return the left columns, then the right ones without the keys."""
         return self._joined(schema).schema
 
-    def begin(self, schema: pa.Schema) -> Table:
+    def begin(self, schema: pa.Schema) -> LookupTable:
         """Return an empty table."""
         types = [schema.field(name).type for name in self.key]
-        return Table(Present(sides(schema)[1]), self._joined(schema), types)
+        return LookupTable(Present(sides(schema)[1]), self._joined(schema), types)
 
-    def absorb(self, state: Table, chunk: pa.Table) -> None:
+    def absorb(self, state: LookupTable, chunk: pa.Table) -> None:
         """Take the rows of a chunk."""
         self._take(state, chunk)
         state.present.tidy()
 
-    def step(self, state: Table, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: LookupTable, rows: pa.Table, clock: int) -> Step:
         """Take the table's rows, and look up the left ones."""
         changes = self._take(state, self.pairing.right(rows))
         out = self._out(state, self.pairing.left(rows))
         state.present.tidy()
         return Step(out, chunk=changes if len(changes) else None)
 
-    def wake(self, state: Table) -> int | None:
+    def wake(self, state: LookupTable) -> int | None:
         """Return None: time alone changes nothing."""
         return None
 
-    def snapshot(self, state: Table) -> pa.Table:
+    def snapshot(self, state: LookupTable) -> pa.Table:
         """Return the row of each key."""
         return state.present.rows()
 
@@ -97,7 +97,7 @@ class Lookup(Operator[Table]):
         shown = pa.schema([each for each in right if each.name != DELETED])
         return Joined("lookup", self.pairing, left, shown, self.prefix, optional=False)
 
-    def _take(self, state: Table, rows: pa.Table) -> pa.Table:
+    def _take(self, state: LookupTable, rows: pa.Table) -> pa.Table:
         """Take changes of the table; return those that count, the last of each key."""
         names = [name for _, name in self.pairing.on]
         slots = slots_of(rows, names, state.types, state.present.slots.of)
@@ -108,7 +108,7 @@ class Lookup(Operator[Table]):
         state.present.put(slots[~gone], rows.filter(pa.array(~gone)))
         return rows
 
-    def _out(self, state: Table, left: pa.Table) -> pa.Table:
+    def _out(self, state: LookupTable, left: pa.Table) -> pa.Table:
         names = [name for name, _ in self.pairing.on]
         numbers = state.present.find(slots_of(left, names, state.types, state.present.slots.find))
         if self.how == "inner":

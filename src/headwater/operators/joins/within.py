@@ -27,7 +27,7 @@ from headwater.operators.groups import Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import Arrivals, Arrived, arrivals, slots_of, times_of
 from headwater.operators.memory.chunk_codec import clock_of, packed, part, told
-from headwater.operators.memory.ledger import Ledger, Slots, tidied
+from headwater.operators.memory.ledger import KeySlots, Ledger, tidied
 from headwater.operators.memory.pile import NOWHERE
 from headwater.operators.memory.runs import Runs
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
@@ -43,7 +43,7 @@ _MATCHED = 1
 class Meeting:
     """The rows of both sides that wait, those that have had a match marked, and the numbers of their keys."""
 
-    slots: Slots
+    slots: KeySlots
     left: Ledger
     right: Ledger
     types: list[pa.DataType]
@@ -107,7 +107,7 @@ class Within(Operator[Meeting]):
         """Return a state without rows."""
         left, right = sides(schema)
         types = [schema.field(name).type for name in self.key]
-        return Meeting(Slots(), Ledger(left), Ledger(right), types, self._joined(schema))
+        return Meeting(KeySlots(), Ledger(left), Ledger(right), types, self._joined(schema))
 
     def absorb(self, state: Meeting, chunk: pa.Table) -> None:
         """Take over rows that wait, mark those that they match, and forget what has come out."""

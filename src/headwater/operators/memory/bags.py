@@ -22,7 +22,7 @@ _HOLE = -1
 _LITTLE = 1024
 
 
-class Found(NamedTuple):
+class BagMatches(NamedTuple):
     """What some bags hold: which of the bags asked for (``of``), and the number."""
 
     of: Numbers
@@ -49,13 +49,13 @@ class Bags:
         counts[known] = self._count[bags[known]]
         return counts
 
-    def look(self, bags: Numbers) -> Found:
+    def look(self, bags: Numbers) -> BagMatches:
         """Return what some bags hold; nothing for one that is nowhere."""
         asked = np.flatnonzero(self.count(bags))
         places, of = spread(self._start[bags[asked]], self._used[bags[asked]])
         numbers = self._array[places]
         full = numbers != _HOLE
-        return Found(asked[of[full]], numbers[full])
+        return BagMatches(asked[of[full]], numbers[full])
 
     def add(self, bags: Numbers, numbers: Numbers) -> None:
         """Put numbers, none of them in a bag yet, into a bag each."""

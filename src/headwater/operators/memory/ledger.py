@@ -19,14 +19,14 @@ import pyarrow as pa
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Keys, Numbers
 from headwater.operators.memory.pile import NOWHERE, Pile
-from headwater.operators.memory.runs import Flags, Found, Runs
+from headwater.operators.memory.runs import Flags, RunMatches, Runs
 from headwater.operators.memory.timeline import Timeline
 
 LITTLE = 1024
 _NUMBER = pa.schema([("number", pa.int64())])
 
 
-class Slots:
+class KeySlots:
     """Numbers for keys."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ def _numbering(start: int) -> dict[Hashable, int]:
     return defaultdict(count(start).__next__)
 
 
-class Keyed(Protocol):
+class KeyedRows(Protocol):
     """What holds rows under the numbers of their keys."""
 
     def slots(self) -> Numbers:
@@ -96,11 +96,11 @@ class Ledger:
             self._notes = np.append(self._notes, np.zeros(len(self._pile), np.int64))
         return numbers
 
-    def find(self, slots: Numbers, least: Times, most: Times) -> Found:
+    def find(self, slots: Numbers, least: Times, most: Times) -> RunMatches:
         """Return the rows of each key that are within a span of time, both ends included."""
         known = np.flatnonzero(slots != NOWHERE)
         place, number = self._runs.find(slots[known], least[known], most[known])
-        return Found(known[place], number)
+        return RunMatches(known[place], number)
 
     def any(self, slots: Numbers, least: Times, most: Times) -> Flags:
         """Tell for which keys there is a row within a span of time, both ends included."""
@@ -160,7 +160,7 @@ class Ledger:
         return kept
 
 
-def tidied(slots: Slots, *ledgers: Ledger) -> None:
+def tidied(slots: KeySlots, *ledgers: Ledger) -> None:
     """Give back memory where more has been forgotten than is kept."""
     forgotten = len(slots) > 2 * sum(map(len, ledgers)) + LITTLE
     for ledger in ledgers:
@@ -170,7 +170,7 @@ def tidied(slots: Slots, *ledgers: Ledger) -> None:
         rekeyed(slots, *ledgers)
 
 
-def rekeyed(slots: Slots, *holders: Keyed) -> None:
+def rekeyed(slots: KeySlots, *holders: KeyedRows) -> None:
     """Forget the keys of which no row is held any more."""
     numbers = slots.keep(np.unique(np.concatenate([each.slots() for each in holders])))
     for each in holders:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.groups import Numbers
-from headwater.operators.memory.ledger import LITTLE, Slots
+from headwater.operators.memory.ledger import LITTLE, KeySlots
 from headwater.operators.memory.pile import NOWHERE, Pile
 
 
@@ -17,7 +17,7 @@ class Present:
     """Rows by the number of their key."""
 
     def __init__(self, schema: pa.Schema):
-        self.slots = Slots()
+        self.slots = KeySlots()
         self._pile = Pile(schema.empty_table())
         self._numbers = np.full(LITTLE, NOWHERE)
         self._count = 0

@@ -17,7 +17,7 @@ from headwater.operators.memory.partials import Entries, Partials, spans
 PUBLISHED = pa.field("_published", pa.int64())
 
 
-class Ledger:
+class PublicationCounts:
     """Counts by window and number of a key; where each window is published once, there is none."""
 
     def __init__(self, key: Sequence[pa.Field], kept: bool):

@@ -37,7 +37,7 @@ class _Sought(NamedTuple):
     of: Numbers
 
 
-class Found(NamedTuple):
+class RunMatches(NamedTuple):
     """Pairs of a place among those that were asked for and the number of a row, in that order."""
 
     place: Numbers
@@ -60,16 +60,16 @@ class Runs:
             newer, older = self._runs.pop(), self._runs.pop()
             self._runs.append(_merged(older, newer))
 
-    def find(self, slot: Numbers, least: Times, most: Times) -> Found:
+    def find(self, slot: Numbers, least: Times, most: Times) -> RunMatches:
         """Return the rows of each key that are within a span of time, both ends included."""
         sought = _sought(slot)
         found = [_between(run, sought, least, most) for run in self._runs]
         if not found:
-            return Found(np.empty(0, np.int64), np.empty(0, np.int64))
+            return RunMatches(np.empty(0, np.int64), np.empty(0, np.int64))
         place, number = (np.concatenate(part) for part in zip(*found, strict=True))
         # Both fit into one number, which sorts faster than two.
         width = int(number.max(initial=0)) + 1
-        return Found(*np.divmod(np.sort(place * width + number), width))
+        return RunMatches(*np.divmod(np.sort(place * width + number), width))
 
     def any(self, slot: Numbers, least: Times, most: Times) -> Flags:
         """Tell for which keys there is a row within a span of time, both ends included."""
@@ -130,12 +130,12 @@ def _put(mine: Flags, place: Numbers, older: Numbers, newer: Numbers) -> Numbers
     return both
 
 
-def _between(run: Run, sought: _Sought, least: Times, most: Times) -> Found:
+def _between(run: Run, sought: _Sought, least: Times, most: Times) -> RunMatches:
     start, end = _span(run, sought, least, most)
     count = end - start
     place = np.repeat(np.arange(len(least)), count)
     before = np.cumsum(count) - count
-    return Found(place, run.number[np.arange(len(place)) + np.repeat(start - before, count)])
+    return RunMatches(place, run.number[np.arange(len(place)) + np.repeat(start - before, count)])
 
 
 def _span(run: Run, sought: _Sought, least: Times, most: Times) -> tuple[Numbers, Numbers]:

@@ -15,12 +15,12 @@ from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 from headwater.operators.memory.ledger import LITTLE
 from headwater.operators.memory.pile import NOWHERE, Pile
-from headwater.operators.memory.runs import Flags, Found, Runs
+from headwater.operators.memory.runs import Flags, RunMatches, Runs
 from headwater.operators.operator import NEVER
 from headwater.operators.order import order
 
 
-class Versions:
+class RowVersions:
     """Rows by key and by the time from which on they are valid."""
 
     def __init__(self, schema: pa.Schema):
@@ -85,7 +85,7 @@ class Versions:
         """Give keys new numbers, in the order of the old ones."""
         self._runs.rekey(slots)
 
-    def _greatest(self, found: Found) -> Found:
+    def _greatest(self, found: RunMatches) -> RunMatches:
         """Return the greatest of the versions that are of one time."""
         if not (np.diff(found.place) == 0).any():
             return found
@@ -93,7 +93,7 @@ class Versions:
         place, number = found.place[::-1], found.number[::-1]
         places = order(self._pile.take(number), place)
         last = np.flatnonzero(np.diff(place[places], append=NOWHERE))
-        return Found(place[places][last], number[places][last])
+        return RunMatches(place[places][last], number[places][last])
 
     def _useful(self, floor: int) -> Numbers:
         slot, at, number = self._runs.whole()

@@ -41,7 +41,7 @@ class Grouped:
     tallies: Tallies
 
 
-class _Change(NamedTuple):
+class _GroupChange(NamedTuple):
     """What a step changes: where that is in its rows, which slots, and the old and new rows."""
 
     places: Numbers
@@ -140,7 +140,7 @@ class TableGroup(Operator[Grouped]):
         needed = (each.column for _, each in self.aggregates if each.column)
         return list(dict.fromkeys((*self.primary, *self.by, *needed, DELETED)))
 
-    def _change(self, state: Grouped, rows: pa.Table) -> _Change:
+    def _change(self, state: Grouped, rows: pa.Table) -> _GroupChange:
         found, kept = last(rows, self.primary), state.rows
         slots = kept.find(found.keys)
         some = kept.effective(slots, found.deleted, rows.take(pa.array(found.places)))
@@ -149,7 +149,7 @@ class TableGroup(Operator[Grouped]):
         after = np.full(len(some), NOWHERE)
         after[~deleted] = self._groups(state.groups, new)
         delta = kept.delta(found.keys[some], slots, after, deleted)
-        return _Change(places, delta, kept.take(kept.ages(delta.slots[delta.was])), new)
+        return _GroupChange(places, delta, kept.take(kept.ages(delta.slots[delta.was])), new)
 
     def _groups(self, known: Slots, rows: pa.Table) -> Numbers:
         """Return the number of each row's group, a new one if need be."""
@@ -159,13 +159,13 @@ class TableGroup(Operator[Grouped]):
         numbers[new] = known.give(groups.keys[new])
         return numbers[groups.of]
 
-    def _touched(self, change: _Change) -> tuple[Numbers, pa.Table]:
+    def _touched(self, change: _GroupChange) -> tuple[Numbers, pa.Table]:
         """Return the groups that rows leave or enter, and the columns of each."""
         touched, first = np.unique(np.concatenate([change.left, change.entered]), return_index=True)
         rows = pa.concat_tables([change.old.select(self.by), change.new.select(self.by)])
         return touched, rows.combine_chunks().take(pa.array(first))
 
-    def _make(self, state: Grouped, change: _Change) -> None:
+    def _make(self, state: Grouped, change: _GroupChange) -> None:
         for (_, column), tally in state.tallies.items():
             _tell(tally, change.left, change.old, column, -1)
             _tell(tally, change.entered, change.new, column, 1)

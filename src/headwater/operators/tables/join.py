@@ -29,7 +29,7 @@ from headwater.operators.tables.shape import TableShape
 
 
 @dataclass(frozen=True)
-class Meeting:
+class TableMeeting:
     """The rows of both tables, and the numbers of the keys by which they meet."""
 
     schema: pa.Schema
@@ -40,7 +40,7 @@ class Meeting:
     right: Kept
 
 
-class _Change(NamedTuple):
+class _JoinChange(NamedTuple):
     """What a step changes on one side: where that is in its rows, which slots, and the new rows."""
 
     places: Numbers
@@ -60,7 +60,7 @@ class _Results(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TableJoin(Operator[Meeting]):
+class TableJoin(Operator[TableMeeting]):
     """Join two tables, and tell each result that is new, changed or gone.
 
     Of several changes of a key in one step the last one counts. A step emits an identity once at the
@@ -100,18 +100,20 @@ class TableJoin(Operator[Meeting]):
         self._shape().check()
         return self._shape().joined.schema.append(pa.field(DELETED, pa.bool_()))
 
-    def begin(self, schema: pa.Schema) -> Meeting:
+    def begin(self, schema: pa.Schema) -> TableMeeting:
         """Return two tables without rows."""
         sides = (Kept(self.left.schema), Kept(self.right.schema))
-        return Meeting(schema.remove_metadata(), self.output(schema), self._shape().joined, Slots(), *sides)
+        return TableMeeting(
+            schema.remove_metadata(), self.output(schema), self._shape().joined, Slots(), *sides
+        )
 
-    def absorb(self, state: Meeting, chunk: pa.Table) -> None:
+    def absorb(self, state: TableMeeting, chunk: pa.Table) -> None:
         """Make the changes of a chunk."""
         changes = self._changes(state, chunk)
         _put(state, changes)
         _tidy(state, changes)
 
-    def step(self, state: Meeting, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: TableMeeting, rows: pa.Table, clock: int) -> Step:
         """Make changes, and compare the results that they touch before and after."""
         rows = rows.combine_chunks()
         changes = self._changes(state, rows)
@@ -125,22 +127,22 @@ class TableJoin(Operator[Meeting]):
         _tidy(state, changes)
         return Step(out, chunk=rows.take(pa.array(places)))
 
-    def wake(self, state: Meeting) -> int | None:
+    def wake(self, state: TableMeeting) -> int | None:
         """Return None: time alone changes nothing."""
         return None
 
-    def snapshot(self, state: Meeting) -> pa.Table:
+    def snapshot(self, state: TableMeeting) -> pa.Table:
         """Return the rows of both tables."""
         return self.pairing.sent(state.left.rows(), state.right.rows(), state.schema).combine_chunks()
 
     def _shape(self) -> TableShape:
         return TableShape(self.pairing, self.left, self.right, self.how, self.prefix)
 
-    def _changes(self, state: Meeting, rows: pa.Table) -> tuple[_Change, _Change]:
+    def _changes(self, state: TableMeeting, rows: pa.Table) -> tuple[_JoinChange, _JoinChange]:
         left = self._side(state, rows, LEFT, self.pairing.left(rows))
         return left, self._side(state, rows, RIGHT, self.pairing.right(rows))
 
-    def _side(self, state: Meeting, rows: pa.Table, side: str, changes: pa.Table) -> _Change:
+    def _side(self, state: TableMeeting, rows: pa.Table, side: str, changes: pa.Table) -> _JoinChange:
         kept, primary = (state.left, self.left.table) if side == LEFT else (state.right, self.right.table)
         found = last(changes, primary)
         slots = kept.find(found.keys)
@@ -149,7 +151,7 @@ class TableJoin(Operator[Meeting]):
         deleted, fresh = found.deleted[some], changes.take(pa.array(found.places[some][~found.deleted[some]]))
         after = np.full(len(some), NOWHERE)
         after[~deleted] = self._meet(state.keys, rows.take(pa.array(where[~deleted])))
-        return _Change(where, kept.delta(found.keys[some], slots[some], after, deleted), fresh)
+        return _JoinChange(where, kept.delta(found.keys[some], slots[some], after, deleted), fresh)
 
     def _meet(self, keys: Slots, rows: pa.Table) -> Numbers:
         """Return the number of the key by which each row meets others, a new one if need be."""
@@ -161,7 +163,7 @@ class TableJoin(Operator[Meeting]):
         numbers[new] = keys.give(groups.keys[new])
         return numbers[groups.of]
 
-    def _results(self, state: Meeting, changes: tuple[_Change, _Change]) -> _Results:
+    def _results(self, state: TableMeeting, changes: tuple[_JoinChange, _JoinChange]) -> _Results:
         """Return the results that are now, of those that the changes touch."""
         left, right = state.left, state.right
         mine, other = _there(left, changes[0].delta), _there(right, changes[1].delta)
@@ -180,7 +182,7 @@ class TableJoin(Operator[Meeting]):
         pairs = np.concatenate(found)
         return _Results(pairs, left.ages((pairs >> 32) - 1), right.ages((pairs & 0xFFFFFFFF) - 1))
 
-    def _told(self, state: Meeting, before: _Results, after: _Results) -> pa.Table:
+    def _told(self, state: TableMeeting, before: _Results, after: _Results) -> pa.Table:
         """Return the results that are gone, and those that are new or changed."""
         gone = before.only(~np.isin(before.pairs, after.pairs, assume_unique=True))
         identity = self.identity
@@ -192,18 +194,18 @@ class TableJoin(Operator[Meeting]):
         told = [_marked(old, state.output, True), _marked(new, state.output, False)]
         return pa.concat_tables(told).combine_chunks()
 
-    def _rows(self, state: Meeting, results: _Results) -> pa.Table:
+    def _rows(self, state: TableMeeting, results: _Results) -> pa.Table:
         order = np.lexsort((results.right, results.left))
         left = state.left.take(results.left[order], *state.joined.left.names)
         return state.joined.rows(left, state.right.take(results.right[order], *state.joined.right.names))
 
 
-def _put(state: Meeting, changes: tuple[_Change, _Change]) -> None:
+def _put(state: TableMeeting, changes: tuple[_JoinChange, _JoinChange]) -> None:
     for kept, change in zip((state.left, state.right), changes, strict=True):
         kept.put(change.delta, change.rows)
 
 
-def _tidy(state: Meeting, changes: tuple[_Change, _Change]) -> None:
+def _tidy(state: TableMeeting, changes: tuple[_JoinChange, _JoinChange]) -> None:
     """Forget the keys by which nothing meets any more, and the rows that are gone."""
     touched = np.unique(np.concatenate([change.delta.before for change in changes]))
     touched = touched[touched != NOWHERE]

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headwater.errors import UsageError
 from headwater.operators.groups import Numbers
-from headwater.operators.tables.tallies import Counts, Ranks, Totals
+from headwater.operators.tables.tallies import Ranks, Totals, ValueCounts
 
 _t = pa.types
 
@@ -61,13 +61,13 @@ class Retractable(ABC):
 class Count(Retractable):
     """How many rows, or how many values that are not null."""
 
-    tally = Counts
+    tally = ValueCounts
 
     def type(self, kind: pa.DataType) -> pa.DataType:
         """Return BIGINT."""
         return pa.int64()
 
-    def read(self, tally: Counts, groups: Numbers) -> pa.Array:
+    def read(self, tally: ValueCounts, groups: Numbers) -> pa.Array:
         """Return the counts."""
         return pa.array(tally.of(groups))
 

@@ -22,7 +22,7 @@ from headwater.operators.tables.exact import SCALE, Sums, finite
 _WIDE = Context(prec=80)
 
 
-class Counts:
+class ValueCounts:
     """How many values that are not null each group has."""
 
     def __init__(self, kind: pa.DataType):
@@ -49,7 +49,7 @@ class Totals:
     def __init__(self, kind: pa.DataType):
         self.kind = kind
         self._sums = Sums()
-        self._count, self._nan, self._up, self._down = (Counts(kind) for _ in range(4))
+        self._count, self._nan, self._up, self._down = (ValueCounts(kind) for _ in range(4))
         floating, decimal = pa.types.is_floating(kind), pa.types.is_decimal(kind)
         self._unit = 1 << SCALE if floating else 10**kind.scale if decimal else 1
 
@@ -74,7 +74,7 @@ class Totals:
         return self._each(groups, pa.float64(), lambda total, n: _ratio(total, n * self._unit))
 
     def _beside(self, groups: Numbers, floats: Any, sign: int) -> None:
-        kinds: list[tuple[Counts, Flags]] = [
+        kinds: list[tuple[ValueCounts, Flags]] = [
             (self._nan, np.isnan(floats)),
             (self._up, floats == np.inf),
             (self._down, floats == -np.inf),

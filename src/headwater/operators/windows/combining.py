@@ -24,7 +24,7 @@ from headwater.operators.windows.windowing import Windowing
 
 
 @dataclass(frozen=True)
-class Change:
+class SessionChange:
     """What new rows and the clock have made of sessions."""
 
     written: Entries
@@ -76,11 +76,11 @@ class Combining:
     """The clock for which known sessions are as they are."""
     clock: int
 
-    def combined(self, known: Entries, fresh: Entries) -> Change:
+    def combined(self, known: Entries, fresh: Entries) -> SessionChange:
         """Put sessions together that overlap, where one is of new rows, or the clock has come to it."""
         parts = _touching(known, fresh, self._due(known))
         if not len(parts.entries):
-            return Change(parts.entries, parts.entries, parts.entries)
+            return SessionChange(parts.entries, parts.entries, parts.entries)
         end = parts.greatest(ends(parts.entries))
         cut = parts.opening | (np.diff(self.early.slots(parts.entries.then, self.clock), prepend=0) != 0)
         pieces = self._pieces(parts, cut, end)
@@ -93,7 +93,7 @@ class Combining:
         revision = parts.greatest(revisions(parts.entries) + again + (away & parts.same))
         pieces = _told(pieces, ends(pieces), revision[parts.whole[cut]])
         written = np.flatnonzero(parts.any(parts.new | again | ~cut)[parts.whole[cut]])
-        return Change(
+        return SessionChange(
             _both(pieces.take(written), _gone(parts.entries, _swallowed(parts, cut), 0)),
             self._results(pieces, parts.whole[cut], out),
             _gone(parts.entries, np.flatnonzero(away), 1),

@@ -22,7 +22,7 @@ from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers, firsts, number, pairs
 from headwater.operators.memory.members import Members
 from headwater.operators.memory.partials import Entries, Partials, distinct
-from headwater.operators.memory.publications import Ledger
+from headwater.operators.memory.publications import PublicationCounts
 from headwater.operators.operator import FOREVER, NEVER, Step
 from headwater.operators.windows import comparison
 from headwater.operators.windows.chunk_codec import heard, heard_clock, placed, tell
@@ -40,7 +40,7 @@ class Panes:
 
     members: Members
     panes: Partials
-    ledger: Ledger
+    ledger: PublicationCounts
     clock: int = NEVER
 
     def drop(self, before: int, back: int = 0) -> None:
@@ -98,7 +98,9 @@ class Hopping(Windowed[Panes]):
         partials = self._held.state_schema(schema)
         key = list(partials)[: len(self.windowing.by)]
         again = self.windowing.corrects or self.every is not None
-        return Panes(Members(), Partials(partials.empty_table(), self._held.merge), Ledger(key, again))
+        return Panes(
+            Members(), Partials(partials.empty_table(), self._held.merge), PublicationCounts(key, again)
+        )
 
     def absorb(self, state: Panes, chunk: pa.Table) -> None:
         """Take over partial results and publications."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 from headwater.operators.memory.partials import Entries, Flags, Merge, Partials, arranged, spans, spread
-from headwater.operators.memory.publications import Ledger
+from headwater.operators.memory.publications import PublicationCounts
 from headwater.operators.operator import NEVER
 from headwater.operators.windows.grid import Grid
 from headwater.operators.windows.ranges import over
@@ -78,7 +78,7 @@ def crowded(windows: pa.Table, new: Numbers, every: int) -> Flags:
 
 def publish(
     windowing: Windowing,
-    ledger: Ledger,
+    ledger: PublicationCounts,
     found: list[Ready],
     size: int,
     schema: pa.Schema,

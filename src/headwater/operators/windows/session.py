@@ -22,7 +22,7 @@ from headwater.operators.groups import Numbers
 from headwater.operators.memory.partials import Entries, arranged
 from headwater.operators.operator import NEVER, Step
 from headwater.operators.windows.chunk_codec import heard, heard_clock, placed, tell
-from headwater.operators.windows.combining import Change, Combining
+from headwater.operators.windows.combining import Combining, SessionChange
 from headwater.operators.windows.early import Early
 from headwater.operators.windows.sessions import Sessions, ends, partials, revisions, told
 from headwater.operators.windows.windowing import (
@@ -152,7 +152,7 @@ class Session(Windowed[Sessions]):
         rows = told(made, at[last] + self._gap(), nothing, nothing.astype(np.bool_))
         return Entries(members[first], at[first], rows)
 
-    def _out(self, change: Change, before: int, clock: int, schema: pa.Schema) -> pa.Table:
+    def _out(self, change: SessionChange, before: int, clock: int, schema: pa.Schema) -> pa.Table:
         """Return the sessions that are published, and those that are retracted."""
         out = [self._results(change.published, clock, schema)]
         out += [self._retracted(change.retracted, before, schema)] if self._retracts else []

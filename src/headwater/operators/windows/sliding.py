@@ -20,7 +20,7 @@ from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers, firsts, number, pairs
 from headwater.operators.memory.members import Members
 from headwater.operators.memory.partials import Entries, Flags, Partials, arranged, spans
-from headwater.operators.memory.publications import Ledger
+from headwater.operators.memory.publications import PublicationCounts
 from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import FOREVER, NEVER, Step
 from headwater.operators.windows.chunk_codec import heard, heard_clock, placed, tell
@@ -31,10 +31,10 @@ from headwater.operators.windows.windowing import END, Windowed, Windowing, boun
 _EVENT = pa.schema([("member", pa.int64()), ("at", pa.int64())])
 
 
-class Events:
+class SlidingEvents:
     """Partial results by key and time, those of them that wait, and how often windows were published."""
 
-    def __init__(self, held: Partials, ledger: Ledger):
+    def __init__(self, held: Partials, ledger: PublicationCounts):
         self.members = Members()
         self.clock = NEVER
         self.held = held
@@ -76,7 +76,7 @@ class Events:
 
 
 @dataclass(frozen=True)
-class Sliding(Windowed[Events]):
+class Sliding(Windowed[SlidingEvents]):
     """Aggregate, at each event, the events of its key that are less than ``size`` before it, and itself.
 
     There is one result for each key and time at which it has events, once the clock is after it. An
@@ -105,14 +105,14 @@ class Sliding(Windowed[Events]):
         """Return the key, the window, the aggregates, and what is told of the result."""
         return self.windowing.output(schema)
 
-    def begin(self, schema: pa.Schema) -> Events:
+    def begin(self, schema: pa.Schema) -> SlidingEvents:
         """Return a state without events."""
         partials = self._held.state_schema(schema)
         again = self.windowing.corrects or self.every is not None
-        ledger = Ledger(list(partials)[: len(self.windowing.by)], again)
-        return Events(Partials(partials.empty_table(), self._held.merge), ledger)
+        ledger = PublicationCounts(list(partials)[: len(self.windowing.by)], again)
+        return SlidingEvents(Partials(partials.empty_table(), self._held.merge), ledger)
 
-    def absorb(self, state: Events, chunk: pa.Table) -> None:
+    def absorb(self, state: SlidingEvents, chunk: pa.Table) -> None:
         """Take over events and publications."""
         events, windows = heard(chunk, "event"), heard(chunk, "window")
         state.add(Entries(self._members(state, events), events.column(0).to_numpy(), events.remove_column(0)))
@@ -121,7 +121,7 @@ class Sliding(Windowed[Events]):
         state.clock = max(state.clock, heard_clock(chunk))
         state.drop(self._forgotten(state.clock), state.clock)
 
-    def step(self, state: Events, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: SlidingEvents, rows: pa.Table, clock: int) -> Step:
         """Let new events wait, and publish those that the clock has passed or that have changed."""
         rows, at, late = self._split(rows.combine_chunks(), clock)
         fresh = self._fresh(state, rows, at)
@@ -133,7 +133,7 @@ class Sliding(Windowed[Events]):
         parts = {"event": placed(fresh, by_lead=False), "window": placed(counted)}
         return Step(out, late, chunk=tell(parts, clock) if len(fresh) or len(out) else None)
 
-    def wake(self, state: Events) -> int | None:
+    def wake(self, state: SlidingEvents) -> int | None:
         """Return when the next event may be published, or forgotten."""
         return state.wake(self._size() + self.windowing.keep // MICROSECOND)
 
@@ -141,7 +141,7 @@ class Sliding(Windowed[Events]):
         """Return the time of the first event that may still be published."""
         return self.windowing.settled(clock)
 
-    def snapshot(self, state: Events) -> pa.Table:
+    def snapshot(self, state: SlidingEvents) -> pa.Table:
         """Return all events, and how often windows were published."""
         events = placed(state.held.all(), by_lead=False)
         return tell({"event": events, "window": placed(state.ledger.all())}, state.clock)
@@ -159,7 +159,7 @@ class Sliding(Windowed[Events]):
         settled = self.windowing.settled(clock)
         return settled if settled == NEVER else bounded(settled - self._size())
 
-    def _members(self, state: Events, rows: pa.Table) -> Numbers:
+    def _members(self, state: SlidingEvents, rows: pa.Table) -> Numbers:
         return self.windowing.members(state.members, rows.remove_column(0))
 
     def _split(self, rows: pa.Table, clock: int) -> tuple[pa.Table, Times, pa.Table | None]:
@@ -171,7 +171,7 @@ class Sliding(Windowed[Events]):
         away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], starts, clock)
         return rows.filter(pa.array(~late)), at[~late], away
 
-    def _fresh(self, state: Events, rows: pa.Table, at: Times) -> Entries:
+    def _fresh(self, state: SlidingEvents, rows: pa.Table, at: Times) -> Entries:
         """Return the partial result of each key and time of new rows."""
         groups = grouped(rows, self.windowing.by)
         cells = pairs(groups.of, number(pa.array(at)))
@@ -179,7 +179,7 @@ class Sliding(Windowed[Events]):
         made = self._held.partials(rows, at, cells, first)
         return Entries(state.members.numbers(groups.keys)[groups.of[first]], at[first], made)
 
-    def _passed(self, state: Events, fresh: Entries, clock: int) -> Entries:
+    def _passed(self, state: SlidingEvents, fresh: Entries, clock: int) -> Entries:
         """Return the windows of events that the clock has just passed, or that have changed."""
         again = fresh.take(np.flatnonzero(fresh.then < state.clock))
         due = state.due(clock)
@@ -189,7 +189,7 @@ class Sliding(Windowed[Events]):
         places = np.flatnonzero((events.then >= state.clock) | self._changed(events, again))
         return self._windows(events, places)
 
-    def _early(self, state: Events, fresh: Entries, clock: int) -> list[Ready]:
+    def _early(self, state: SlidingEvents, fresh: Entries, clock: int) -> list[Ready]:
         """Return the windows of events that wait, whose number of rows has passed a multiple."""
         if self.every is None or not len(fresh):
             return []

@@ -123,7 +123,7 @@ class Connection:
             self._open = None
 
 
-class Readers:
+class PostgresReaders:
     """Connections for reading, lent to whoever reads and kept for the next."""
 
     def __init__(self, dsn: str, what: str, patience: float):

@@ -83,7 +83,7 @@ class Writer:
             self._db.close()
 
 
-class Readers:
+class SqliteReaders:
     """Connections for reading, lent to whoever reads and kept for the next."""
 
     def __init__(self, path: Path):

@@ -14,10 +14,10 @@ from psycopg.sql import SQL, Composable, Identifier
 
 from headwater import schema as schemas
 from headwater.errors import UsageError
-from headwater.values.keyed import Keyed
+from headwater.values.keyed import KeyedSchema
 from headwater.views import view_version
 from headwater.views.postgres import marks, tables
-from headwater.views.postgres.table_version import Entry
+from headwater.views.postgres.table_version import TableVersion
 from headwater.views.view_version import first_change, positions
 
 _ALONE = SQL("SELECT pg_advisory_xact_lock(5277655813324800)")
@@ -69,7 +69,7 @@ def _check(db: psycopg.Connection) -> None:
         )
 
 
-def find(db: psycopg.Connection, name: str, version: int | None = None) -> Entry:
+def find(db: psycopg.Connection, name: str, version: int | None = None) -> TableVersion:
     """Return a version of a table, the published one if none is named."""
     try:
         found = of(db, name)
@@ -81,7 +81,7 @@ def find(db: psycopg.Connection, name: str, version: int | None = None) -> Entry
     raise view_version.unknown(name, version, names(db), [each.version for each in found])
 
 
-def of(db: psycopg.Connection, name: str) -> list[Entry]:
+def of(db: psycopg.Connection, name: str) -> list[TableVersion]:
     """Return every version of a table, oldest first."""
     return [_entry(*row) for row in db.execute(_OF, (name,)).fetchall()]
 
@@ -93,7 +93,9 @@ def names(db: psycopg.Connection) -> list[str]:
     return sorted(name for (name,) in found)
 
 
-def add(db: psycopg.Connection, name: str, version: int, keyed: Keyed, *, adopted: bool) -> Entry:
+def add(
+    db: psycopg.Connection, name: str, version: int, keyed: KeyedSchema, *, adopted: bool
+) -> TableVersion:
     """Note a version; the first one of a name is published at once."""
     told = (schemas.ddl(keyed.schema), json.dumps(keyed.key), not of(db, name), first_change(version))
     db.execute(_ADD, (name, version, *told, adopted))
@@ -119,13 +121,13 @@ def publish(db: psycopg.Connection, name: str, version: int) -> None:
         db.execute("UPDATE headwater_sinks SET published = true WHERE id = %s", (new.id,))
 
 
-def remove(db: psycopg.Connection, version: Entry) -> None:
+def remove(db: psycopg.Connection, version: TableVersion) -> None:
     """Forget a version and what it holds."""
     tables.drop(db, version)
     db.execute("DELETE FROM headwater_sinks WHERE id = %s", (version.id,))
 
 
-def _grants(db: psycopg.Connection, old: Entry) -> list[tuple[str, Composable]]:
+def _grants(db: psycopg.Connection, old: TableVersion) -> list[tuple[str, Composable]]:
     """Return who may read which part of a version."""
     found: list[tuple[str, Composable]] = []
     for part, table in (("rows", old.sql.target), ("changes", old.sql.changes)):
@@ -134,15 +136,17 @@ def _grants(db: psycopg.Connection, old: Entry) -> list[tuple[str, Composable]]:
     return found
 
 
-def _grant(db: psycopg.Connection, grants: list[tuple[str, Composable]], new: Entry) -> None:
+def _grant(db: psycopg.Connection, grants: list[tuple[str, Composable]], new: TableVersion) -> None:
     """Let those read the new version who may read the old one."""
     for part, who in grants:
         target = new.sql.target if part == "rows" else new.sql.changes
         db.execute(SQL("GRANT SELECT ON {} TO {}").format(target, who))
 
 
-def _entry(id: int, name: str, version: int, columns: str, key: str, published: bool, *more: Any) -> Entry:
+def _entry(
+    id: int, name: str, version: int, columns: str, key: str, published: bool, *more: Any
+) -> TableVersion:
     batch, epoch, places, *rest = more
-    return Entry(
+    return TableVersion(
         id, name, version, columns, tuple(json.loads(key)), published, batch, epoch, positions(places), *rest
     )

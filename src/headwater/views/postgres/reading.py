@@ -24,8 +24,8 @@ from headwater.values.one_value import fitted
 from headwater.views.changes import CHUNK, Change, beginning, change, check_kept
 from headwater.views.postgres import catalog, tables
 from headwater.views.postgres.statements import Bound
-from headwater.views.postgres.table_version import Entry
-from headwater.views.query import Query
+from headwater.views.postgres.table_version import TableVersion
+from headwater.views.query import ViewQuery
 from headwater.views.reading import Reading
 
 _ROWS = 8192
@@ -45,11 +45,11 @@ class PostgresReading(Reading):
     def __init__(self, connection: Connection, name: str, version: int | None):
         self._connection, self._of = connection, (name, version)
 
-    def entry(self) -> Entry:
+    def entry(self) -> TableVersion:
         """Return the version that is read, and how far it has got."""
         return self._connection.run(lambda db: catalog.find(db, *self._of))
 
-    def batches(self, query: Query) -> Iterator[pa.RecordBatch]:
+    def batches(self, query: ViewQuery) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are asked for."""
         with self._connection.held(partial(self._opened, query)) as (cursor, schema), cursor:
             while rows := cursor.fetchmany(_ROWS):
@@ -82,7 +82,7 @@ class PostgresReading(Reading):
             self._connection.deafen()
 
     @contextmanager
-    def _still(self, db: psycopg.Connection) -> Iterator[Entry]:
+    def _still(self, db: psycopg.Connection) -> Iterator[TableVersion]:
         """Yield the version that is read; what is read of it counts only if it still is at the end."""
         entry = catalog.find(db, *self._of)
         try:
@@ -93,7 +93,7 @@ class PostgresReading(Reading):
         if (now.id, now.table) != (entry.id, entry.table):
             raise Switched(f'view "{entry.name}" has been rebuilt')
 
-    def _opened(self, query: Query, db: psycopg.Connection) -> tuple[psycopg.ServerCursor, pa.Schema]:
+    def _opened(self, query: ViewQuery, db: psycopg.Connection) -> tuple[psycopg.ServerCursor, pa.Schema]:
         cursor = db.cursor("headwater_scan")
         try:
             with self._still(db) as entry:
@@ -123,7 +123,7 @@ class PostgresReading(Reading):
         return _decoded(rows, entry)
 
 
-def _select(query: Query, entry: Entry) -> tuple[Composed, list[Any]]:
+def _select(query: ViewQuery, entry: TableVersion) -> tuple[Composed, list[Any]]:
     keyed = entry.keyed
     asked = query.conditions(keyed)
     where = [SQL("{} {} %s").format(Bound(Identifier(f.name)), SQL(sign)) for f, sign, _ in asked]
@@ -140,13 +140,13 @@ def _select(query: Query, entry: Entry) -> tuple[Composed, list[Any]]:
     )
 
 
-def _direction(query: Query, strict: bool) -> SQL:
+def _direction(query: ViewQuery, strict: bool) -> SQL:
     """Return in which direction a column is ordered: a null is less than anything, and no key has one."""
     nulls = "" if strict else " NULLS LAST" if query.descending else " NULLS FIRST"
     return SQL(f"{' DESC' if query.descending else ''}{nulls}")
 
 
-def _select_changes(entry: Entry) -> Composed:
+def _select_changes(entry: TableVersion) -> Composed:
     names = [Bound(name) for name in entry.sql.names]
     parts = [SQL("({}).{}").format(SQL(side), name) for side in ("old", "new") for name in names]
     return SQL("SELECT number, kind, batch, {} FROM {} WHERE number > %s ORDER BY number LIMIT %s").format(
@@ -154,7 +154,7 @@ def _select_changes(entry: Entry) -> Composed:
     )
 
 
-def _decoded(rows: list[tuple[Any, ...]], entry: Entry) -> list[Change]:
+def _decoded(rows: list[tuple[Any, ...]], entry: TableVersion) -> list[Change]:
     width = len(entry.keyed.schema)
     schema = pa.schema([field.with_nullable(True) for field in entry.keyed.schema])
     old = columns.to_batch([row[3 : 3 + width] for row in rows], schema).to_pylist()

@@ -24,7 +24,7 @@ from headwater.values.fitting import Fitted
 from headwater.values.keyed import declare, settle
 from headwater.views.postgres import catalog, statements, tables
 from headwater.views.postgres.statements import Statements
-from headwater.views.postgres.table_version import Entry
+from headwater.views.postgres.table_version import TableVersion
 from headwater.views.store import dropped, existing
 from headwater.views.view_version import check_same
 
@@ -114,7 +114,7 @@ class PostgresSink(Sink):
         """Close the connection."""
         self._connection.close()
 
-    def _made(self, db: psycopg.Connection) -> Entry:
+    def _made(self, db: psycopg.Connection) -> TableVersion:
         catalog.prepare(db)
         entry = existing(catalog.of(db, self._table), self.version, self._keyed.what)
         if entry is not None:

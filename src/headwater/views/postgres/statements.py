@@ -13,7 +13,7 @@ from psycopg.sql import SQL, Composable, Composed, Identifier
 
 from headwater.stores.postgres import columns
 from headwater.values.fitting import DELETED
-from headwater.values.keyed import Keyed
+from headwater.values.keyed import KeyedSchema
 
 TAKE = SQL("UPDATE headwater_sinks SET epoch = epoch + 1 WHERE id = %s RETURNING epoch, batch")
 REACHED = SQL("SELECT epoch, batch, changes, published, filled FROM headwater_sinks WHERE id = %s FOR UPDATE")
@@ -39,7 +39,7 @@ class Statements:
     """The statements for one table."""
 
     table: str
-    keyed: Keyed
+    keyed: KeyedSchema
 
     @property
     def target(self) -> Composable:

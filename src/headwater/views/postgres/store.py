@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from headwater import topic as topics
 from headwater.errors import UsageError
-from headwater.stores.postgres.connection import Connection, Readers
+from headwater.stores.postgres.connection import Connection, PostgresReaders
 from headwater.views.postgres import catalog, tables
 from headwater.views.postgres.reading import PostgresReading
 from headwater.views.postgres.sink import PostgresSink
-from headwater.views.postgres.table_version import Entry
+from headwater.views.postgres.table_version import TableVersion
 from headwater.views.store import Store, check_droppable
 from headwater.views.view import View
 from headwater.views.view_version import KEPT_CHANGES, check_numbers, unknown
@@ -47,7 +47,7 @@ class PostgresStore(Store):
 
     def __init__(self, dsn: str):
         self._dsn = dsn
-        self._readers = Readers(dsn, "the PostgreSQL view store", READ_SECONDS)
+        self._readers = PostgresReaders(dsn, "the PostgreSQL view store", READ_SECONDS)
         self._sinks: weakref.WeakSet[PostgresSink] = weakref.WeakSet()
 
     def names(self) -> list[str]:
@@ -147,7 +147,7 @@ def _drop(view: str, version: int | None, db: psycopg.Connection) -> None:
         ) from None
 
 
-def _all(db: psycopg.Connection, view: str) -> list[Entry]:
+def _all(db: psycopg.Connection, view: str) -> list[TableVersion]:
     """Return every version of a view; one at least."""
     known = catalog.names(db)
     if view not in known:

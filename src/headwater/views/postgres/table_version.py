@@ -16,7 +16,7 @@ from headwater.views.view_version import declared
 
 
 @dataclass(frozen=True)
-class Entry(view_version.Entry):
+class TableVersion(view_version.ViewVersion):
     """One version of a table, and how far it has got."""
 
     changes: int

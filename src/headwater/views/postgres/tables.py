@@ -14,7 +14,7 @@ from psycopg.sql import SQL, Composable, Identifier
 
 from headwater.errors import SinkRefused, UsageError
 from headwater.views.postgres import marks
-from headwater.views.postgres.table_version import Entry
+from headwater.views.postgres.table_version import TableVersion
 from headwater.views.query import arrangement
 
 _ARRANGED = SQL(
@@ -29,7 +29,7 @@ def exists(db: psycopg.Connection, table: Composable) -> bool:
     return db.execute("SELECT to_regclass(%s) IS NOT NULL", (table.as_string(db),)).fetchone() == (True,)
 
 
-def create(db: psycopg.Connection, entry: Entry, feed: int) -> None:
+def create(db: psycopg.Connection, entry: TableVersion, feed: int) -> None:
     """Make the tables of a version that is new; one that its sink was given is there already."""
     if not entry.adopted:
         _check_free(db, entry, entry.sql.target)
@@ -39,7 +39,7 @@ def create(db: psycopg.Connection, entry: Entry, feed: int) -> None:
         _create_changes(db, entry)
 
 
-def check(db: psycopg.Connection, entry: Entry, feed: int) -> None:
+def check(db: psycopg.Connection, entry: TableVersion, feed: int) -> None:
     """Refuse a version whose table is gone or was emptied, with what it held, or is another one now."""
     if not exists(db, entry.sql.target):
         raise _lost(entry, "is gone")
@@ -55,12 +55,12 @@ def check(db: psycopg.Connection, entry: Entry, feed: int) -> None:
         _create_changes(db, entry)
 
 
-def has_changes(db: psycopg.Connection, entry: Entry) -> bool:
+def has_changes(db: psycopg.Connection, entry: TableVersion) -> bool:
     """Tell whether the changes of a version are noted."""
     return marks.has(db, entry.sql.changes, entry.mark("changes"))
 
 
-def rename(db: psycopg.Connection, entry: Entry, to: str) -> None:
+def rename(db: psycopg.Connection, entry: TableVersion, to: str) -> None:
     """Give the tables of a version another name, in their schema."""
     if entry.adopted:
         raise UsageError(
@@ -74,7 +74,7 @@ def rename(db: psycopg.Connection, entry: Entry, to: str) -> None:
         db.execute(SQL("ALTER TABLE {} RENAME TO {}").format(table, Identifier(name)))
 
 
-def drop(db: psycopg.Connection, entry: Entry) -> None:
+def drop(db: psycopg.Connection, entry: TableVersion) -> None:
     """Remove the tables of a version."""
     for table, part in _parts(db, entry):
         if part == "changes" or not entry.adopted:
@@ -82,7 +82,7 @@ def drop(db: psycopg.Connection, entry: Entry) -> None:
             db.execute(SQL("DROP TABLE {}").format(table))
 
 
-def arrange(db: psycopg.Connection, entry: Entry, order: str | None) -> None:
+def arrange(db: psycopg.Connection, entry: TableVersion, order: str | None) -> None:
     """Make the index for the order of a column, or none, and no other."""
     columns, wanted, known = arrangement(entry.keyed, order), _index(entry, order), _indexes(db, entry)
     if columns or known:
@@ -96,19 +96,19 @@ def arrange(db: psycopg.Connection, entry: Entry, order: str | None) -> None:
         marks.put(db, "INDEX", index, entry.mark("order"))
 
 
-def is_arranged(db: psycopg.Connection, entry: Entry, order: str | None) -> bool:
+def is_arranged(db: psycopg.Connection, entry: TableVersion, order: str | None) -> bool:
     """Tell whether there is the index for the order of a column, and no other."""
     wanted = _index(entry, order)
     return [name for _, name in _indexes(db, entry)] == ([wanted] if wanted else [])
 
 
-def _create_changes(db: psycopg.Connection, entry: Entry) -> None:
+def _create_changes(db: psycopg.Connection, entry: TableVersion) -> None:
     _check_free(db, entry, entry.sql.changes)
     db.execute(entry.sql.create_changes)
     marks.put(db, "TABLE", entry.sql.changes, entry.mark("changes"))
 
 
-def _check_free(db: psycopg.Connection, entry: Entry, table: Composable) -> None:
+def _check_free(db: psycopg.Connection, entry: TableVersion, table: Composable) -> None:
     if exists(db, table):
         raise UsageError(
             f"{entry.keyed.what} cannot be kept in table {table.as_string(db)}",
@@ -117,7 +117,7 @@ def _check_free(db: psycopg.Connection, entry: Entry, table: Composable) -> None
         )
 
 
-def _parts(db: psycopg.Connection, entry: Entry) -> list[tuple[Composable, str]]:
+def _parts(db: psycopg.Connection, entry: TableVersion) -> list[tuple[Composable, str]]:
     """Return the tables that are there; the changes have the other's row type, so they come first."""
     rows, changes = entry.sql.target, entry.sql.changes
     # Without a feed there are no changes, and a table of that name is somebody else's.
@@ -125,7 +125,7 @@ def _parts(db: psycopg.Connection, entry: Entry) -> list[tuple[Composable, str]]
     return found + ([(rows, "rows")] if exists(db, rows) else [])
 
 
-def _lost(entry: Entry, how: str) -> SinkRefused:
+def _lost(entry: TableVersion, how: str) -> SinkRefused:
     return SinkRefused(
         f'table "{entry.table}" of {entry.keyed.what} {how}',
         detail=f"up to batch {entry.batch} its rows were committed",
@@ -133,12 +133,12 @@ def _lost(entry: Entry, how: str) -> SinkRefused:
     )
 
 
-def _index(entry: Entry, order: str | None) -> str | None:
+def _index(entry: TableVersion, order: str | None) -> str | None:
     columns = arrangement(entry.keyed, order)
     digest = hashlib.sha256(json.dumps(columns).encode()).hexdigest()[:8]
     return f"headwater_order_{entry.id}_{digest}" if columns else None
 
 
-def _indexes(db: psycopg.Connection, entry: Entry) -> list[tuple[str, str]]:
+def _indexes(db: psycopg.Connection, entry: TableVersion) -> list[tuple[str, str]]:
     asked = (entry.sql.target.as_string(db), entry.mark("order"))
     return db.execute(_ARRANGED, asked).fetchall()

@@ -12,13 +12,13 @@ from typing import Any
 
 from headwater import schema as schemas
 from headwater.errors import UsageError
-from headwater.values.keyed import Keyed
+from headwater.values.keyed import KeyedSchema
 from headwater.views import view_version
 from headwater.views.sqlite.tables import Tables
 from headwater.views.view_version import declared, positions
 
 
-class Entry(view_version.Entry):
+class StoredVersion(view_version.ViewVersion):
     """One version of a view as the catalog has it."""
 
     @property
@@ -27,7 +27,7 @@ class Entry(view_version.Entry):
         return _tables(self.id, self.name, self.columns, self.key)
 
 
-def find(db: sqlite3.Connection, name: str, version: int | None = None) -> Entry:
+def find(db: sqlite3.Connection, name: str, version: int | None = None) -> StoredVersion:
     """Return a version of a view, the published one if none is named."""
     for each in of(db, name):
         if each.published if version is None else each.version == version:
@@ -35,7 +35,7 @@ def find(db: sqlite3.Connection, name: str, version: int | None = None) -> Entry
     raise unknown(db, name, version)
 
 
-def of(db: sqlite3.Connection, name: str) -> list[Entry]:
+def of(db: sqlite3.Connection, name: str) -> list[StoredVersion]:
     """Return every version of a view, oldest first."""
     rows = db.execute(
         "SELECT id, name, version, columns, key, published, batch, epoch, positions, clock, filled "
@@ -55,7 +55,7 @@ def unknown(db: sqlite3.Connection, name: str, version: int | None) -> UsageErro
     return view_version.unknown(name, version, names(db), [each.version for each in of(db, name)])
 
 
-def add(db: sqlite3.Connection, name: str, version: int, keyed: Keyed) -> Entry:
+def add(db: sqlite3.Connection, name: str, version: int, keyed: KeyedSchema) -> StoredVersion:
     """Make a version of a view; a view's first version is published at once."""
     first = not of(db, name)
     db.execute(
@@ -67,22 +67,24 @@ def add(db: sqlite3.Connection, name: str, version: int, keyed: Keyed) -> Entry:
     return made
 
 
-def publish(db: sqlite3.Connection, version: Entry) -> None:
+def publish(db: sqlite3.Connection, version: StoredVersion) -> None:
     """Let readers see a version instead of the one before."""
     db.execute("UPDATE views SET published = 0 WHERE name = ? AND published", (version.name,))
     db.execute("UPDATE views SET published = 1 WHERE id = ?", (version.id,))
 
 
-def remove(db: sqlite3.Connection, version: Entry) -> None:
+def remove(db: sqlite3.Connection, version: StoredVersion) -> None:
     """Forget a version and what it holds."""
     version.tables.drop(db)
     db.execute("DELETE FROM views WHERE id = ?", (version.id,))
 
 
-def _entry(id: int, name: str, version: int, columns: str, key: str, published: int, *reached: Any) -> Entry:
+def _entry(
+    id: int, name: str, version: int, columns: str, key: str, published: int, *reached: Any
+) -> StoredVersion:
     batch, epoch, places, clock, filled = reached
     told = (batch, epoch, positions(places), clock, bool(filled))
-    return Entry(id, name, version, columns, tuple(json.loads(key)), bool(published), *told)
+    return StoredVersion(id, name, version, columns, tuple(json.loads(key)), bool(published), *told)
 
 
 @lru_cache(maxsize=256)

@@ -19,10 +19,10 @@ from headwater.stores.sqlite import values
 from headwater.stores.sqlite.connection import still
 from headwater.stores.sqlite.values import encode_one
 from headwater.views.changes import CHUNK, Change, Row, beginning, change, check_kept
-from headwater.views.query import Query
+from headwater.views.query import ViewQuery
 from headwater.views.reading import Reading
 from headwater.views.sqlite import catalog
-from headwater.views.sqlite.catalog import Entry
+from headwater.views.sqlite.catalog import StoredVersion
 from headwater.views.sqlite.tables import Tables, last_change, quoted
 
 _ROWS = 8192
@@ -35,12 +35,12 @@ class SqliteReading(Reading):
     def __init__(self, db: sqlite3.Connection, name: str, version: int | None):
         self._db, self._of = db, (name, version)
 
-    def entry(self) -> Entry:
+    def entry(self) -> StoredVersion:
         """Return the version that is read, and how far it has got."""
         with still(self._db):
             return catalog.find(self._db, *self._of)
 
-    def batches(self, query: Query) -> Iterator[pa.RecordBatch]:
+    def batches(self, query: ViewQuery) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are asked for."""
         with still(self._db):
             tables = catalog.find(self._db, *self._of).tables
@@ -89,13 +89,13 @@ class SqliteReading(Reading):
                 time.sleep(max(0.0, min(pause, deadline - time.monotonic())))
                 pause = min(pause * 2, _LONGEST)
 
-    def _check_kept(self, entry: Entry, since: int) -> None:
+    def _check_kept(self, entry: StoredVersion, since: int) -> None:
         last = last_change(self._db, entry.tables)
         oldest = self._db.execute(f"SELECT min(number) FROM {entry.tables.changes}").fetchone()[0]  # noqa: S608
         check_kept(entry.name, since, last + 1 if oldest is None else int(oldest), last)
 
 
-def _select(query: Query, tables: Tables) -> tuple[str, list[Any]]:
+def _select(query: ViewQuery, tables: Tables) -> tuple[str, list[Any]]:
     """Return the statement and its parameters; its columns are in the schema's order."""
     keyed = tables.keyed
     conditions = query.conditions(keyed)

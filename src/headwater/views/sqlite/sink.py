@@ -18,7 +18,7 @@ from headwater.stores.sqlite.connection import Writer
 from headwater.values.fitting import Fitted
 from headwater.values.keyed import settle
 from headwater.views.sqlite import catalog, tables
-from headwater.views.sqlite.catalog import Entry
+from headwater.views.sqlite.catalog import StoredVersion
 from headwater.views.store import dropped
 
 _CHUNK = 50_000
@@ -35,7 +35,7 @@ class ViewSink(Sink):
     Made by ``ViewStore.sink``.
     """
 
-    def __init__(self, writer: Writer, entry: Entry, feed: int):
+    def __init__(self, writer: Writer, entry: StoredVersion, feed: int):
         self.view, self.version = entry.name, entry.version
         self._writer, self._id, self._feed = writer, entry.id, feed
         self._tables = entry.tables
@@ -101,7 +101,7 @@ class ViewSink(Sink):
             (batch.number, positions, batch.clock, filled, self._id),
         )
 
-    def _entry(self, db: sqlite3.Connection) -> Entry:
+    def _entry(self, db: sqlite3.Connection) -> StoredVersion:
         for entry in catalog.of(db, self.view):
             if entry.id == self._id:
                 return entry

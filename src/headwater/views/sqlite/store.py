@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from headwater import topic as topics
 from headwater.stores import limits
-from headwater.stores.sqlite.connection import Durability, Readers, Writer
+from headwater.stores.sqlite.connection import Durability, SqliteReaders, Writer
 from headwater.values.keyed import declare
 from headwater.views.query import arrangement
 from headwater.views.sqlite import catalog
@@ -30,7 +30,7 @@ class FileViews(Views):
     """The views of a SQLite file, for reading."""
 
     def __init__(self, path: str | os.PathLike[str]):
-        self._readers = Readers(Path(path))
+        self._readers = SqliteReaders(Path(path))
 
     def names(self) -> list[str]:
         """Return the names of all views."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 from headwater.errors import SinkRefused
 from headwater.stores.sqlite import values
 from headwater.values.fitting import DELETED
-from headwater.values.keyed import Keyed
+from headwater.values.keyed import KeyedSchema
 from headwater.views.changes import DELETE, INSERT, UPDATE
 
 
@@ -31,7 +31,7 @@ class Tables:
     """The rows and the changes of one version of a view."""
 
     id: int
-    keyed: Keyed
+    keyed: KeyedSchema
 
     @property
     def rows(self) -> str:

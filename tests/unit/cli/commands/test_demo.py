@@ -17,7 +17,7 @@ from tests.unit.cli.screens.test_run_screen import BROKEN, FINE
 
 import headwater
 from headwater.cli.demo_feed import Feed
-from headwater.cli.screens.demo_screen import Scene, Screen
+from headwater.cli.screens.demo_screen import DemoScreen, Scene
 from headwater.cli.screens.demo_views import Shown
 from headwater.errors import HeadwaterError
 from headwater.schema import TIMESTAMP
@@ -39,10 +39,10 @@ def scene(views: Sequence[Shown], nodes: int = 5) -> Scene:
     return Scene(12_345, [replace(FINE, node=f"node_{n}") for n in range(nodes)], views)
 
 
-def drawn(made: Scene, width: int, height: int, screen: Screen | None = None) -> list[str]:
+def drawn(made: Scene, width: int, height: int, screen: DemoScreen | None = None) -> list[str]:
     console = Console(width=width, height=height)
     with console.capture() as text:
-        console.print((screen or Screen("Ctrl-C ends", MORE)).draw(made, console))
+        console.print((screen or DemoScreen("Ctrl-C ends", MORE)).draw(made, console))
     return [line.rstrip() for line in text.get().splitlines()]
 
 
@@ -94,7 +94,7 @@ def test_before_the_nodes_run_it_says_what_goes_on() -> None:
 
 
 def test_new_rows_stand_out_until_the_next_reading() -> None:
-    screen, before = Screen("", ""), scene([view("spending", 3)])
+    screen, before = DemoScreen("", ""), scene([view("spending", 3)])
     console = Console(width=80, height=24, force_terminal=True, color_system="standard", no_color=False)
 
     def green(made: Scene) -> bool:
@@ -112,7 +112,7 @@ def test_new_rows_stand_out_until_the_next_reading() -> None:
 
 
 def test_outside_of_a_terminal_a_scene_is_a_line() -> None:
-    line = Screen("", "").line(scene([view("spending", 3), view("deliveries", 1)]))
+    line = DemoScreen("", "").line(scene([view("spending", 3), view("deliveries", 1)]))
     told = "12,345 events written, 6,000 to process; spending 1,200 rows, deliveries 1,200 rows"
     assert line == f"   0 s  {told}"
 

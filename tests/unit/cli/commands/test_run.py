@@ -15,7 +15,7 @@ import pytest
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.screens.test_run_screen import BROKEN, FINE
 
-from headwater.cli.background import Apart, apart
+from headwater.cli.background import Background, apart
 from headwater.cli.screens.run_output import conclude, display, facts, summary
 from headwater.pipeline import loading
 
@@ -93,7 +93,7 @@ def test_work_apart_returns_or_raises_as_if_it_were_here() -> None:
     assert apart(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
         apart(lambda: 1 // 0)
-    assert not Apart(lambda: time.sleep(5)).ended(0.01)
+    assert not Background(lambda: time.sleep(5)).ended(0.01)
 
 
 @pytest.mark.parametrize("command", ["run", "check", "verify", "status"])

@@ -16,7 +16,7 @@ from headwater import Log, Pipeline, Position
 from headwater.engine.figures.progress import progress
 from headwater.engine.home import node_progress
 from headwater.engine.home.checkpoint import Ahead
-from headwater.engine.home.node_progress import Milestone
+from headwater.engine.home.node_progress import NodeProgress
 from headwater.errors import HeadwaterError
 from headwater.sinks import Batch
 from headwater.views import ViewStore
@@ -83,7 +83,7 @@ def write(
     )
     (place / "commits" / str(batch)).write_text("v1\n{}")
     os.utime(place / "commits" / str(batch), (1000, 1000))
-    node_progress.write(place, {place.parent: Milestone(batch, {topic: f"{topic}:0={offset}"})})
+    node_progress.write(place, {place.parent: NodeProgress(batch, {topic: f"{topic}:0={offset}"})})
     return place
 
 
@@ -133,14 +133,14 @@ def test_a_checkpoint_that_spark_is_just_replacing_is_not_an_error(pipeline: Pip
 
 def test_what_a_query_has_done_without_a_node_is_not_the_nodes(pipeline: Pipeline, log: Log) -> None:
     place = write(pipeline, "unique", 4, "orders", 10)
-    node_progress.write(place, {place.parent: Milestone()})
+    node_progress.write(place, {place.parent: NodeProgress()})
     unique, _ = progress(pipeline, log)
     assert (unique.batch, unique.ended, unique.positions, unique.lag) == (None, None, (), 10)
 
 
 def test_a_node_that_its_query_has_left_behind_is_where_it_was(pipeline: Pipeline, log: Log) -> None:
     place = write(pipeline, "unique", 4, "orders", 10)
-    node_progress.write(place, {place.parent: Milestone(2, {"orders": "orders:0=4"})})
+    node_progress.write(place, {place.parent: NodeProgress(2, {"orders": "orders:0=4"})})
     unique, _ = progress(pipeline, log)
     assert (unique.batch, unique.positions, unique.lag) == (2, (Position("orders", {0: 4}),), 6)
 

@@ -13,7 +13,7 @@ from tests.unit.engine.figures.test_progress import write
 
 import headwater
 from headwater import Pipeline, Position
-from headwater.engine.figures.status import Meter, Rate, Status
+from headwater.engine.figures.status import Meter, RowRate, Status
 from headwater.engine.home.checkpoint import Input, Reached
 from headwater.errors import HeadwaterError
 from headwater.pipeline.node import Node
@@ -104,14 +104,14 @@ def test_what_was_set_aside_is_counted_in_all_runs(runner: Fake) -> None:
 
 
 def test_a_rate_is_taken_over_the_last_seconds() -> None:
-    rate = Rate()
+    rate = RowRate()
     assert rate.over(0, 100.0) == 0.0
     assert rate.over(50, 101.0) == 50.0
     assert [rate.over(50, 101.0 + second) for second in range(1, 8)][-1] == 0.0
 
 
 def test_a_count_that_begins_anew_has_no_rate_below_nothing() -> None:
-    rate, now = Rate(), time.monotonic()
+    rate, now = RowRate(), time.monotonic()
     rate.over(1000, now)
     assert rate.over(10, now + 1) == 0.0
     assert rate.over(30, now + 2) == 20.0

@@ -12,7 +12,7 @@ from tests.unit.engine.source.test_offset_plan import Feed, begin
 
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.checkpoint import Input, Reached
-from headwater.engine.home.node_progress import KEPT, Milestone
+from headwater.engine.home.node_progress import KEPT, NodeProgress
 from headwater.engine.source.offset_plan import NEVER, Offsets
 from headwater.log import Position
 
@@ -75,7 +75,7 @@ def test_the_input_that_others_wait_for_is_known() -> None:
 def test_a_clock_does_not_go_back_and_a_repeated_batch_has_the_same(tmp_path: Path) -> None:
     far = Reached({"a": silent(100), "b": silent(50)})
     back = Reached({"a": silent(100), "b": heard(60)})
-    done = Milestone().after(0, far)
+    done = NodeProgress().after(0, far)
     assert done.clock(1, back) == 100
     after = done.after(1, back)
     home = tmp_path / "nodes" / "totals" / "v1"
@@ -93,8 +93,8 @@ def test_nodes_of_a_query_are_noted_together_and_one_that_is_away_stays(tmp_path
     for home in homes:
         home.mkdir(parents=True)
         (home / "checkpoint").symlink_to(query)
-    assert node_progress.read(homes[0]) == Milestone()
-    first = Milestone().after(0, Reached({"x": heard(5)}))
+    assert node_progress.read(homes[0]) == NodeProgress()
+    first = NodeProgress().after(0, Reached({"x": heard(5)}))
     node_progress.write(query, dict.fromkeys(homes, first))
     second = first.after(1, Reached({"x": heard(6)}))
     node_progress.write(query, {homes[0]: second})
@@ -102,7 +102,7 @@ def test_nodes_of_a_query_are_noted_together_and_one_that_is_away_stays(tmp_path
 
 
 def test_clocks_are_kept_as_long_as_offsets_are() -> None:
-    done = Milestone()
+    done = NodeProgress()
     for batch in range(3 * KEPT):
         done = done.after(batch, Reached({"a": heard(batch)}))
     assert list(done.clocks) == list(range(2 * KEPT, 3 * KEPT))
@@ -134,14 +134,14 @@ def test_a_start_that_came_to_nothing_does_not_keep_a_node_from_its_inputs(tmp_p
 def test_a_node_whose_query_began_without_its_inputs_has_missed_them(tmp_path: Path) -> None:
     place = tmp_path / "checkpoint"
     checkpoint.begin(place, {"orders": ORDERS})
-    assert not node_progress.has_missed(Milestone(), place, ["clicks"]), "nothing has been done"
+    assert not node_progress.has_missed(NodeProgress(), place, ["clicks"]), "nothing has been done"
     done(place, 0, orders=0)
-    assert not node_progress.has_missed(Milestone(), place, ["orders"]), "there was nothing to do"
-    assert node_progress.has_missed(Milestone(), place, ["clicks"])
-    assert node_progress.has_missed(Milestone(), place, ["orders", "clicks"])
+    assert not node_progress.has_missed(NodeProgress(), place, ["orders"]), "there was nothing to do"
+    assert node_progress.has_missed(NodeProgress(), place, ["clicks"])
+    assert node_progress.has_missed(NodeProgress(), place, ["orders", "clicks"])
     done(place, 1, orders=5)
-    assert node_progress.has_missed(Milestone(), place, ["orders"])
-    assert not node_progress.has_missed(Milestone(1, {"orders": "orders:0=5"}), place, ["orders"])
+    assert node_progress.has_missed(NodeProgress(), place, ["orders"])
+    assert not node_progress.has_missed(NodeProgress(1, {"orders": "orders:0=5"}), place, ["orders"])
 
 
 LATENESS = [0, 3 * SECOND, 30 * SECOND]
@@ -160,7 +160,7 @@ arrivals = st.lists(
 def test_nothing_is_late_that_keeps_to_its_lateness_whoever_is_silent(
     inputs: list[tuple[list[tuple[int, int, str]], int]], pauses: list[int]
 ) -> None:
-    now, at, done = 1000, [begin() for _ in inputs], Milestone()
+    now, at, done = 1000, [begin() for _ in inputs], NodeProgress()
     newest = NEVER
     for batch, pause in enumerate([*pauses, *[11] * 60]):
         now += pause

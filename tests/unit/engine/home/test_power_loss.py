@@ -25,7 +25,7 @@ from headwater.engine.home.recovery import recover
 from headwater.engine.home.versions import Version
 from headwater.engine.state.bucket import Meta
 from headwater.engine.state.chunk_files import Files, Pack
-from headwater.engine.state.run_lists import States
+from headwater.engine.state.run_lists import RunLists
 from headwater.log import Position
 from power_loss import Disk
 from soaking import examples
@@ -39,7 +39,7 @@ class Node:
         query_layout.join(Version(1, self._home), self._query)
         checkpoint.begin(self._query, {"t": Position("t", {0: 0})})
         recover(self._query)
-        self._states = States(self._home / "state")
+        self._states = RunLists(self._home / "state")
         self._states.begin()
         self._done = node_progress.read(self._home)
         _check_readable(self._query)

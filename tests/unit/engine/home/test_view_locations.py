@@ -12,7 +12,7 @@ from headwater.engine.home.view_locations import store_of, views_in, views_of
 from headwater.errors import PipelineError, SinkUnavailable
 from headwater.sinks import Batch
 from headwater.views import Store, ViewStore
-from headwater.views.combined import PlacedStore
+from headwater.views.combined import CombinedStore
 
 NOWHERE = "postgresql://shop:geheim@127.0.0.1:1/shop?sslpassword=geheim"
 
@@ -71,7 +71,7 @@ def test_a_view_that_was_moved_is_read_in_its_new_place_alone(tmp_path: Path) ->
             put(old, view)
         put(new, "moved", 7)
         put(new, "of_somebody_else")
-        placed = PlacedStore(old, {"moved": new, "unborn": new})
+        placed = CombinedStore(old, {"moved": new, "unborn": new})
         assert placed.names() == ["moved", "stays"]
         assert placed["moved"].scan().to_pylist() == [{"id": 7}]
         placed.drop("moved")

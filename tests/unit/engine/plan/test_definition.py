@@ -17,7 +17,7 @@ from headwater.engine.plan.phases import Stage
 from headwater.engine.plan.shape import Shape
 from headwater.errors import PipelineError
 from headwater.operators.latest import Latest
-from headwater.operators.spec import Door, Side
+from headwater.operators.spec import OperatorSpec, Side
 from headwater.pipeline.node import Node
 
 ORDERS = pa.schema([("who", pa.string()), ("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
@@ -32,7 +32,7 @@ def node() -> Node:
     return made
 
 
-def shaped(door: Door) -> Shape:
+def shaped(door: OperatorSpec) -> Shape:
     operator = door.build(Side(ORDERS, "at"))
     output = operator.output(ORDERS)
     stage = Stage(door.name, NOTHING, operator, ORDERS, output)
@@ -40,7 +40,7 @@ def shaped(door: Door) -> Shape:
     return Shape(node(), {}, NOTHING, output, "at", stage, **shown)
 
 
-def adding(step: int) -> Door:
+def adding(step: int) -> OperatorSpec:
     def fold(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
         return {"total": (state["total"] if state else 0) + step}
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from headwater.engine.stage import bucket_step, runtime
-from headwater.engine.stage.bucket_step import Work
+from headwater.engine.stage.bucket_step import StepContext
 from headwater.engine.stage.runtime import Results
-from headwater.engine.state.run_lists import States
+from headwater.engine.state.run_lists import RunLists
 from headwater.errors import HeadwaterError
 from headwater.operators.latest import Latest
 
@@ -22,9 +22,9 @@ ROWS = pa.table(
 
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
-    states = States(tmp_path)
+    states = RunLists(tmp_path)
     states.begin()
-    work = Work("node", Latest(("who",), "at"), ROWS.schema, str(states.home))
+    work = StepContext("node", Latest(("who",), "at"), ROWS.schema, str(states.home))
     return runtime.gathered(bucket_step.here(work, ROWS, 8), ROWS.schema, ROWS.schema)
 
 

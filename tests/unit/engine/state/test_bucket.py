@@ -127,12 +127,12 @@ def test_a_state_at_hand_is_not_read_again() -> None:
 
 
 def test_a_cache_lets_go_of_what_was_used_longest_ago() -> None:
-    from headwater.engine.state.cache import OVERHEAD, Entry
+    from headwater.engine.state.cache import OVERHEAD, CachedState
 
     cache = Cache(limit=10 * OVERHEAD)
     for number in range(3):
-        cache.put(("node", number), Entry(None, ""), 4)
+        cache.put(("node", number), CachedState(None, ""), 4)
     assert cache.take(("node", 0)) is None
     assert cache.take(("node", 1)) is not None
-    cache.put(("node", 9), Entry(None, ""), 100)
+    cache.put(("node", 9), CachedState(None, ""), 100)
     assert len(cache) == 0

@@ -6,13 +6,13 @@ import os
 
 import pytest
 
-from headwater.engine.state.cache import LEAST, Cache, Entry, memory, room
+from headwater.engine.state.cache import LEAST, Cache, CachedState, memory, room
 
 
 def test_states_that_were_used_longest_ago_make_room() -> None:
     cache = Cache(limit=100)
     for bucket in range(3):
-        cache.put(("node", bucket), Entry("state", "token"), stored=10)  # counted as 40
+        cache.put(("node", bucket), CachedState("state", "token"), stored=10)  # counted as 40
     assert [cache.take(("node", bucket)) is not None for bucket in range(3)] == [False, True, True]
 
 

@@ -10,17 +10,17 @@ import pytest
 
 from headwater.engine.state.bucket import Meta
 from headwater.engine.state.chunk_files import Chunk
-from headwater.engine.state.run_lists import KEPT, States
+from headwater.engine.state.run_lists import KEPT, RunLists
 from headwater.errors import HeadwaterError
 
 
-def begun(home: Path) -> States:
-    states = States(home)
+def begun(home: Path) -> RunLists:
+    states = RunLists(home)
     states.begin()
     return states
 
 
-def chunk(states: States, token: str) -> Meta:
+def chunk(states: RunLists, token: str) -> Meta:
     (states.home / file(token)).write_bytes(b"x")
     return Meta((Chunk(file(token), 1),), wake=7)
 
@@ -29,7 +29,7 @@ def file(token: str) -> str:
     return f"{zlib.crc32(token.encode()):016x}"
 
 
-def stored(states: States) -> set[str]:
+def stored(states: RunLists) -> set[str]:
     return {path.name for path in states.home.iterdir() if len(path.name) == 16}
 
 

@@ -16,7 +16,7 @@ import pytest
 import headwater
 from headwater import topic
 from headwater.errors import DamagedLog, NotALog, TopicError
-from headwater.log.embedded.catalog import Catalog
+from headwater.log.embedded.catalog import EmbeddedCatalog
 
 
 @pytest.mark.parametrize("name", ["../../b/topics/t", "..", ".lock", "x\0y", "x" * 300, "", "a/b"])
@@ -59,7 +59,7 @@ def test_a_damaged_marker_is_an_error_that_names_the_file(tmp_path: Path, text: 
 
 
 def test_a_declaration_that_would_not_read_back_is_never_stored(tmp_path: Path) -> None:
-    catalog = Catalog(tmp_path / "log")
+    catalog = EmbeddedCatalog(tmp_path / "log")
     good = topic.create("t", "n INT")
     for bad in (replace(good, retention=timedelta(days=-1)), replace(good, archive="\ud800")):
         with pytest.raises(TopicError, match="cannot be stored"):

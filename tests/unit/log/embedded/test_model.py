@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from headwater.log.embedded import EmbeddedLog
-from headwater.log.embedded.maintenance import Care
+from headwater.log.embedded.maintenance import Maintenance
 from headwater.log.embedded.partition import writer
 from headwater.log.producer import Producer
 from headwater.values import keys
@@ -121,7 +121,7 @@ class LogMachine(RuleBasedStateMachine):
         self.patched = pytest.MonkeyPatch()
         self.patched.setattr(writer, "SNAPSHOT_FRAMES", 3)
         self.patched.setattr(Producer, "_rouse", lambda *_: None)  # one thread, one order
-        self.patched.setattr(Care, "begin", lambda care, stored: None)  # only when asked
+        self.patched.setattr(Maintenance, "begin", lambda care, stored: None)  # only when asked
         self.log = self._open()
         settings: dict[str, Any] = {
             "plain": {},

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.memory.ledger import Ledger, Slots, tidied
+from headwater.operators.memory.ledger import KeySlots, Ledger, tidied
 from headwater.operators.memory.pile import NOWHERE
 from headwater.operators.memory.runs import Runs
 from headwater.operators.operator import FOREVER, NEVER
@@ -51,7 +51,7 @@ def test_runs_find_what_lies_in_a_span_in_the_order_of_arrival(steps: list[Any],
 @examples(100)
 @given(st.lists(st.tuples(ROWS, st.integers(-5, 10), st.booleans()), max_size=6), SPANS)
 def test_a_tidy_ledger_has_what_was_not_dropped(steps: list[Any], spans: list[Any]) -> None:
-    slots, ledger = Slots(), Ledger(SCHEMA)
+    slots, ledger = KeySlots(), Ledger(SCHEMA)
     kept: list[tuple[int, int, int]] = []
     for rows, before, tidy in steps:
         keys, at = columns(rows, 2)

@@ -43,7 +43,7 @@ def boot() -> bytes:
 _BOOT = boot()
 
 
-class Written(NamedTuple):
+class WrittenHead(NamedTuple):
     """A head with the circumstances in which it was written."""
 
     head: Head
@@ -56,14 +56,14 @@ class Written(NamedTuple):
         return self.synced or self.since_boot
 
 
-def read(fd: int) -> Written | None:
+def read(fd: int) -> WrittenHead | None:
     """Return the head, or None if there is none yet or it is torn."""
     for _ in range(3):  # a checksum that does not match may be a write under way
         data = os.pread(fd, _STRUCT.size, 0)
         if len(data) == _STRUCT.size:
             *fields, synced, booted, checksum = _STRUCT.unpack(data)
             if zlib.crc32(data[:-4]) == checksum:
-                return Written(Head(*fields), synced, booted == _BOOT)
+                return WrittenHead(Head(*fields), synced, booted == _BOOT)
     return None
 
 

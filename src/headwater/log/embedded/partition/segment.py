@@ -39,7 +39,7 @@ class Segment(NamedTuple):
         return self.path.with_suffix(".idx")
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """One line of the sparse index."""
 
     base: int
@@ -122,20 +122,20 @@ def _resync(fd: int, at: int, stop: int) -> int:
     return stop
 
 
-def add_entry(segment: Segment, entry: Entry) -> None:
+def add_entry(segment: Segment, entry: IndexEntry) -> None:
     """Append a line to the sparse index."""
     with open(segment.index_path, "ab") as file:
         file.write(_ENTRY.pack(*entry))
 
 
-def entries(segment: Segment) -> list[Entry]:
+def entries(segment: Segment) -> list[IndexEntry]:
     """Return the sparse index; lines are hints, to be checked against the frames they name."""
     try:
         data = segment.index_path.read_bytes()
     except FileNotFoundError:
         return []
     whole = len(data) - len(data) % _ENTRY.size
-    return [Entry(*_ENTRY.unpack_from(data, at)) for at in range(0, whole, _ENTRY.size)]
+    return [IndexEntry(*_ENTRY.unpack_from(data, at)) for at in range(0, whole, _ENTRY.size)]
 
 
 def locate(
@@ -149,7 +149,7 @@ def locate(
     return 0
 
 
-def _confirmed(fd: int, entry: Entry) -> bool:
+def _confirmed(fd: int, entry: IndexEntry) -> bool:
     """Tell whether the frame that a line of the index names is there."""
     header = frame.unpack(os.pread(fd, frame.HEADER_MAX, entry.at))
     return header is not None and (header.base, header.received) == (entry.base, entry.received)

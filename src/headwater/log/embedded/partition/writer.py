@@ -19,7 +19,7 @@ from headwater.errors import Fenced, UnknownTopic
 from headwater.log.embedded.partition import frame, head, receipt, segment, tail
 from headwater.log.embedded.partition.frame import Draft, Flag, Header, Kind
 from headwater.log.embedded.partition.head import Head
-from headwater.log.embedded.partition.segment import Entry, Segment
+from headwater.log.embedded.partition.segment import IndexEntry, Segment
 from headwater.log.embedded.partition.tail import Tail
 
 SNAPSHOT_FRAMES = 64
@@ -260,7 +260,9 @@ class Partition:
         for header in headers:
             if header.rows and self.tail.at - self.tail.indexed >= segment.INDEX_EVERY:
                 with suppress(OSError):  # the index is only a help
-                    segment.add_entry(self.tail.segment, Entry(header.base, self.tail.at, header.received))
+                    segment.add_entry(
+                        self.tail.segment, IndexEntry(header.base, self.tail.at, header.received)
+                    )
                 self.tail.indexed = self.tail.at
             self.tail.take(self.tail.at, header)
 

@@ -77,8 +77,8 @@ def test_an_earlier_line_of_the_index_serves_where_a_later_one_is_wrong(tmp_path
         size = only.path.stat().st_size
         frames = [(at, h) for at, h in segment.walk(file.fileno(), 0, size) if isinstance(h, segment.Header)]
         at, header = next((at, h) for at, h in frames if h.base == 300)
-        segment.add_entry(only, segment.Entry(300, at, header.received))
-        segment.add_entry(only, segment.Entry(400, at + 1, header.received))
-        segment.add_entry(only, segment.Entry(450, at, header.received))
+        segment.add_entry(only, segment.IndexEntry(300, at, header.received))
+        segment.add_entry(only, segment.IndexEntry(400, at + 1, header.received))
+        segment.add_entry(only, segment.IndexEntry(450, at, header.received))
         assert segment.locate(file.fileno(), only, size, offset=900) == at
         assert segment.locate(file.fileno(), only, size, offset=299) == 0
