@@ -53,7 +53,7 @@ class Finishing:
             return self._finished(results)
         last = tables.last(results, shape.stage.operator.identity)
         done = self._finished(tables.living(last))
-        return Finished(tables.without_gone(done.made, last, tables.replacing(shape.node)), done.dead)
+        return Finished(tables.without_gone(shape.node, done.made, last), done.dead)
 
     def _finished(self, results: pa.Table) -> Finished:
         if not results.num_rows:

@@ -240,7 +240,7 @@ class Member:
             made = living.cast(self.shape.schema)
         else:
             made = self._called({table.name: self.inputs.frame(table, living)}, few=is_few(living.num_rows))
-        return tables.without_gone(made, changed, tables.replacing(self.node))
+        return tables.without_gone(self.node, made, changed)
 
     def _called(self, frames: dict[str, DataFrame], *, few: bool) -> pa.Table:
         """Return what a node without an operator makes of its upstreams."""
