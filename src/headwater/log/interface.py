@@ -529,7 +529,13 @@ class Consumer(Closing):
 
     @abstractmethod
     def close(self) -> None:
-        """Leave the group, so that others take over at once."""
+        """Leave the group, so that others take over at once. A ``with`` block does it at its end.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> log.consumer("orders", group="billing").close()
+        """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         while True:

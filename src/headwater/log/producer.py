@@ -166,6 +166,14 @@ class Producer(Closing):
         - ``headers=None``: as for ``send``.
         - ``occurred=None``: since when that is so, where it is not now.
         - ``sequence=None``: as for ``send``.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("prices", "id BIGINT, cents BIGINT", key="id", cleanup="compact")
+        >>> with log.producer("prices") as producer:
+        ...     producer.delete(1)
+        >>> [row["_deleted"] for batch in log.read("prices") for row in batch.to_pylist()]
+        [True]
         """
         topic = self._appender.topic()
         _check_compacted(topic)
@@ -200,6 +208,13 @@ class Producer(Closing):
 
         Where the column ``_deleted`` is true a row is a tombstone, of which only the key counts; its
         event time, if it has one, is since when that is so.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("prices", "id BIGINT, cents BIGINT", key="id", cleanup="compact")
+        >>> changes = pa.table({"id": [1, 2], "cents": [500, None], "_deleted": [False, True]})
+        >>> with log.producer("prices") as producer:
+        ...     producer.send_changes(changes)
         """
         _check_compacted(self._appender.topic())
         self._send_whole(lambda topic: tombstones.from_changes(table, topic), checked_sequence(sequence))
@@ -257,7 +272,13 @@ class Producer(Closing):
         return Position(topic.name, dict(self._reached), topic.id)
 
     def close(self) -> None:
-        """Flush, then release the producer; closing again does nothing."""
+        """Flush, then release the producer; closing again does nothing. A ``with`` block does it at its end.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> log.producer("orders").close()
+        """
         if self._closed:
             return
         try:
