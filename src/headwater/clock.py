@@ -1,6 +1,6 @@
 """Clocks, as users have them: the time now, times and lengths of time, and clocks of devices that are wrong.
 
-Invariant: it is the public door to ``durations.py`` and ``device_clock.py``, and to the same as an
+Invariant: it is the public name of ``durations.py`` and ``device_clock.py``, and to the same as an
 expression of Spark's; nothing of Headwater's own uses it.
 """
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +47,14 @@ def test_rows_without_an_event_time_are_refused_as_in_a_pipeline() -> None:
 def test_a_column_that_is_not_there_is_refused() -> None:
     with pytest.raises(UsageError, match='no column "user"'):
         CLICKS.transform(latest(by="user"))
+
+
+def test_the_example_of_the_docs_runs() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "testing.md").read_text()
+    (example,) = (
+        block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "sample(" in block
+    )
+    exec(example, {})
 
 
 def test_no_spark_is_needed() -> None:
