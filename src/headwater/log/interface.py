@@ -67,7 +67,7 @@ class Log(Closing):
         - ``event_time=None``: the TIMESTAMP column that says when an event happened.
         - ``partitions=1``: how many.
         - ``retention=None``: how long records are kept, ``"30 days"``; for ever if None. Of a compacted
-          topic, how long tombstones are.
+          topic, how long tombstones are (a day if None).
         - ``retention_bytes=None``: how many bytes of a partition are kept; all if None.
         - ``cleanup="delete"``: ``"compact"`` keeps the newest record of each key.
         - ``archive=None``: a directory below the log's, to which retention moves records as Parquet.
