@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from headwater.drawing.label import everything, label, upstreams
-from headwater.pipeline.node import Declaration
+from headwater.drawing.label import everything, label
+from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.pipeline import Pipeline
 
 _SHAPES = {
@@ -35,7 +35,7 @@ def as_mermaid(pipeline: Pipeline) -> str:
     declared = everything(pipeline)
     ids = {each.name: f"n{number}" for number, each in enumerate(declared)}
     nodes = [f"  {ids[each.name]}{_shape(each)}" for each in declared]
-    edges = [f"  {ids[read]} --> {ids[each.name]}" for each in declared for read in upstreams(each)]
+    edges = [f"  {ids[read]} --> {ids[each.name]}" for each in declared for read in each.upstreams]
     return "\n".join(["flowchart LR", *nodes, *edges])
 
 

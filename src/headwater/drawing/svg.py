@@ -12,9 +12,9 @@ from xml.sax.saxutils import escape
 
 from rich.cells import cell_len, set_cell_size
 
-from headwater.drawing.label import everything, label, upstreams
+from headwater.drawing.label import everything, label
 from headwater.drawing.layout import Spot, layout
-from headwater.pipeline.node import Declaration, Node
+from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.pipeline import Pipeline
 
 MARGIN, HEIGHT, PAD = 16.0, 46.0, 14.0
@@ -42,7 +42,7 @@ def as_svg(pipeline: Pipeline) -> str:
     True
     """
     declared = {each.name: each for each in everything(pipeline)}
-    edges = {name: upstreams(each) for name, each in declared.items()}
+    edges = {name: each.upstreams for name, each in declared.items()}
     layers = layout(edges, {name: _size(each) for name, each in declared.items()})
     spots = [spot for layer in layers for spot in layer]
     width = max((spot.x + spot.width for spot in spots), default=0.0) + 2 * MARGIN
@@ -93,7 +93,7 @@ def _style() -> str:
 
 def _box(spot: Spot, declared: Declaration) -> str:
     x, top, said = spot.x, spot.y - spot.height / 2, label(declared)
-    description = f"\n\n{declared.description}" if isinstance(declared, Node) else ""
+    description = f"\n\n{declared.description}"
     return (
         f'<g class="{declared.kind}"><title>{_text(f"{declared.name}: {said}{description}".rstrip())}</title>'
         f'<rect x="{x:.1f}" y="{top:.1f}" width="{spot.width:.1f}" height="{spot.height:.1f}" '
@@ -105,7 +105,7 @@ def _box(spot: Spot, declared: Declaration) -> str:
 
 def _corner(declared: Declaration) -> float:
     """Round what comes from outside, so that the ends of a pipeline show without colours too."""
-    return HEIGHT / 2 if declared.kind in ("source", "table") else 6.0
+    return HEIGHT / 2 if declared.external else 6.0
 
 
 def _line(start: Spot, second: Spot) -> str:
