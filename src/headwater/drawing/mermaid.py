@@ -18,6 +18,8 @@ _SHAPES = {
     "view": ("[[", "]]"),
     "sink": ("{{", "}}"),
 }
+_PLAIN = ("[", "]")
+"""The shape of a kind that has none of its own."""
 
 
 def as_mermaid(pipeline: Pipeline) -> str:
@@ -40,7 +42,7 @@ def as_mermaid(pipeline: Pipeline) -> str:
 
 
 def _shape(declared: Declaration) -> str:
-    begin, end = _SHAPES[declared.kind]
+    begin, end = _SHAPES.get(declared.kind, _PLAIN)
     return f'{begin}"{_escaped(declared.name)}<br/>{_escaped(label(declared))}"{end}'
 
 

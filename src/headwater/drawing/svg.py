@@ -7,6 +7,7 @@ can be put on any page. Invariant: the result is well-formed XML whatever names 
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
@@ -30,6 +31,8 @@ _COLOURS = {
     "sink": ("#fce7f3", "#db2777", "#411a30"),
 }
 """Of each kind: the box in light, its border, and the box in dark."""
+_PLAIN = ("#f3f4f6", "#6b7280", "#1f2937")
+"""The colours of a kind that has none of its own."""
 _INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -53,7 +56,7 @@ def as_svg(pipeline: Pipeline) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
             f'viewBox="{-MARGIN:.0f} {-MARGIN:.0f} {width:.0f} {height:.0f}" role="img">',
             f"<title>{_text(pipeline.name)}</title>",
-            _style(),
+            _style({each.kind for each in declared.values()}),
             *(_line(spot, after) for spot, _ in boxes for after in spot.after),
             *(_box(spot, each) for spot, each in boxes),
             "</svg>",
@@ -75,9 +78,10 @@ def _text(text: str) -> str:
     return escape(_INVALID.sub("\ufffd", text))
 
 
-def _style() -> str:
-    light = [f".{kind} rect{{fill:{fill};stroke:{line}}}" for kind, (fill, line, _) in _COLOURS.items()]
-    dark = [f".{kind} rect{{fill:{fill}}}" for kind, (_, _, fill) in _COLOURS.items()]
+def _style(kinds: Set[str]) -> str:
+    colours = _COLOURS | dict.fromkeys(sorted(kinds - _COLOURS.keys()), _PLAIN)
+    light = [f".{kind} rect{{fill:{fill};stroke:{line}}}" for kind, (fill, line, _) in colours.items()]
+    dark = [f".{kind} rect{{fill:{fill}}}" for kind, (_, _, fill) in colours.items()]
     return "\n".join(
         [
             "<style>",
