@@ -16,8 +16,8 @@ from pathlib import Path
 from types import ModuleType
 
 from headwater.errors import HeadwaterError, PipelineError, UsageError, nearest
-from headwater.pipeline.node import SourceLine
 from headwater.pipeline.pipeline import Pipeline
+from headwater.pipeline.source_line import SourceLine
 
 _OURS: dict[str, Path] = {}
 """The modules that were loaded here, by name: these may give way to another file of their name."""

@@ -19,9 +19,22 @@ from headwater import topic as topics
 from headwater.errors import PipelineError
 from headwater.log.open import located
 from headwater.pipeline import declaring, table_names
-from headwater.pipeline.declaring import Key, told_at
+from headwater.pipeline.declaration import Declaration, InputTopic, Source, Table
 from headwater.pipeline.graph import Graph, check_apart
-from headwater.pipeline.node import Declaration, Node, OnError, Source, Table, caller, origin
+from headwater.pipeline.node import Node, OnError
+from headwater.pipeline.settings import (
+    InputSettings,
+    Key,
+    NodeSettings,
+    Origin,
+    QuerySettings,
+    SinkSettings,
+    StreamSettings,
+    TimingSettings,
+    TopicSettings,
+    ViewSettings,
+)
+from headwater.pipeline.source_line import caller, errors_at, origin
 from headwater.views.opening import check_store
 
 __all__ = ["Declaration", "Node", "Pipeline", "Source", "Table"]
@@ -67,8 +80,8 @@ class Pipeline:
         home: str | os.PathLike[str] | None = None,
         views: str | None = None,
     ):
-        place = caller()
-        with told_at(place):
+        line = caller()
+        with errors_at(line):
             topics.check_name("pipeline", name)
             own = _home(name, log)
             self.log = located(log)
@@ -77,7 +90,7 @@ class Pipeline:
         self.name = name
         self.home = Path(own if home is None else home).absolute()
         self.views = views
-        self.file, self.line = place
+        self.file, self.line = line
         self._declared: dict[str, Declaration] = {}
 
     def __repr__(self) -> str:
@@ -115,9 +128,10 @@ class Pipeline:
         >>> Pipeline("shop").source("clicks", "url STRING, at TIMESTAMP", event_time="at").topic
         'clicks'
         """
-        timing = {"lateness": lateness, "idle": idle, "max_ahead": max_ahead}
-        given = {"event_time": event_time, "topic": topic, "key": key}
-        return self._add(declaring.source(name, schema, caller(), timing=timing, **given))
+        given = InputSettings(
+            TopicSettings(key, event_time, topic), TimingSettings(lateness, idle, max_ahead)
+        )
+        return self._add(declaring.input_topic(Source, name, schema, caller(), given))
 
     def table(
         self,
@@ -145,8 +159,8 @@ class Pipeline:
         >>> Pipeline("shop").table("customers", "id BIGINT, name STRING", key="id").key
         ('id',)
         """
-        given = {"event_time": event_time, "topic": topic, "key": key}
-        return self._add(declaring.table(name, schema, caller(), idle=idle, **given))
+        given = InputSettings(TopicSettings(key, event_time, topic), TimingSettings(idle=idle))
+        return self._add(declaring.input_topic(Table, name, schema, caller(), given))
 
     def stream(
         self,
@@ -176,7 +190,7 @@ class Pipeline:
         >>> shop["visits"].topic
         'shop.visits'
         """
-        return self._decorator("stream", key, event_time=event_time, partitions=partitions, on_error=on_error)
+        return self._decorator(StreamSettings(key, event_time, partitions, on_error))
 
     def view(
         self,
@@ -206,7 +220,7 @@ class Pipeline:
         >>> shop["reports"].key
         ('shop', 'day')
         """
-        return self._decorator("view", key, order=order, on_error=on_error, store=store)
+        return self._decorator(ViewSettings(key, order, on_error, store))
 
     def sink(self, target: object, *, on_error: OnError = "stop") -> Callable[[F], F]:
         """Declare a function whose rows are written to a target outside.
@@ -229,7 +243,7 @@ class Pipeline:
                 place=str(caller()),
                 hint="name where its rows go, as in @shop.sink(target)",
             )
-        return self._decorator("sink", None, on_error=on_error, target=target)
+        return self._decorator(SinkSettings(target, on_error))
 
     def sql(
         self,
@@ -261,10 +275,8 @@ class Pipeline:
         >>> shop["large_orders"].upstreams
         ('orders',)
         """
-        settings = {"event_time": event_time, "partitions": partitions, "on_error": on_error, "store": store}
-        topic = self._topic(kind, name)
-        made = declaring.query(kind, name, statement, caller(), key=key, topic=topic, **settings)
-        return self._add(made)
+        given = QuerySettings(key, event_time, partitions, on_error, store)
+        return self._add(declaring.query(kind, statement, Origin(name, caller(), self.name), given))
 
     def __getitem__(self, name: str) -> Declaration:
         """Return what is declared under a name."""
@@ -279,6 +291,12 @@ class Pipeline:
     def tables(self) -> tuple[Table, ...]:
         """The tables, as declared."""
         return tuple(each for each in self._declared.values() if isinstance(each, Table))
+
+    @property
+    def input_topics(self) -> tuple[InputTopic, ...]:
+        """Everything that something else writes: the sources, then the tables."""
+        found = [each for each in self._declared.values() if isinstance(each, InputTopic)]
+        return tuple(sorted(found, key=lambda each: each.compacted))
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -355,18 +373,14 @@ class Pipeline:
     def _graph(self) -> Graph:
         return Graph(self.name, self._declared)
 
-    def _decorator(self, kind: str, key: Key, **settings: Any) -> Callable[[F], F]:
+    def _decorator(self, settings: NodeSettings) -> Callable[[F], F]:
         def declare(function: F) -> F:
-            with told_at(caller()):
+            with errors_at(caller()):
                 below = declaring.function_of(function)
-            topic = self._topic(kind, below.__name__)
-            self._add(declaring.node(kind, function, origin(below), key=key, topic=topic, **settings))
+            self._add(declaring.node(function, origin(below), self.name, settings))
             return function
 
         return declare
-
-    def _topic(self, kind: str, name: str) -> str | None:
-        return f"{self.name}.{name}" if kind == "stream" else None
 
     def _add(self, made: D) -> D:
         for known in self._declared.values():

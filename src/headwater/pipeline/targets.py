@@ -13,8 +13,10 @@ more.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -26,6 +28,16 @@ from headwater.stores import limits
 from headwater.values.fitting import shaped
 from headwater.values.keyed import declare
 from headwater.views.sqlite.store import ViewStore
+
+_VERSION = re.compile(r"(.+)@\d+(?:_changes)?")
+"""The table of a view's version, or of its changes."""
+
+
+class TableName(NamedTuple):
+    """A table, a file or a directory, and the database or path that holds it."""
+
+    database: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -39,10 +51,17 @@ class SinkTarget:
     """By what a row replaces an earlier one, if it does."""
     check: Callable[[pa.Schema], object] = field(default=lambda schema: None, repr=False)
     """Refuses columns that it cannot take, without connecting to anything."""
-    place: str | None = field(default=None, repr=False)
+    database: str | None = field(default=None, repr=False)
     """The database, file or directory, if it is one."""
     tables: tuple[str, ...] = ()
     """What it writes to there."""
+
+    def table_names(self) -> list[TableName]:
+        """Return what it writes to; one who writes to a view's version writes to the view."""
+        if self.database is None:
+            return []
+        views = [found[1] for name in self.tables if (found := _VERSION.fullmatch(name))]
+        return [TableName(self.database, name) for name in (*self.tables, *views)]
 
 
 def parquet(directory: str | os.PathLike[str]) -> SinkTarget:
@@ -64,7 +83,7 @@ def parquet(directory: str | os.PathLike[str]) -> SinkTarget:
         "parquet",
         lambda schema: ParquetSink(path, schema),
         check=lambda schema: shaped(f'directory "{path}"', schema),
-        place=os.path.realpath(path),
+        database=os.path.realpath(path),
         tables=(path,),
     )
 

@@ -10,7 +10,6 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,6 @@ from headwater.closing import Closing
 from headwater.errors import HeadwaterError
 from headwater.log import Start
 from headwater.log.open import open as open_log
-from headwater.pipeline.node import Node
 from headwater.pipeline.pipeline import Pipeline
 
 Row = Mapping[str, Any]
@@ -168,7 +166,7 @@ class Harness(Closing):
         from headwater.engine.proof.verify import verify
 
         for node in self.pipeline.order():
-            verdict = verify(self._runner, node.name) if node.kind in ("view", "stream") else None
+            verdict = verify(self._runner, node.name) if node.verifiable else None
             if verdict is not None and not verdict.ok:
                 raise HeadwaterError(
                     f"{node.title} is not what a batch over the same input gives",
@@ -191,7 +189,7 @@ class Harness(Closing):
             self._gate.unlink()
 
     def _topic(self, name: str) -> str:
-        topic: str | None = getattr(self.pipeline[name], "topic", None)
+        topic: str | None = self.pipeline[name].readable_topic
         if topic is None:
             raise HeadwaterError(f'"{name}" has no topic', hint="read a view with view()")
         return topic
@@ -204,8 +202,5 @@ def _with_own_views(pipeline: Pipeline) -> Pipeline:
     """Return a pipeline whose views are all kept in its home, whatever store they name."""
     made = copy.copy(pipeline)
     made.views = None
-    made._declared = {
-        name: replace(each, store=None) if isinstance(each, Node) else each
-        for name, each in pipeline._declared.items()
-    }
+    made._declared = {name: each.kept_in_home() for name, each in pipeline._declared.items()}
     return made
