@@ -23,7 +23,7 @@ from headwater.engine.ownership import Ownership
 from headwater.engine.places import store_of
 from headwater.engine.query import Query
 from headwater.engine.session import session
-from headwater.engine.versions import Rebuilding, Version, late_producer
+from headwater.engine.versions import Rebuilding, Version, producer
 from headwater.errors import (
     DiskFull,
     Fenced,
@@ -172,11 +172,12 @@ class Assembly(Looking):
         self.ownership.check()  # it begins with its first row: then another runner may have begun
         topic = self.late_topic(node)
         self.log.create_topic(topic, schema)
-        return TopicSink(self.log, topic, late_producer(topic, version))
+        return TopicSink(self.log, topic, producer(topic, version))
 
     def _dead_rows(self, node: Node, version: Version) -> Sink:
         self.ownership.check()  # as above
-        return self.dead(node).sink(version.number)
+        letters = self.dead(node)
+        return letters.sink(producer(letters.topic, version))
 
     def _bury(self, node: Node, culprits: Sequence[Culprit]) -> Skips:
         """Set records of a node aside; return all that it leaves out."""

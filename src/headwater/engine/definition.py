@@ -6,6 +6,7 @@ same to it as to the query that wrote them.
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -46,13 +47,18 @@ def definition(shape: Shape, topics: list[str]) -> dict[str, Any]:
     }
 
 
+def identity(home: Path) -> str:
+    """Return what tells a checkpoint from any other, also from one that had its name before."""
+    return str((notes.read(home / "definition.json") or {}).get("id", ""))
+
+
 def check(home: Path, shape: Shape, topics: list[str]) -> None:
     """Write the definition beside a new checkpoint; compare it with that of an old one."""
     path, now = home / "definition.json", definition(shape, topics)
     before = notes.read(path)
     if before is None:
         durable.make(home)
-        notes.write(path, now)
+        notes.write(path, {**now, "id": uuid.uuid4().hex})
         return
     for name, what in _NAMES.items():
         if before.get(name) != now[name]:

@@ -25,7 +25,7 @@ from headwater.engine.frames import frame
 from headwater.engine.looking import Looking
 from headwater.engine.member import Member
 from headwater.engine.shape import RESULTS
-from headwater.engine.versions import late_producer
+from headwater.engine.versions import producer as producer_of
 from headwater.errors import UsageError
 from headwater.log import Position
 from headwater.node import Declaration, Node
@@ -210,7 +210,7 @@ def _late(look: Looking, member: Member, batch: int) -> DataFrame | None:
     topic = look.late_topic(member.node)
     if member.stage is None or topic not in {each.name for each in look.log.topics()}:
         return None
-    producer = late_producer(topic, look.version(member.node.name))
+    producer = producer_of(topic, look.version(member.node.name))
     found = _before(look, topic, batch, producer).select(member.stage.schema.names).cast(member.stage.schema)
     return frame(look.spark, found) if found.num_rows else None
 
