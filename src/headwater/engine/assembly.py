@@ -32,6 +32,7 @@ from headwater.errors import (
     PipelineError,
     SinkRefused,
     SinkUnavailable,
+    TopicExists,
 )
 from headwater.log.open import open as open_log
 from headwater.node import Node
@@ -153,6 +154,7 @@ class Assembly(Looking):
         """Open the sink of a node; what fails there keeps no other from beginning."""
         late, dead = (partial(make, member.node, version) for make in (self._late, self._dead_rows))
         try:
+            self._check_late(member)
             member.begin(self._sink(member, version), late, dead, partial(self._bury, member.node))
         except HeadwaterError as error:
             return error
@@ -170,9 +172,27 @@ class Assembly(Looking):
 
     def _late(self, node: Node, version: Version, schema: pa.Schema) -> Sink:
         self.ownership.check()  # it begins with its first row: then another runner may have begun
-        topic = self.late_topic(node)
-        self.log.create_topic(topic, schema)
+        topic = self._late_topic(node, schema)
         return TopicSink(self.log, topic, producer(topic, version))
+
+    def _check_late(self, member: Member) -> None:
+        """Refuse to begin where the first row that comes too late would find no place."""
+        there = self.late_topic(member.node) in {topic.name for topic in self.log.topics()}
+        if member.stage is not None and there:
+            self._late_topic(member.node, member.stage.late)
+
+    def _late_topic(self, node: Node, schema: pa.Schema) -> str:
+        topic = self.late_topic(node)
+        try:
+            self.log.create_topic(topic, schema)
+        except TopicExists as error:
+            raise PipelineError(
+                f"what comes too late for {node.title} has other columns than before",
+                detail=f'topic "{topic}" has those of before',
+                hint=f"copy what it holds, then run `headwater topic delete {topic}`: it is made anew",
+                place=node.place,
+            ) from error
+        return topic
 
     def _dead_rows(self, node: Node, version: Version) -> Sink:
         self.ownership.check()  # as above

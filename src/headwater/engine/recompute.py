@@ -26,7 +26,7 @@ from headwater.engine.looking import Looking
 from headwater.engine.member import Member
 from headwater.engine.shape import RESULTS
 from headwater.engine.versions import producer as producer_of
-from headwater.errors import UsageError
+from headwater.errors import PipelineError, UsageError
 from headwater.log import Position
 from headwater.node import Declaration, Node
 from headwater.operators.joins.as_of import REVISION
@@ -211,8 +211,18 @@ def _late(look: Looking, member: Member, batch: int) -> DataFrame | None:
     if member.stage is None or topic not in {each.name for each in look.log.topics()}:
         return None
     producer = producer_of(topic, look.version(member.node.name))
-    found = _before(look, topic, batch, producer).select(member.stage.schema.names).cast(member.stage.schema)
-    return frame(look.spark, found) if found.num_rows else None
+    found = _before(look, topic, batch, producer)
+    if not found.num_rows:  # those of another version may have other columns
+        return None
+    names = member.stage.schema.names
+    if not set(names) <= set(found.column_names):
+        raise PipelineError(
+            f"{member.node.title} has changed: the columns that go into its operator",
+            detail=f'topic "{topic}", of what came too late for it, has not all of them',
+            hint=f"{member.node.computed_anew}, or take the change back",
+            place=member.node.place,
+        )
+    return frame(look.spark, found.select(names).cast(member.stage.schema))
 
 
 def _before(look: Looking, topic: str, batch: int, producer: str) -> pa.Table:
