@@ -37,6 +37,8 @@ class Written(str):
 
 def text(value: Any) -> str:
     """Return a Python value as JSON, or raise ``Misfit``."""
+    if isinstance(value, Written):
+        return str(value)
     try:
         written = orjson.dumps(value)
     except TypeError as error:

@@ -13,11 +13,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.errors import Fenced, RowError, UsageError
+from headwater.log.free_json import Written
 from headwater.log.interface import Log
 from headwater.log.position import Position
 from headwater.log.producer import Producer
@@ -172,7 +172,7 @@ def _rows(table: pa.Table, topic: Topic) -> list[dict[str, Any]]:
     rows = [row for batch in from_data(table, topic) for row in batch.to_pylist()]
     free = [field.name for field in topic.schema if is_variant(field)]
     for row in rows if free else ():
-        row.update({name: orjson.loads(row[name]) for name in free if row[name] is not None})
+        row.update({name: Written(row[name]) for name in free if row[name] is not None})
     return rows
 
 
