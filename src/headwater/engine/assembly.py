@@ -20,7 +20,7 @@ from headwater.engine.batch.query import Query
 from headwater.engine.failure.dead_letters import Culprit, DeadLetters, Skips
 from headwater.engine.home import side_topics
 from headwater.engine.home.lease import Lease
-from headwater.engine.home.versions import Rebuilding, Version, late_producer
+from headwater.engine.home.versions import Rebuilding, Version, producer
 from headwater.engine.home.view_locations import store_of
 from headwater.engine.inspection import Inspection, Parts, check_place
 from headwater.engine.node_sinks import SinkContext, open_sink
@@ -32,8 +32,10 @@ from headwater.errors import (
     Fenced,
     HeadwaterError,
     LogUnavailable,
+    PipelineError,
     SinkRefused,
     SinkUnavailable,
+    TopicExists,
 )
 from headwater.log.open import open as open_log
 from headwater.pipeline.node import Node
@@ -164,6 +166,7 @@ class Assembly(Inspection):
         late, dead = (partial(make, member.node, version) for make in (self._late, self._dead_rows))
         try:
             side_topics.check(version.home, self.log, member.node)
+            self._check_late(member)
             member.begin(self._sink(member, version), late, dead, partial(self._bury, member.node, version))
         except HeadwaterError as error:
             return error
@@ -175,15 +178,34 @@ class Assembly(Inspection):
 
     def _late(self, node: Node, version: Version, schema: pa.Schema) -> Sink:
         self.ownership.check()  # it begins with its first row: then another runner may have begun
-        topic = self.late_topic(node)
         side_topics.check(version.home, self.log, node)
-        self.log.create_topic(topic, schema)
+        topic = self._late_topic(node, schema)
         side_topics.note(version.home, self.log, topic)
-        return TopicSink(self.log, topic, late_producer(topic, version))
+        return TopicSink(self.log, topic, producer(topic, version))
+
+    def _check_late(self, member: NodeRun) -> None:
+        """Refuse to begin where the first row that comes too late would find no place."""
+        there = self.late_topic(member.node) in {topic.name for topic in self.log.topics()}
+        if member.stage is not None and there:
+            self._late_topic(member.node, member.stage.late)
+
+    def _late_topic(self, node: Node, schema: pa.Schema) -> str:
+        topic = self.late_topic(node)
+        try:
+            self.log.create_topic(topic, schema)
+        except TopicExists as error:
+            raise PipelineError(
+                f"what comes too late for {node.title} has other columns than before",
+                detail=f'topic "{topic}" has those of before',
+                hint=f"copy what it holds, then run `headwater topic delete {topic}`: it is made anew",
+                place=node.location,
+            ) from error
+        return topic
 
     def _dead_rows(self, node: Node, version: Version) -> Sink:
         self.ownership.check()  # as above
-        return self._letters(node, version).sink(version.number)
+        letters = self._letters(node, version)
+        return letters.sink(producer(letters.topic, version))
 
     def _bury(self, node: Node, version: Version, culprits: Sequence[Culprit]) -> Skips:
         """Set records of a node aside; return all that it leaves out."""

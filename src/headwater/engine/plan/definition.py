@@ -6,6 +6,7 @@ same to it as to the query that wrote them.
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ def check(home: Path, shape: Shape, topics: list[str]) -> None:
     before = notes.read(path)
     if before is None:
         durable.make(home)
-        notes.write(path, now)
+        notes.write(path, {**now, "id": uuid.uuid4().hex})
         return
     for name, what in _NAMES.items():
         if before.get(name) != now[name]:

@@ -21,14 +21,14 @@ from headwater.engine.batch.finishing import Finishing
 from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.exchange.frames import frame
 from headwater.engine.home import checkpoint, node_progress
-from headwater.engine.home.versions import late_producer
+from headwater.engine.home.versions import producer as producer_of
 from headwater.engine.inspection import Inspection
 from headwater.engine.plan import keyed_results, phases, pruning
 from headwater.engine.plan.phases import Phase, Stage
 from headwater.engine.plan.shape import RESULTS
 from headwater.engine.plan.user_code import call
 from headwater.engine.proof.equality import frozen
-from headwater.errors import UsageError
+from headwater.errors import PipelineError, UsageError
 from headwater.log import Position
 from headwater.operators.joins.as_of import REVISION
 from headwater.operators.operator import NEVER
@@ -218,9 +218,19 @@ def _late(look: Inspection, member: NodeRun, batch: int) -> DataFrame | None:
     topic = look.late_topic(member.node)
     if member.stage is None or topic not in {each.name for each in look.log.topics()}:
         return None
-    producer = late_producer(topic, look.version(member.node.name))
-    found = _before(look, topic, batch, producer).select(member.stage.schema.names).cast(member.stage.schema)
-    return frame(look.spark, found) if found.num_rows else None
+    producer = producer_of(topic, look.version(member.node.name))
+    found = _before(look, topic, batch, producer)
+    if not found.num_rows:  # those of another version may have other columns
+        return None
+    names = member.stage.schema.names
+    if not set(names) <= set(found.column_names):
+        raise PipelineError(
+            f"{member.node.title} has changed: the columns that go into its operator",
+            detail=f'topic "{topic}", of what came too late for it, has not all of them',
+            hint=f"{member.node.recompute_hint}, or take the change back",
+            place=member.node.location,
+        )
+    return frame(look.spark, found.select(names).cast(member.stage.schema))
 
 
 def _before(look: Inspection, topic: str, batch: int, producer: str) -> pa.Table:
