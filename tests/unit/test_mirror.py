@@ -28,18 +28,16 @@ MISSING = {
     "engine/batch": "failing_records finishing micro_batch node_run",
     "engine/exchange": "blobs worker_gc",
     "engine/failure": "failures guarded_plan",
-    "engine/home": "checkpoint lease query_merge",
     "engine/plan": "blank catalyst column_marks derived keyed_results phases refusals shape user_code",
     "engine/proof": "verify",
     "engine/source": "log_options planner records writer",
-    "engine/stage": "bucket_step without_late",
     "log": "interface parallel position process record_batch report stretch",
     "log/embedded": (
         "appender consumer failures log maintenance memory partition_stats storage stream stretches"
     ),
     "log/embedded/partition": "frame head reader segment tail",
     "log/kafka": "cluster consumer failures log maintenance messages reader registry scan stretches",
-    "operators": "columns event_time joined operator spec tolerance",
+    "operators": "columns joined operator spec tolerance",
     "operators/aggregates": (
         "aggregate amounts bloom by_group digits extremes hashing holdings last_time row_count sketches "
         "top_k totals"
@@ -51,15 +49,13 @@ MISSING = {
     "operators/tables": "exact retracting shape tallies",
     "operators/windows": "chunk_codec combining early grid publishing ranges sessions windowing",
     "pipeline": "node targets",
-    "sinks": "crash foreach sink together",
-    "sinks/parquet": "files manifest merge reading",
+    "sinks": "sink",
+    "sinks/parquet": "manifest merge reading",
     "stores/postgres": "columns connection failures",
     "stores/sqlite": "connection",
     "testing": "fixtures harness",
     "transforms": "rows tables transform",
-    "values": (
-        "cast columns fitting floats free_json jsonl_columns nested one_value python_values tombstones years"
-    ),
+    "values": "cast columns fitting floats free_json jsonl_columns nested python_values tombstones",
     "views": "changes combined opening query view view_version wait",
     "views/postgres": "catalog marks reading statements table_version tables",
     "views/sqlite": "catalog sink tables",
