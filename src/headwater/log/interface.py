@@ -77,10 +77,11 @@ class Log(Closing):
         )  # fmt: skip
         try:
             return self._add(topic)
-        except TopicExists:
+        except TopicExists as error:
             existing = self.topic(name)
             if topics.same(existing, topic):
                 return existing
+            error.detail = error.detail or topics.different(existing, topic)
             raise
 
     @abstractmethod

@@ -235,3 +235,9 @@ def test_an_edit_within_the_same_second_is_seen(write: Write) -> None:
     del sys.modules["shop"]
     write(ONE.replace('"shop"', '"two2"'))
     assert load("shop.py").name == "two2"
+
+
+def test_a_module_that_is_missing_is_named_with_what_to_do(write: Callable[..., Path]) -> None:
+    with pytest.raises(PipelineError, match="cannot load") as told:
+        load(write("import nowhere_to_be_found\n"))
+    assert 'install what has "nowhere_to_be_found"' in str(told.value.hint)
