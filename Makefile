@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench faults soak clean
+.PHONY: help setup demo quick test check bench faults soak clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -16,6 +16,9 @@ setup: .venv/ready  ## make .venv with the package and all tools
 demo: setup  ## see a pipeline at work, in the terminal
 	@$(BIN)/headwater demo
 
+quick: setup  ## unit tests alone: no Spark session, no server
+	$(BIN)/python -m pytest tests/unit -n auto
+
 test: setup  ## run all tests, with the servers they need
 	$(BIN)/python -m pytest tests/unit tests/docs tests/contract src -n auto
 	$(BIN)/python -m pytest tests --ignore tests/unit --ignore tests/docs --ignore tests/contract
@@ -24,7 +27,7 @@ check: setup  ## lint, types, import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/unit/test_layers.py
+	$(BIN)/python -m pytest tests/unit/test_layers.py tests/unit/test_mirror.py
 
 bench: setup  ## measure, beside Kafka in the same run
 	$(BIN)/python -m bench
@@ -35,7 +38,7 @@ faults: setup  ## minutes of kill -9 and lost power (FAULT_SECONDS=180 of the lo
 soak: setup  ## properties over many more examples (SOAK=10 times as many, PROPERTY_EXAMPLES=40 random pipelines)
 	SOAK=$${SOAK:-10} $(BIN)/python -m pytest tests/unit -n auto --timeout 3600
 	PROPERTY_EXAMPLES=$${PROPERTY_EXAMPLES:-40} $(BIN)/python -m pytest tests/spark/test_random_pipelines.py --timeout 3600
-	$(BIN)/python -m pytest tests/unit/test_flights.py tests/spark/test_flights.py tests/spark/test_class_archive.py -m long
+	$(BIN)/python -m pytest tests/unit/test_flights.py tests/spark/test_flights.py tests/spark/engine/spark/test_class_archive.py -m long
 
 clean:  ## remove .venv and caches
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

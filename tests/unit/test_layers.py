@@ -216,17 +216,3 @@ def test_every_folder_is_a_room_with_a_name_on_its_door(folder: Path) -> None:
 def test_a_module_can_be_the_first_that_is_imported(module: str) -> None:
     done = subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-SAME_NAMES = {"Count", "Max", "Mean", "Min", "Sum"}
-"""Aggregates of windows and of tables: their names stand in the definitions of checkpoints."""
-
-
-def test_every_class_has_a_name_of_its_own() -> None:
-    classes = [
-        node.name
-        for path in FILES
-        for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.ClassDef)
-    ]
-    assert {name for name in classes if classes.count(name) > 1} - SAME_NAMES == set()

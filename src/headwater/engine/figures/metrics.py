@@ -131,11 +131,11 @@ class _Server(ThreadingHTTPServer):
 
 
 def _listen(port: int, answer: Callable[[], bytes]) -> _Server:
-    class Bound(_Handler):
+    class AnsweringHandler(_Handler):
         made = staticmethod(answer)
 
     try:
-        return _Server((HOST, port), Bound)
+        return _Server((HOST, port), AnsweringHandler)
     except OSError as error:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             raise

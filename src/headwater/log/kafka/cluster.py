@@ -47,7 +47,7 @@ class BrokerTopic(NamedTuple):
     ready: bool
 
 
-class Offset(NamedTuple):
+class TimedOffset(NamedTuple):
     """An offset and the time of its record, in milliseconds, if the broker told it."""
 
     offset: int
@@ -120,7 +120,7 @@ class Cluster:
 
     def offsets(
         self, topic: str, partitions: Iterable[int], spec: Any, isolation: Any = COMMITTED
-    ) -> dict[int, Offset]:
+    ) -> dict[int, TimedOffset]:
         """Return the offset that a spec stands for in each partition, of whole transactions only."""
         asked = {TopicPartition(topic, partition): spec for partition in partitions}
         if not asked:
@@ -128,7 +128,7 @@ class Cluster:
         futures = self.admin.list_offsets(asked, isolation_level=isolation)
         with failures.saying(self.config, f'look up offsets of topic "{topic}"'):
             told = {where.partition: future.result(CALL_SECONDS) for where, future in futures.items()}
-        return {partition: Offset(each.offset, each.timestamp) for partition, each in told.items()}
+        return {partition: TimedOffset(each.offset, each.timestamp) for partition, each in told.items()}
 
     def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
         """Return the offset after the last whole transaction of each partition."""

@@ -14,7 +14,7 @@ from headwater import durations
 from headwater.errors import DamagedLog
 from headwater.log.kafka import incoming, scan
 from headwater.log.kafka.catalog import Known
-from headwater.log.kafka.cluster import NEWEST, Cluster, Offset, since
+from headwater.log.kafka.cluster import NEWEST, Cluster, TimedOffset, since
 from headwater.log.kafka.messages import PRODUCER, SEQUENCE
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.report import Finding, PartitionInfo, TopicInfo, Verification
@@ -40,7 +40,7 @@ def describe(cluster: Cluster, known: Known) -> TopicInfo:
     return TopicInfo(known.topic, infos, _rate(cluster, name, ends))
 
 
-def _instant(told: Offset) -> Any:
+def _instant(told: TimedOffset) -> Any:
     return durations.instant(told.timestamp * 1000) if told.timestamp >= 0 else None
 
 

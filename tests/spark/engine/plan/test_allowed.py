@@ -18,7 +18,7 @@ from headwater.engine.plan.checking import check
 from headwater.engine.runner import Runner
 from headwater.errors import PipelineError
 
-DOCS = Path(__file__).parents[2] / "docs" / "pipelines.md"
+DOCS = Path(__file__).parents[4] / "docs" / "pipelines.md"
 ORDERS = "id BIGINT, who STRING, amount DOUBLE, at TIMESTAMP"
 
 

@@ -1,0 +1,109 @@
+"""Tests lie in the same tree as the code: a module that does something has a test file of its name.
+
+``src/headwater/ROOM/MODULE.py`` has ``tests/KIND/ROOM/test_MODULE.py``, of one kind at least. What goes
+through several modules has a file of another name beside them.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "headwater"
+KINDS = ("unit", "spark", "contract", "integration")
+FOLDERS = sorted({path.parent for path in (ROOT / "tests").rglob("*.py")})
+FILES_IN_A_FOLDER = 24
+
+MISSING = {
+    ".": "clock closing errors record",
+    "cli": "append background demo_feed options running spark view_location wording",
+    "cli/commands": "check demo_proof group import_ log rebuild seek",
+    "cli/formats": "cell_text clocks csv_rows key_values units view_changes writers",
+    "cli/screens": "demo_screen demo_views progress run_output terminal",
+    "drawing": "label layout mermaid svg text",
+    "engine": "assembly inspection runner",
+    "engine/batch": "failing_records finishing micro_batch node_run",
+    "engine/exchange": "blobs worker_gc",
+    "engine/failure": "failures guarded_plan",
+    "engine/plan": "blank catalyst column_marks derived keyed_results phases refusals shape user_code",
+    "engine/proof": "verify",
+    "engine/source": "log_options planner records writer",
+    "log": "interface parallel position process record_batch report stretch",
+    "log/embedded": (
+        "appender consumer failures log maintenance memory partition_stats storage stream stretches"
+    ),
+    "log/embedded/partition": "frame head reader segment tail",
+    "log/kafka": "cluster consumer failures log maintenance messages reader registry scan stretches",
+    "operators": "columns joined operator spec tolerance",
+    "operators/aggregates": (
+        "aggregate amounts bloom by_group digits extremes hashing holdings last_time row_count sketches "
+        "top_k totals"
+    ),
+    "operators/joins": "arrivals deletions",
+    "operators/memory": (
+        "chunk_codec kept members pile present publications ranked runs slots spans versions"
+    ),
+    "operators/tables": "exact retracting shape tallies",
+    "operators/windows": "chunk_codec combining early grid publishing ranges sessions windowing",
+    "pipeline": "node targets",
+    "sinks": "sink",
+    "sinks/parquet": "manifest merge reading",
+    "stores/postgres": "columns connection failures",
+    "stores/sqlite": "connection",
+    "testing": "fixtures harness",
+    "transforms": "rows tables transform",
+    "values": "cast columns fitting floats free_json jsonl_columns nested python_values tombstones",
+    "views": "changes combined opening query view view_version wait",
+    "views/postgres": "catalog marks reading statements table_version tables",
+    "views/sqlite": "catalog sink tables",
+}
+"""Modules, by room, that are still tested through others alone. The list only gets shorter."""
+
+
+def with_behaviour() -> set[str]:
+    """Return the modules that have functions or classes of their own."""
+    paths = [path for path in SOURCE.rglob("*.py") if not path.name.startswith("__")]
+    return {path.relative_to(SOURCE).as_posix() for path in paths if _does_something(path)}
+
+
+def _does_something(path: Path) -> bool:
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return any(isinstance(node, kinds) for node in ast.parse(path.read_text()).body)
+
+
+def covered() -> set[str]:
+    """Return the modules, as their test files have them."""
+    paths = [path.relative_to(ROOT / "tests" / kind) for kind in KINDS for path in _tests(kind)]
+    return {path.with_name(path.name.removeprefix("test_")).as_posix() for path in paths}
+
+
+def _tests(kind: str) -> list[Path]:
+    return list((ROOT / "tests" / kind).rglob("test_*.py"))
+
+
+def missing() -> set[str]:
+    return {
+        (Path(room) / f"{name}.py").as_posix() for room, names in MISSING.items() for name in names.split()
+    }
+
+
+def test_a_module_that_does_something_has_a_test_file_of_its_name() -> None:
+    assert sorted(with_behaviour() - covered() - missing()) == []
+
+
+def test_what_is_tested_by_now_or_gone_is_off_the_list() -> None:
+    assert sorted(missing() - (with_behaviour() - covered())) == []
+
+
+def test_a_test_file_lies_in_a_room_of_the_code() -> None:
+    rooms = {path.parent.relative_to(SOURCE) for path in SOURCE.rglob("__init__.py")}
+    paths = [path.relative_to(ROOT / "tests" / kind) for kind in KINDS for path in _tests(kind)]
+    assert sorted(str(path) for path in paths if path.parent not in rooms) == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(ROOT)))
+def test_a_room_of_tests_is_not_crowded(folder: Path) -> None:
+    assert len(list(folder.glob("*.py"))) <= FILES_IN_A_FOLDER
