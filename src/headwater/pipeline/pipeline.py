@@ -50,10 +50,17 @@ class Pipeline:
     in any order. One that is wrong in itself raises a ``PipelineError`` at once; what needs the whole,
     as a misspelt upstream or a cycle, is found by ``check``.
 
-    ``log`` is the URL of the log; a relative directory is looked for where the program is when it
-    declares the pipeline. ``home`` is the directory of checkpoints and views: ``pipelines/NAME``
-    within a log that is a directory, else ``./headwater-NAME``. ``views`` is where views are kept that
-    name no ``store`` of their own.
+    - ``name``: letters, digits, ``.``, ``_`` and ``-``.
+    - ``log="file:./data"``: the URL of the log, or ``"kafka://host:9092"``; a relative directory is looked
+      for where the program is when it declares the pipeline.
+    - ``home=None``: the directory of checkpoints and views: ``pipelines/NAME`` within a log that is a
+      directory, else ``./headwater-NAME``.
+    - ``views=None``: where views are kept that name no ``store`` of their own: the URL of a PostgreSQL
+      database; without it an SQLite file in ``home``.
+
+    State: a declaration runs nothing and keeps nothing; ``headwater run FILE`` does.
+    Restart: a run goes on where the last one of the same ``home`` has stopped. A node whose definition has
+    changed is refused until its view is rebuilt or it has another name.
 
     >>> shop = Pipeline("shop")
     >>> _ = shop.source("orders", "id BIGINT, amount DOUBLE, at TIMESTAMP", event_time="at")
@@ -103,12 +110,20 @@ class Pipeline:
     ) -> Source:
         """Declare a topic of events.
 
-        ``event_time`` is the TIMESTAMP column that says when an event happened. ``lateness`` is how long
-        an event is waited for after its time (not at all, if not given), ``idle`` how long a silent
-        producer is waited for beside others of the source (10 seconds), and, if it is given, how long the
-        source is beside others that a node reads. ``max_ahead`` is how far ahead of its receipt an event
-        may be and still move the clock (10 minutes). ``topic`` is the topic's name where it is not the
-        source's.
+        - ``name``: what functions call it, by a parameter of that name.
+        - ``schema``: the columns as Spark DDL, or an Arrow schema.
+        - ``event_time=None``: the TIMESTAMP column that says when an event happened.
+        - ``lateness=None``: how long an event is waited for after its time, ``"10 minutes"``; not at all if
+          None.
+        - ``idle=None``: how long a silent producer is waited for beside others of the source (10 seconds if
+          None), and, if it is given, how long the source is beside others that a node reads (else always).
+        - ``max_ahead=None``: how far ahead of its receipt an event may be and still move the watermark (10
+          minutes if None).
+        - ``topic=None``: the topic's name where it is not the source's.
+        - ``key=None``: the topic's key column(s).
+
+        The watermark is the newest event time of each producer less ``lateness``, of the slowest one. A row
+        from before it is late where an operator says so.
 
         >>> Pipeline("shop").source("clicks", "url STRING, at TIMESTAMP", event_time="at").topic
         'clicks'
@@ -130,9 +145,16 @@ class Pipeline:
     ) -> Table:
         """Declare a compacted topic: rows that are changed and deleted by their key.
 
-        ``event_time`` is the TIMESTAMP column that says from when on a row is valid. ``idle`` is how long
-        those who read the table as of a time wait for it though it does not change; for ever, if it is
-        not given.
+        - ``name``: what functions call it, by a parameter of that name.
+        - ``schema``: the columns as Spark DDL, or an Arrow schema.
+        - ``key=None``: the column(s) that tell rows apart: ``"id"``, ``"shop,day"``; it has to be given.
+        - ``event_time=None``: the TIMESTAMP column that says from when on a row is valid, for
+          ``joins.as_of``.
+        - ``idle=None``: how long those who read the table as of a time wait for it though it does not change;
+          for ever if None.
+        - ``topic=None``: the topic's name where it is not the table's.
+
+        A view of a table shows its rows as they are now; a stream of it has its changes, with ``_deleted``.
 
         >>> Pipeline("shop").table("customers", "id BIGINT, name STRING", key="id").key
         ('id',)
@@ -150,8 +172,16 @@ class Pipeline:
     ) -> Callable[[F], F]:
         """Declare a function whose rows go to a topic of the log, ``PIPELINE.FUNCTION``.
 
-        ``key``, ``event_time`` and ``partitions`` are the topic's. ``on_error`` says what becomes of a row
-        on which the function fails: ``"stop"`` stops the node, ``"dead_letter"`` sets the row aside.
+        - ``key=None``: the topic's key column(s); rows of one key are in one partition, in order.
+        - ``event_time=None``: the TIMESTAMP column of the rows that is the topic's event time.
+        - ``partitions=None``: how many the topic has, 1 to 1024; None leaves it to the engine.
+        - ``on_error="stop"``: what becomes of a row on which the function fails: ``"stop"`` stops the node
+          and names the row; ``"dead_letter"`` sets the row aside in the topic ``PIPELINE.NODE.dead`` and
+          goes on.
+
+        The function gets a DataFrame for each parameter, named after what it reads, and returns one. It is
+        returned unchanged.
+        Restart: a batch that comes again is appended once.
 
         >>> shop = Pipeline("shop")
         >>> @shop.stream(key="session")
@@ -172,9 +202,16 @@ class Pipeline:
     ) -> Callable[[F], F]:
         """Declare a function whose rows are a keyed table that is kept up to date.
 
-        A later row of a key replaces the earlier one. ``order`` is a column: a scan in its order, of the
-        rows that differ in the last column of the key, is one look at an index, however many there are.
-        ``store`` is where the view is kept, if not where the pipeline's other views are.
+        - ``key=None``: the column(s) that tell rows apart; it has to be given.
+        - ``order=None``: a column: a scan in its order, of the rows that differ in the last column of the
+          key, is one look at an index, however many there are.
+        - ``on_error="stop"``: as for ``stream``.
+        - ``store=None``: where the view is kept, if not where the pipeline's other views are: the URL of a
+          PostgreSQL database.
+
+        A later row of a key replaces the earlier one; a row with ``_deleted`` true deletes it.
+        Restart: rows, batch number and positions are committed together, so a batch that comes again changes
+        nothing.
 
         >>> shop = Pipeline("shop")
         >>> @shop.view(key="shop, day")
@@ -186,7 +223,12 @@ class Pipeline:
         return self._decorator(ViewSettings(key, order, on_error, store))
 
     def sink(self, target: object, *, on_error: OnError = "stop") -> Callable[[F], F]:
-        """Declare a function whose rows are written to a target, one of ``headwater.pipeline.targets``.
+        """Declare a function whose rows are written to a target outside.
+
+        - ``target``: one of ``headwater.pipeline.targets``: ``targets.parquet("./archive")``.
+        - ``on_error="stop"``: as for ``stream``.
+
+        Restart: a batch that comes again changes nothing, but for ``targets.foreach``, which is called again.
 
         >>> shop = Pipeline("shop")
         >>> @shop.sink("any target")
@@ -216,6 +258,16 @@ class Pipeline:
         store: str | None = None,
     ) -> Node:
         """Declare a query as a view or a stream; it reads what it selects from, by name.
+
+        - ``name``: the node's name.
+        - ``statement``: one SELECT of Spark's. A join of upstreams, GROUP BY or DISTINCT is refused: use
+          operators.
+        - ``kind="view"``: or ``"stream"``.
+        - ``key=None``: as for that decorator, and so all that follow.
+        - ``event_time=None``: of a stream.
+        - ``partitions=None``: of a stream.
+        - ``on_error="stop"``: as for ``stream``.
+        - ``store=None``: of a view.
 
         >>> shop = Pipeline("shop")
         >>> _ = shop.source("orders", "id BIGINT, amount DOUBLE")
@@ -252,28 +304,70 @@ class Pipeline:
         return self._graph().nodes
 
     def problems(self) -> list[PipelineError]:
-        """Return everything that keeps the parts from fitting together."""
+        """Return everything that keeps the parts from fitting together, without Spark and without the log.
+
+        >>> shop = Pipeline("shop")
+        >>> @shop.view(key="id")
+        ... def large_orders(orders):
+        ...     return orders
+        >>> len(shop.problems())
+        1
+        """
         return [*self._graph().problems(), *table_names.problems(self.nodes, self.views)]
 
     def check(self) -> None:
-        """Raise the first of ``problems``, if there is one."""
+        """Raise the first of ``problems``, if there is one.
+
+        >>> Pipeline("shop").check()
+        """
         for problem in self.problems():
             raise problem
 
     def order(self) -> tuple[Node, ...]:
-        """Return the nodes, each after those it reads; raise what ``check`` raises."""
+        """Return the nodes, each after those it reads; raise what ``check`` raises.
+
+        >>> Pipeline("shop").order()
+        ()
+        """
         return tuple(each for each in self._graph().order() if isinstance(each, Node))
 
     def upstream(self, name: str) -> tuple[Declaration, ...]:
-        """Return all that something is made of, near and far, in order."""
+        """Return all that something is made of, near and far, in order.
+
+        - ``name``: of a source, a table or a node.
+
+        >>> shop = Pipeline("shop")
+        >>> _ = shop.source("orders", "id BIGINT")
+        >>> _ = shop.sql("large", "SELECT id FROM orders", key="id")
+        >>> [each.name for each in shop.upstream("large")]
+        ['orders']
+        """
         return self._graph().upstream(name)
 
     def downstream(self, name: str) -> tuple[Node, ...]:
-        """Return all nodes that are made of something, near and far, in order."""
+        """Return all nodes that are made of something, near and far, in order.
+
+        - ``name``: of a source, a table or a node.
+
+        >>> shop = Pipeline("shop")
+        >>> _ = shop.source("orders", "id BIGINT")
+        >>> _ = shop.sql("large", "SELECT id FROM orders", key="id")
+        >>> [each.name for each in shop.downstream("orders")]
+        ['large']
+        """
         return self._graph().downstream(name)
 
     def inputs(self, node: Node | str) -> tuple[str, ...]:
-        """Return the topics that a node reads."""
+        """Return the topics that a node reads.
+
+        - ``node``: the node, or its name.
+
+        >>> shop = Pipeline("shop")
+        >>> _ = shop.source("orders", "id BIGINT", topic="all-orders")
+        >>> _ = shop.sql("large", "SELECT id FROM orders", key="id")
+        >>> shop.inputs("large")
+        ('all-orders',)
+        """
         return self._graph().inputs(node.name if isinstance(node, Node) else node)
 
     def _graph(self) -> Graph:
