@@ -154,7 +154,7 @@ def no_upstream(made: Node) -> PipelineError:
     hint = "name what it reads as its parameters"
     if made.code.statement is not None:
         hint = "select from a source, a table or a stream"
-    return PipelineError(f"{made.title} has no upstream", place=made.location, hint=hint)
+    return PipelineError(f"{made.title} has no upstream", location=made.location, hint=hint)
 
 
 def _no_key(title: str) -> PipelineError:

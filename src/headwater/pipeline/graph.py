@@ -87,7 +87,9 @@ class Graph:
         for name in node.upstreams:
             if name not in self.declared:
                 hint = nearest(name, self.declared) or _names(self.declared)
-                yield PipelineError(f'{node.title} has no upstream "{name}"', place=node.location, hint=hint)
+                yield PipelineError(
+                    f'{node.title} has no upstream "{name}"', location=node.location, hint=hint
+                )
             elif self.declared[name].readable_topic is None:
                 yield _unreadable(node, self.declared[name])
 
@@ -116,7 +118,7 @@ class Graph:
         also = [f"{reader.location}: {each}" for (reader, _), each in zip(readers[1:], said[1:], strict=True)]
         return PipelineError(
             f'pipeline "{self._pipeline}" has a cycle: {" → ".join(turned)}',
-            place=readers[0][0].location,
+            location=readers[0][0].location,
             detail="; ".join([said[0], *also]),
             hint="let one of them read what the others are made of",
         )
@@ -127,7 +129,7 @@ def check_apart(made: Declaration, known: Declaration) -> None:
     if made.name.casefold() == known.name.casefold():
         raise PipelineError(
             f"{made.title} has the name of {known.title}",
-            place=made.location,
+            location=made.location,
             detail=f'"{known.name}" is declared at {known.location}',
             hint="give one of them another name",
         )
@@ -135,7 +137,7 @@ def check_apart(made: Declaration, known: Declaration) -> None:
     if made.readable_topic == known.readable_topic and made.readable_topic in written:
         raise PipelineError(
             f"{made.title} has the topic of {known.title}",
-            place=made.location,
+            location=made.location,
             detail=f'topic "{made.readable_topic}" is used at {known.location}',
             hint="a stream's topic is named PIPELINE.NODE; rename the node, or read another topic",
         )
@@ -144,7 +146,7 @@ def check_apart(made: Declaration, known: Declaration) -> None:
 def _unreadable(node: Node, upstream: Declaration) -> PipelineError:
     return PipelineError(
         f"{node.title} cannot read {upstream.title}",
-        place=node.location,
+        location=node.location,
         detail=f"a {upstream.kind} has no topic of its own",
         hint=upstream.unreadable_hint,
     )

@@ -116,7 +116,7 @@ class Node(Declaration):
                 detail="its result has " + ", ".join(columns.names),
                 hint=nearest(column, columns.names)
                 or f"add the column to the result, or change the {setting}",
-                place=self.location,
+                location=self.location,
             )
 
 
@@ -213,7 +213,7 @@ class ViewNode(Node):
         column = columns.field(self.order)
         if pa.types.is_nested(column.type):
             what = f'{self.title} cannot be in the order of "{self.order}"'
-            raise PipelineError(what, detail=f"it is {type_name(column)}", place=self.location)
+            raise PipelineError(what, detail=f"it is {type_name(column)}", location=self.location)
 
     def check_storable(self, columns: pa.Schema) -> None:
         """Refuse columns that cannot be a table with its key."""
@@ -253,7 +253,7 @@ class SinkNode(Node):
             f"{self.title} has no target that can be written to",
             detail=f"got {type(self.target).__name__}",
             hint="use one of headwater.pipeline.targets: parquet, postgres, sqlite, foreach",
-            place=self.location,
+            location=self.location,
         )
 
     def table_names(self, views: str | None) -> list[TableName]:

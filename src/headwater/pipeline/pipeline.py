@@ -240,7 +240,7 @@ class Pipeline:
         if target is None or inspect.isfunction(target):  # the latter: @shop.sink without its parentheses
             raise PipelineError(
                 "a sink has no target",
-                place=str(caller()),
+                location=str(caller()),
                 hint="name where its rows go, as in @shop.sink(target)",
             )
         return self._decorator(SinkSettings(target, on_error))

@@ -47,9 +47,9 @@ def errors_at(line: SourceLine) -> Iterator[None]:
     try:
         yield
     except HeadwaterError as error:
-        if isinstance(error, PipelineError) and error.place:
+        if isinstance(error, PipelineError) and error.location:
             raise
-        raise PipelineError(error.message, place=str(line), detail=error.detail, hint=error.hint) from None
+        raise PipelineError(error.message, location=str(line), detail=error.detail, hint=error.hint) from None
 
 
 def _absolute(file: str) -> str:

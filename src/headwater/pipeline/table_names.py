@@ -41,7 +41,7 @@ def _wrong_name(node: Node, views: str | None) -> PipelineError | None:
 def _shared(node: Node, owner: Node, table: str) -> PipelineError:
     return PipelineError(
         f"{node.title} would write to what is {owner.title}'s",
-        place=node.location,
+        location=node.location,
         detail=f'both use "{table}"; the other is declared at {owner.location}',
         hint="give one of them another name, or another place",
     )

@@ -41,7 +41,7 @@ class Poisoned(PipelineError):
             f"{node.title} failed on {len(culprits)} record{'s' if len(culprits) != 1 else ''}",
             detail=str(culprits[0]),
             hint='correct the code, or set such records aside with on_error="dead_letter"',
-            place=node.location,
+            location=node.location,
         )
         self.culprits = culprits
 

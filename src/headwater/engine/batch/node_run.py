@@ -205,7 +205,7 @@ class NodeRun:
                     raise failures.of(self.node, error) from error
                 self.check_inputs()  # what is gone is no record's fault
                 if not search():
-                    raise CodeFailed(f"{self.node.title} failed", place=self.node.location) from error
+                    raise CodeFailed(f"{self.node.title} failed", location=self.node.location) from error
                 self._set_aside(slice, error)
 
     def _set_aside(self, slice: MicroBatch, error: Exception) -> None:
@@ -340,7 +340,7 @@ def _check_ahead(node: Node, committed: int, path: Path) -> None:
             f"the checkpoint of {node.title} is older than its results",
             detail=f'batch {committed} is committed, and "{path}" does not know it',
             hint=f"restore the checkpoint; or {node.recompute_hint}",
-            place=node.location,
+            location=node.location,
         )
 
 
@@ -351,7 +351,7 @@ def _check_missed(node: Node, done: NodeProgress, folder: Path, upstreams: list[
             f"{node.title} has missed some of its input",
             detail="the pipeline has run without it, and the query that it shares has gone on",
             hint=node.recompute_hint,
-            place=node.location,
+            location=node.location,
         )
 
 
@@ -362,5 +362,5 @@ def _check_lost(node: Node, lost: str | None) -> None:
             f"{node.title} is older than its checkpoint",
             detail=f"{lost}: it was moved, emptied, or restored from a backup",
             hint=node.recompute_hint,
-            place=node.location,
+            location=node.location,
         )

@@ -38,7 +38,7 @@ def check(home: Path, log: Log, node: Node) -> None:
                 detail=lost,
                 hint=f"bring the topic back if there is a copy of it; or {node.recompute_hint}; "
                 f'or remove "{home / _NOTE}" to go on without them',
-                place=node.location,
+                location=node.location,
             )
 
 

@@ -62,7 +62,7 @@ def check(home: Path, shape: Shape, topics: list[str]) -> None:
                 f"{shape.node.title} has changed: {what}",
                 detail=_difference(before.get(name), now[name]),
                 hint=f"{shape.node.recompute_hint}, or take the change back",
-                place=shape.node.location,
+                location=shape.node.location,
             )
 
 

@@ -22,7 +22,7 @@ def check(shape: Shape) -> Topic | None:
             f"{node.title} cannot be stored: {error.message}",
             detail=error.detail,
             hint=error.hint,
-            place=node.location,
+            location=node.location,
         ) from error
 
 

@@ -34,7 +34,7 @@ def read_by(node: Node, upstreams: Mapping[str, Declaration], stage: Stage | Non
             detail=f"{', '.join(node.key)} is not {', '.join(first.key)}: a row that changes would be left "
             "under its old key",
             hint=f"give it the key {', '.join(first.key)}, under that name",
-            place=node.location,
+            location=node.location,
         )
     return first.name
 
@@ -56,7 +56,7 @@ def check_deletions(node: Node, stage: Stage | None, schema: pa.Schema) -> None:
             detail=f"{', '.join(node.replacement_key)} is not {listed}: a result that is gone would stay, or "
             "take another one's row with it",
             hint=f"give it the key {listed}",
-            place=node.location,
+            location=node.location,
         )
     if DELETED in schema.names:
         return
@@ -64,7 +64,7 @@ def check_deletions(node: Node, stage: Stage | None, schema: pa.Schema) -> None:
         f'{node.title} leaves out the column "{DELETED}" of the results of its {stage.name}',
         detail="a result that is gone would be a row of nulls",
         hint=f'keep "{DELETED}", or make it a view with the key {listed}',
-        place=node.location,
+        location=node.location,
     )
 
 
@@ -114,7 +114,7 @@ def _check_own(node: Node, strange: pa.Table) -> None:
         f"{node.title} has a row under another key than it came in with",
         detail=f"{told}: it would stay when what it is made of is deleted",
         hint="keep the columns of the key as they are, and compute others beside them",
-        place=node.location,
+        location=node.location,
     )
 
 

@@ -158,7 +158,7 @@ class _PlanReading:
 
 
 def _error(node: Node, what: Instead, hint: str) -> PipelineError:
-    return PipelineError(f"{node.title} {what.what}", detail=what.detail, hint=hint, place=node.location)
+    return PipelineError(f"{node.title} {what.what}", detail=what.detail, hint=hint, location=node.location)
 
 
 def _upstream_after(node: Node, stage: Stage) -> PipelineError:
@@ -166,7 +166,7 @@ def _upstream_after(node: Node, stage: Stage) -> PipelineError:
         f"{node.title} uses an upstream after its operator, {stage.name}",
         detail="what comes after an operator sees its results only",
         hint="use the upstream before the operator, or make a stream of the operator's results",
-        place=node.location,
+        location=node.location,
     )
 
 

@@ -43,7 +43,7 @@ def call(node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
         raise PipelineError(
             f"{node.title} returned {type(result).__name__}, not a DataFrame",
             hint="does it end with `return …`?",
-            place=node.location,
+            location=node.location,
         )
     return result
 
@@ -60,11 +60,14 @@ def _at(node: Node, error: HeadwaterError) -> HeadwaterError:
     if isinstance(error, PipelineError):
         return error
     return PipelineError(
-        f"{node.title}: {error.message}", detail=error.detail, hint=error.hint, place=_place(node, error)
+        f"{node.title}: {error.message}",
+        detail=error.detail,
+        hint=error.hint,
+        location=_location(node, error),
     )
 
 
-def _place(node: Node, error: BaseException) -> str:
+def _location(node: Node, error: BaseException) -> str:
     """Return the line of the user's own file where it went wrong."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename == node.file]
@@ -73,21 +76,23 @@ def _place(node: Node, error: BaseException) -> str:
 
 def _failed(node: Node, error: BaseException) -> PipelineError:
     """Return what a function raised, in our own words where they say more than Spark's."""
-    place, text = _place(node, error), str(error)
+    location, text = _location(node, error), str(error)
     for sign, known in _KNOWN.items():
         if sign in text:
             return PipelineError(
-                f"{node.title} {known.what}", detail=known.detail, hint=known.hint, place=place
+                f"{node.title} {known.what}", detail=known.detail, hint=known.hint, location=location
             )
     if isinstance(error, SystemExit):
         return PipelineError(
             f"{node.title} ended the program when it was called",
             detail=f"SystemExit: {error.code}",
             hint="return a DataFrame; to refuse to go on, raise an error that says why",
-            place=place,
+            location=location,
         )
     return PipelineError(
-        f"{node.title} failed when it was called: {type(error).__name__}", detail=said(error), place=place
+        f"{node.title} failed when it was called: {type(error).__name__}",
+        detail=said(error),
+        location=location,
     )
 
 
