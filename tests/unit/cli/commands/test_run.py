@@ -15,7 +15,7 @@ import pytest
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.screens.test_run_screen import BROKEN, FINE
 
-from headwater.cli.background import Background, apart
+from headwater.api.background import Background, apart
 from headwater.cli.screens.run_output import conclude, display, facts, summary
 from headwater.pipeline import loading
 
