@@ -235,7 +235,7 @@ class NodeRun:
             made = living.cast(self.shape.schema)
         else:
             made = self._called({table.name: self.inputs.frame(table, living)}, few=is_few(living.num_rows))
-        return keyed_results.without_gone(made, changed, keyed_results.replacing(self.node))
+        return keyed_results.without_gone(self.node, made, changed)
 
     def _called(self, frames: dict[str, DataFrame], *, few: bool) -> pa.Table:
         """Return what a node without an operator makes of its upstreams."""

@@ -118,16 +118,31 @@ def living(rows: pa.Table) -> pa.Table:
     return rows.filter(pc.invert(pc.fill_null(rows[DELETED], False)))
 
 
-def without_gone(made: pa.Table, taken: pa.Table, key: Sequence[str]) -> pa.Table:
+def without_gone(node: Node, made: pa.Table, taken: pa.Table) -> pa.Table:
     """Return results with a deletion for each key that was taken in and has none."""
-    names = list(key)
+    names = list(replacing(node))
     # A view has no null in its key, and may have it in a wider type.
-    known = taken.select(names).drop_null().cast(made.select(names).schema)
-    gone = known.join(made.select(names), names, join_type="left anti")
+    known, there = taken.select(names).drop_null(), made.select(names).drop_null()
+    known = known.cast(there.schema)
+    _check_own(node, there.join(known, names, join_type="left anti"))
+    gone = known.join(there, names, join_type="left anti")
     if not gone.num_rows:
         return made
     marked = made if DELETED in made.schema.names else _marked(made, False)
     return pa.concat_tables([marked, _marked(gone, True)], promote_options="default")
+
+
+def _check_own(node: Node, strange: pa.Table) -> None:
+    """Refuse results under keys that nothing came in for: whatever is deleted, they would stay."""
+    if not strange.num_rows:
+        return
+    told = ", ".join(f"{name}={value}" for name, value in strange.slice(0, 1).to_pylist()[0].items())
+    raise PipelineError(
+        f"{node.title} has a row under another key than it came in with",
+        detail=f"{told}: it would stay when what it is made of is deleted",
+        hint="keep the columns of the key as they are, and compute others beside them",
+        place=node.place,
+    )
 
 
 def without_key(rows: pa.Table, key: Sequence[str]) -> tuple[pa.Table, pa.Table]:
