@@ -5,6 +5,7 @@ The second asks neither the log nor Spark what the events were: the generator te
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from itertools import islice
 from typing import Any
@@ -37,9 +38,14 @@ def against_python(pipeline: Pipeline, events: int) -> tuple[int, list[Verdict]]
     with headwater.open(pipeline.log) as log:
         late = oracle.set_aside(log)
     expected = oracle.expected(islice(feed.events(), events), late)
-    verdicts = [headwater.compare(pipeline, name, map(_comparable, rows)) for name, rows in expected.items()]
+    verdicts = [
+        headwater.compare(pipeline, name, _of_view(pipeline, name, rows)) for name, rows in expected.items()
+    ]
     return len(set().union(*late.values())), verdicts
 
 
-def _comparable(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name != "revision"}  # that is of history
+def _of_view(pipeline: Pipeline, name: str, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows in the columns of a view, but for the one that tells how a row came about."""
+    with headwater.open_views(pipeline) as views:
+        columns = [column for column in views[name].schema.names if column != "revision"]
+    return [{column: row[column] for column in columns} for row in rows]
