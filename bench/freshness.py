@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 import headwater
+from headwater import open_views
 from headwater.log import Position, Producer
-from headwater.views import open_views
 
 SAMPLES, WARM_UP = 60, 10
 PROBE = "probe"

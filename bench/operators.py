@@ -25,10 +25,9 @@ from rich.console import Console
 from rich.table import Table
 
 import headwater
-from headwater import Pipeline, agg, joins, windows
+from headwater import Pipeline, agg, joins, targets, windows
 from headwater.engine.runner import Runner
 from headwater.engine.spark.session import session
-from headwater.pipeline import targets
 
 ROWS = 1_000_000
 JOINED = 200_000

@@ -15,11 +15,10 @@ from rich.console import Console
 from rich.table import Table
 
 import headwater
-from headwater import Pipeline, agg, windows
+from headwater import Pipeline, agg, targets, windows
 from headwater.engine.batch import micro_batch
 from headwater.engine.runner import Runner
 from headwater.engine.spark.session import session
-from headwater.pipeline import targets
 
 SIZES = (100, 1_000, 20_000, 60_000)
 BATCHES, WARM_UP, ROUNDS = 12, 2, 2

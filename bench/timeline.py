@@ -21,10 +21,9 @@ from pyspark.sql import DataFrame
 from rich.console import Console
 from rich.table import Table
 
-from headwater import Pipeline, joins
+from headwater import Pipeline, joins, open_views
 from headwater.engine.runner import Runner
 from headwater.engine.spark.session import session
-from headwater.views import open_views
 
 USERS = 10_000
 FOLLOWS = 100_000

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 
 import headwater
-from headwater.views import open_views
+from headwater import open_views
 
 QUERIES = {
     "departures": """

@@ -4,47 +4,132 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headwater import clock
+    from headwater import clock, drawing, errors
+    from headwater.api.check import NodeColumns, check
+    from headwater.api.dead_letters import DeadLetter, dead_letters, redrive
+    from headwater.api.lateness import Lateness, LatenessSetting, lateness
+    from headwater.api.rebuild import Rebuilt, rebuild, reset
+    from headwater.api.run import BackgroundRun, RunOptions, run
+    from headwater.api.status import status
+    from headwater.api.verify import compare, verify
+    from headwater.api.views import open_views
+    from headwater.engine.figures import metrics
+    from headwater.engine.figures.progress import Progress
+    from headwater.engine.figures.status import Status
+    from headwater.engine.home.checkpoint import Ahead
+    from headwater.engine.proof.verdict import Verdict
     from headwater.errors import HeadwaterError
-    from headwater.log import Consumer, Log, Position, Producer, Topic
+    from headwater.log import (
+        Consumer,
+        Finding,
+        Lag,
+        Log,
+        PartitionInfo,
+        Position,
+        Producer,
+        Start,
+        Topic,
+        TopicInfo,
+        Verification,
+    )
     from headwater.log.open import open
     from headwater.operators.aggregates import agg
+    from headwater.pipeline import targets
+    from headwater.pipeline.loading import load
     from headwater.pipeline.pipeline import Pipeline
     from headwater.transforms import joins, tables, windows
     from headwater.transforms.rows import dedup, latest, scan
+    from headwater.views import Change, View, Views
 
 __all__ = [
+    "Ahead",
+    "BackgroundRun",
+    "Change",
     "Consumer",
+    "DeadLetter",
+    "Finding",
     "HeadwaterError",
+    "Lag",
+    "Lateness",
+    "LatenessSetting",
     "Log",
+    "NodeColumns",
+    "PartitionInfo",
     "Pipeline",
     "Position",
     "Producer",
+    "Progress",
+    "Rebuilt",
+    "RunOptions",
+    "Start",
+    "Status",
     "Topic",
+    "TopicInfo",
+    "Verdict",
+    "Verification",
+    "View",
+    "Views",
     "agg",
+    "check",
     "clock",
+    "compare",
+    "dead_letters",
     "dedup",
+    "drawing",
+    "errors",
     "joins",
+    "lateness",
     "latest",
+    "load",
+    "metrics",
     "open",
+    "open_views",
+    "rebuild",
+    "redrive",
+    "reset",
+    "run",
     "scan",
+    "status",
     "tables",
+    "targets",
+    "verify",
     "windows",
 ]
 
 _MODULES = {
     "agg": "headwater.operators.aggregates.agg",
     "clock": "headwater.clock",
+    "drawing": "headwater.drawing",
+    "errors": "headwater.errors",
     "joins": "headwater.transforms.joins",
+    "metrics": "headwater.engine.figures.metrics",
     "tables": "headwater.transforms.tables",
+    "targets": "headwater.pipeline.targets",
     "windows": "headwater.transforms.windows",
 }
 _PLACES = {
+    "headwater.api.check": ("NodeColumns", "check"),
+    "headwater.api.dead_letters": ("DeadLetter", "dead_letters", "redrive"),
+    "headwater.api.lateness": ("Lateness", "LatenessSetting", "lateness"),
+    "headwater.api.rebuild": ("Rebuilt", "rebuild", "reset"),
+    "headwater.api.run": ("BackgroundRun", "RunOptions", "run"),
+    "headwater.api.status": ("status",),
+    "headwater.api.verify": ("compare", "verify"),
+    "headwater.api.views": ("open_views",),
+    "headwater.engine.figures.progress": ("Progress",),
+    "headwater.engine.figures.status": ("Status",),
+    "headwater.engine.home.checkpoint": ("Ahead",),
+    "headwater.engine.proof.verdict": ("Verdict",),
     "headwater.errors": ("HeadwaterError",),
-    "headwater.log": ("Consumer", "Log", "Position", "Producer", "Topic"),
+    "headwater.log": (
+        *("Consumer", "Finding", "Lag", "Log", "PartitionInfo", "Position", "Producer", "Start", "Topic"),
+        *("TopicInfo", "Verification"),
+    ),
     "headwater.log.open": ("open",),
-    "headwater.transforms.rows": ("dedup", "latest", "scan"),
+    "headwater.pipeline.loading": ("load",),
     "headwater.pipeline.pipeline": ("Pipeline",),
+    "headwater.transforms.rows": ("dedup", "latest", "scan"),
+    "headwater.views": ("Change", "View", "Views"),
 }
 """Where each name is. It is looked up when it is first used: each process of Spark's that reads a log
 starts by importing this package, and needs few of them."""

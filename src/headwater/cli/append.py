@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater import Log, Position, Producer, Topic
 from headwater.cli.formats import units
 from headwater.errors import OffsetLost, RowError
-from headwater.log import Log, Position, Producer, Topic
 from headwater.record import META
 
 

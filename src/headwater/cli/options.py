@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 import click
 
 import headwater
+from headwater import Start
+from headwater.api.places import parse_start
 from headwater.cli import log_location
 from headwater.cli.failure import VERBOSE
 from headwater.errors import UsageError
-from headwater.log import Start
-from headwater.log.position import parse_start
 
 DEFAULT_LOG = "file:./data"
 F = TypeVar("F", bound=Callable[..., Any])

@@ -9,15 +9,13 @@ from typing import Any, TypeVar
 
 import click
 
+import headwater
+from headwater import Views
+from headwater.api.views import has_views, homes_below, homes_beside
 from headwater.cli import log_location
 from headwater.cli.options import log_option, log_url, verbose_option
-from headwater.engine.home.view_locations import STORE, views_in, views_of
 from headwater.errors import HeadwaterError, UsageError, nearest
-from headwater.pipeline.loading import load
-from headwater.views import Views
 
-_PREFIX = "headwater-"
-"""Begins the directory of a pipeline whose log is not a directory."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -50,12 +48,12 @@ _pipeline_option = click.option(
 def open_views(home: Path | None, pipeline: str | None, url: str | None) -> Views:
     """Open the views of a pipeline; one that is named by its file knows the passwords of its stores too."""
     if pipeline is not None and pipeline.endswith(".py"):
-        return views_of(load(pipeline))
-    return views_in(find(home, pipeline, log_url(url)).parent)
+        return headwater.open_views(pipeline)
+    return headwater.open_views(find(home, pipeline, log_url(url)))
 
 
 def find(home: Path | None, pipeline: str | None, url: str) -> Path:
-    """Return the file of a pipeline's views."""
+    """Return the directory of a pipeline with views."""
     if home is not None:
         return _in_home(home, pipeline)
     found = _beside(url)
@@ -75,14 +73,14 @@ def find(home: Path | None, pipeline: str | None, url: str) -> Path:
 def _in_home(home: Path, pipeline: str | None) -> Path:
     if pipeline is not None:
         raise UsageError(f'"{home}" is the home of one pipeline', hint="leave out --pipeline or --home")
-    if not (home / STORE).is_file():
+    if not has_views(home):
         raise UsageError(f'no views in "{home}"', hint=_meant(home))
-    return home / STORE
+    return home
 
 
 def _meant(home: Path) -> str:
-    below = sorted([*home.glob(f"*/{STORE}"), *home.glob(f"pipelines/*/{STORE}")])
-    return f'did you mean "{below[0].parent}"?' if below else "`headwater run` makes them"
+    below = homes_below(home)
+    return f'did you mean "{below[0]}"?' if below else "`headwater run` makes them"
 
 
 def _named(found: dict[str, Path], pipeline: str) -> Path:
@@ -97,9 +95,4 @@ def _named(found: dict[str, Path], pipeline: str) -> Path:
 def _beside(url: str) -> dict[str, Path]:
     """Return the views of all pipelines of a log, by the pipeline's name."""
     log_location.check(url, make=False)
-    scheme, _, rest = url.partition(":")
-    if scheme == "file":
-        stores = Path(rest.removeprefix("//")).glob(f"pipelines/*/{STORE}")
-    else:
-        stores = Path().glob(f"{_PREFIX}*/{STORE}")
-    return {store.parent.name.removeprefix(_PREFIX): store for store in sorted(stores)}
+    return homes_beside(url)

@@ -97,8 +97,8 @@ class Runner(Gathering):
             if all(query.broken for query in self.queries.values()):
                 return
 
-    def rebuild(self, name: str) -> None:
-        """Compute a view anew from the log, beside the one that readers see, and then switch over."""
+    def rebuild(self, name: str) -> int:
+        """Compute a view anew from the log, beside the one that readers see, and switch to that version."""
         node = self.nodes[name].member.node
         version = self.versions.next(node)
         member = self._member(node, version)
@@ -115,9 +115,10 @@ class Runner(Gathering):
         finally:
             query.stop()
         self.versions.publish(node, version)
+        return version.number
 
-    def reset(self, name: str, to: Start) -> None:
-        """Let a view begin anew, empty, from a place in its inputs: the rest of them is left out."""
+    def reset(self, name: str, to: Start) -> int:
+        """Let a view begin anew, empty, from a place in its inputs, in the version that is returned."""
         node = self.nodes[name].member.node
         places = {each: self.log.resolve(self._topic(each), to) for each in node.upstreams}
         version = self.versions.next(node, place_text(to))
@@ -125,6 +126,7 @@ class Runner(Gathering):
         checkpoint.begin(member.checkpoint, places)
         self._sink(member, version).close()  # makes the version
         self.versions.publish(node, version)
+        return version.number
 
     def stop(self) -> None:
         """Let ``run`` return."""

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import click
-import pyarrow as pa
 
-from headwater.cli import spark
-from headwater.cli.background import apart
+import headwater
+from headwater import Pipeline
 from headwater.cli.failure import tell
 from headwater.cli.formats.tables import print_ndjson, print_table
 from headwater.cli.options import format_option, verbose_option
 from headwater.cli.screens.progress import waiting
-from headwater.pipeline.loading import load
-from headwater.pipeline.pipeline import Pipeline
-from headwater.schema import ddl
 
 
 @click.command()
@@ -31,17 +25,16 @@ def check(file: str, form: str) -> None:
     Example:
       headwater check shop.py
     """
-    pipeline = load(file)
+    pipeline = headwater.load(file)
     check_parts(pipeline)
     with waiting(f'checking pipeline "{pipeline.name}"'):
-        found = apart(partial(_schemas, pipeline))
-    nodes = [(node, ddl(found[node.name])) for node in pipeline.order()]
+        nodes = headwater.check(pipeline)
     if form == "ndjson":
-        print_ndjson({"node": n.name, "kind": n.kind, "key": list(n.key), "columns": c} for n, c in nodes)
+        print_ndjson(each.to_dict() for each in nodes)
     else:
         print_table(
             ("node", "kind", "key", "columns"),
-            [(node.name, node.kind, ", ".join(node.key) or None, columns) for node, columns in nodes],
+            [(each.node, each.kind, ", ".join(each.key) or None, each.columns) for each in nodes],
         )
 
 
@@ -52,10 +45,3 @@ def check_parts(pipeline: Pipeline) -> None:
         tell(problem)
     if problems:
         raise click.exceptions.Exit(1)
-
-
-def _schemas(pipeline: Pipeline) -> dict[str, pa.Schema]:
-    session = spark.start_aside("local[1]", brief=True)
-    from headwater.engine.plan.checking import check
-
-    return check(pipeline, session)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
+from headwater import Log
 from headwater.cli.failure import say
 from headwater.cli.formats import units
 from headwater.cli.options import with_log
 from headwater.cli.screens.progress import waiting
-from headwater.log import Log
 
 
 @click.command()

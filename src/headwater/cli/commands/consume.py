@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 import click
 import pyarrow as pa
 
+from headwater import Consumer, Log, Position, Start
 from headwater.cli.failure import say
 from headwater.cli.formats.writers import Write, writer
 from headwater.cli.options import format_option, range_options, with_log
 from headwater.errors import Fenced, UsageError
-from headwater.log import Consumer, Log, Position, Start
 
 COMMIT_SECONDS = 0.5
 PAUSE = 0.2

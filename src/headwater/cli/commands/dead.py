@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import click
 
+import headwater
+from headwater import DeadLetter
 from headwater.cli.formats import units
 from headwater.cli.formats.tables import print_ndjson, print_table
 from headwater.cli.options import format_option, verbose_option
-from headwater.engine.failure.dead_letters import DeadLetters
-from headwater.errors import UsageError
-from headwater.log.open import open as open_log
-from headwater.pipeline.loading import load
-from headwater.pipeline.node import Node
-from headwater.pipeline.pipeline import Pipeline
 
 
 @click.group()
@@ -33,10 +31,8 @@ def list_(file: str, form: str) -> None:
     Example:
       headwater dead list shop.py
     """
-    pipeline = load(file)
-    with open_log(pipeline.log) as log:
-        letters = {node.name: DeadLetters(log, pipeline.name, node).rows() for node in pipeline.order()}
-    found = [_summary(name, rows) for name, rows in letters.items() if rows]
+    letters = groupby(headwater.dead_letters(file), lambda each: each.node)
+    found = [_summary(name, list(rows)) for name, rows in letters]
     if form == "ndjson":
         print_ndjson(found)
     elif found:
@@ -58,14 +54,14 @@ def show(file: str, node: str, limit: int, form: str) -> None:
     Example:
       headwater dead show shop.py totals
     """
-    pipeline = load(file)
-    with open_log(pipeline.log) as log:
-        rows = DeadLetters(log, pipeline.name, _node(pipeline, node)).rows()[-limit:]
+    letters = headwater.dead_letters(file, node)[-limit:]
     if form == "ndjson":
-        print_ndjson(row | {"at": row["at"].isoformat()} for row in rows)
+        print_ndjson(each.to_dict() for each in letters)
     else:
         columns = ("topic", ">partition", ">offset", "error", "record")
-        print_table(columns, [[row[name.removeprefix(">")] for name in columns] for row in rows])
+        print_table(
+            columns, [[getattr(each, name.removeprefix(">")) for name in columns] for each in letters]
+        )
 
 
 @dead.command()
@@ -82,19 +78,10 @@ def redrive(file: str, node: str) -> None:
     Example:
       headwater dead redrive shop.py totals
     """
-    pipeline = load(file)
-    with open_log(pipeline.log) as log:
-        count = DeadLetters(log, pipeline.name, _node(pipeline, node)).redrive()
+    count = headwater.redrive(file, node)
     click.echo(f"appended {units.plural(count, 'record')} again")
 
 
-def _node(pipeline: Pipeline, name: str) -> Node:
-    found = pipeline[name]
-    if not isinstance(found, Node):
-        raise UsageError(f"{found.title} sets no records aside", hint="name a view, a stream or a sink")
-    return found
-
-
-def _summary(name: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    last = rows[-1]
-    return {"node": name, "records": len(rows), "newest": units.moment(last["at"]), "error": last["error"]}
+def _summary(name: str, letters: Sequence[DeadLetter]) -> dict[str, Any]:
+    last = letters[-1]
+    return {"node": name, "records": len(letters), "newest": units.moment(last.at), "error": last.error}

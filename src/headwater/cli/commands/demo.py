@@ -22,22 +22,19 @@ from rich.console import Console
 from rich.live import Live
 
 import headwater
-from headwater.cli import spark
+from headwater import BackgroundRun, Pipeline, RunOptions, Status
+from headwater.api.session import create_topics
 from headwater.cli.commands.demo_proof import prove
 from headwater.cli.commands.run import FRAME, SECOND, tell_broken
 from headwater.cli.demo_feed import Feed
 from headwater.cli.failure import Terminated
 from headwater.cli.formats import units
 from headwater.cli.options import verbose_option
-from headwater.cli.running import BackgroundRun, Wish
 from headwater.cli.screens.demo_screen import DemoScreen, Scene
 from headwater.cli.screens.demo_views import shown
 from headwater.cli.screens.run_output import summary
 from headwater.cli.screens.terminal import kept
-from headwater.engine.figures.status import Status
 from headwater.errors import HeadwaterError, UsageError
-from headwater.pipeline.loading import load
-from headwater.pipeline.pipeline import Pipeline
 
 Show = Callable[[Scene], None]
 REMOVE_SECONDS = 5.0
@@ -90,7 +87,7 @@ def demo(events: int | None, ends: bool, directory: Path | None) -> None:
 
 def _play(pipeline: Pipeline, code: Path, events: int | None, ends: bool, out: Console) -> None:
     started = time.monotonic()
-    spark.declare(pipeline)
+    create_topics(pipeline)
     with Feed(code / "feed.py", pipeline.log, events) as feed:
         statuses = _run(pipeline, feed, events if ends else None, out)
     if not ends:  # it has ended by itself, so no node is left that could go on
@@ -111,7 +108,7 @@ def _run(pipeline: Pipeline, feed: Feed, fixed: int | None, out: Console) -> lis
         with _display(pipeline, out, ends=fixed is not None) as show:
             if fixed is not None:
                 _write(feed, show, fixed)
-            work = BackgroundRun(pipeline, _wish(fixed))
+            work = BackgroundRun(pipeline, _options(fixed))
             _follow(work, feed, pipeline, show)
     except BaseException:
         feed.close()
@@ -123,10 +120,10 @@ def _run(pipeline: Pipeline, feed: Feed, fixed: int | None, out: Console) -> lis
     return work.result()
 
 
-def _wish(fixed: int | None) -> Wish:
+def _options(fixed: int | None) -> RunOptions:
     if fixed is None:
-        return Wish()
-    return Wish(until_caught_up=True, limit=max(1000, fixed // BATCHES))
+        return RunOptions()
+    return RunOptions(until_caught_up=True, limit=max(1000, fixed // BATCHES))
 
 
 def _write(feed: Feed, show: Show, events: int) -> None:
@@ -183,7 +180,7 @@ def _example() -> Path:
 def _pipeline(code: Path, place: Path) -> Pipeline:
     """Return the example's pipeline, moved to a directory."""
     click.echo("starting a generator of events and Spark, which takes some seconds …", err=True)
-    pipeline = copy.copy(load(code / "shop.py"))
+    pipeline = copy.copy(headwater.load(code / "shop.py"))
     log = place / "data"
     pipeline.log, pipeline.home = f"file:{log}", log / "pipelines" / pipeline.name
     return pipeline

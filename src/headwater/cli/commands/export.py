@@ -14,13 +14,12 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headwater import durable
+from headwater import Log, Start, durable
 from headwater.cli.failure import refused
 from headwater.cli.formats import units
 from headwater.cli.options import range_options, with_log
 from headwater.cli.screens.progress import progress
 from headwater.errors import HeadwaterError, UsageError
-from headwater.log import Log, Start
 from headwater.record import read_schema
 
 GROUP_ROWS = 1 << 17

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import click
 
-from headwater import drawing
+import headwater
+from headwater import Pipeline, drawing
 from headwater.cli.options import format_option, verbose_option
-from headwater.pipeline.loading import load
-from headwater.pipeline.pipeline import Pipeline
 
 _ENDINGS = {".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid"}
 
@@ -36,7 +35,7 @@ def graph(file: str, form: str | None, output: Path | None) -> None:
       headwater graph shop.py
       headwater graph shop.py --output shop.svg
     """
-    pipeline = load(file)
+    pipeline = headwater.load(file)
     form = form or _ENDINGS.get(output.suffix.lower() if output else "", "text")
     if output is None:
         click.echo(_shown(pipeline, form))

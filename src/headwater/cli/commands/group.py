@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
+from headwater import Log
 from headwater.cli.formats.tables import print_ndjson, print_table
 from headwater.cli.options import format_option, with_log
-from headwater.log import Log
 
 
 @click.group()

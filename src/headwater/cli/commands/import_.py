@@ -8,12 +8,12 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headwater import Log
 from headwater.cli.append import Appending, BadRow, appending
 from headwater.cli.formats import units
 from headwater.cli.options import with_log
 from headwater.cli.screens.progress import progress
 from headwater.errors import HeadwaterError, RowError
-from headwater.log import Log
 
 BATCH_ROWS = 1 << 16
 BATCH_BYTES = 32 << 20

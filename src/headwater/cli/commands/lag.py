@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
+from headwater import Lag, Log
 from headwater.cli.failure import say
 from headwater.cli.formats import units
 from headwater.cli.formats.tables import print_ndjson, print_table
 from headwater.cli.options import format_option, with_log
 from headwater.errors import UsageError, nearest
-from headwater.log import Lag, Log
 
 
 @click.command()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
+from headwater import Log, TopicInfo, Verification
 from headwater.cli.failure import say
 from headwater.cli.formats import units
 from headwater.cli.options import with_log
 from headwater.cli.screens.progress import progress
 from headwater.errors import DamagedLog
-from headwater.log import Log, TopicInfo, Verification
 
 
 @click.group()

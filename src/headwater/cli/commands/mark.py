@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import click
 
+from headwater import Log
 from headwater.cli.options import with_log
 from headwater.clock import parse_instant
-from headwater.log import Log
 
 
 @click.command()

@@ -13,13 +13,13 @@ from typing import BinaryIO
 import click
 import pyarrow as pa
 
+from headwater import Log, Topic
 from headwater.cli.append import Appending, BadRow, appending
 from headwater.cli.formats.csv_rows import CsvRows
 from headwater.cli.formats.lines import BadLine, RecordBlock, chunks
 from headwater.cli.options import format_option, given_log, with_log
 from headwater.cli.screens.progress import progress
 from headwater.errors import HeadwaterError, RowError
-from headwater.log import Log, Topic
 from headwater.values import jsonl
 
 Decode = Callable[[list[bytes]], tuple[pa.RecordBatch, list[tuple[int, RowError]]]]

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from headwater.cli import options, spark
-from headwater.cli.background import apart
+import headwater
+from headwater import Pipeline, Start
+from headwater.api.rebuild import check_rebuildable
+from headwater.cli import options
 from headwater.cli.commands.check import check_parts
 from headwater.cli.options import spark_options, verbose_option
 from headwater.cli.screens.progress import waiting
-from headwater.errors import UsageError
-from headwater.log import Start
-from headwater.pipeline.loading import load
-from headwater.pipeline.pipeline import Pipeline
-
-if TYPE_CHECKING:
-    from headwater.engine.runner import Runner
 
 
 @click.command()
@@ -39,7 +32,7 @@ def rebuild(file: str, node: str, **where: Any) -> None:
     """
     pipeline = _loaded(file, node)
     with waiting(f'rebuilding view "{node}"'):
-        apart(partial(_with_runner, pipeline, where, lambda runner: runner.rebuild(node)))
+        headwater.rebuild(pipeline, node, **where)
     click.echo(f'rebuilt view "{node}"')
 
 
@@ -63,24 +56,12 @@ def reset(file: str, node: str, to: Start, **where: Any) -> None:
     """
     pipeline = _loaded(file, node)
     with waiting(f'resetting view "{node}"'):
-        apart(partial(_with_runner, pipeline, where, lambda runner: runner.reset(node, to)))
+        headwater.reset(pipeline, node, to, **where)
     click.echo(f'reset view "{node}"; it fills when the pipeline runs')
 
 
 def _loaded(file: str, node: str) -> Pipeline:
-    pipeline = load(file)
+    pipeline = headwater.load(file)
     check_parts(pipeline)
-    found = pipeline[node]  # says so if there is none
-    if not found.has_versions:
-        hint = found.recompute_hint
-        raise UsageError(f"{found.title} cannot be built anew", detail="only views have versions", hint=hint)
+    check_rebuildable(pipeline, node)
     return pipeline
-
-
-def _with_runner(pipeline: Pipeline, where: Mapping[str, Any], work: Callable[[Runner], Any]) -> None:
-    spark.declare(pipeline)
-    session = spark.start(spark.log_of(pipeline), **where)
-    from headwater.engine.runner import Runner
-
-    with Runner(pipeline, spark=session) as runner:
-        work(runner)

@@ -14,13 +14,11 @@ from typing import Any
 
 import click
 
+import headwater
+from headwater import BackgroundRun, RunOptions, Status, metrics
 from headwater.cli.failure import tell
 from headwater.cli.options import format_option, spark_options, verbose_option
-from headwater.cli.running import BackgroundRun, Wish
 from headwater.cli.screens.run_output import Show, conclude, display
-from headwater.engine.figures.metrics import Endpoint
-from headwater.engine.figures.status import LATE_SHARE, Status
-from headwater.pipeline.loading import load
 
 FRAME = 0.2
 SECOND = 1.0
@@ -45,7 +43,7 @@ SECOND = 1.0
     "--late-alert",
     "late_share",
     type=click.FloatRange(0, 1),
-    default=LATE_SHARE,
+    default=RunOptions.late_share,
     metavar="SHARE",
     help="Warn when more than this share of a node's rows come too late.  [default: 0.01]",
 )
@@ -70,26 +68,28 @@ def run(file: str, port: int | None, form: str | None, **how: Any) -> None:
       headwater run shop.py --until-caught-up
       headwater run shop.py --metrics-port 9464 --format ndjson >> shop.log
     """
-    pipeline, wish, started = load(file), Wish(**how), time.monotonic()
+    pipeline, options, started = headwater.load(file), RunOptions(**how), time.monotonic()
     pipeline.check()
-    form = form or ("screen" if sys.stdout.isatty() or wish.until_caught_up else "ndjson")
+    form = form or ("screen" if sys.stdout.isatty() or options.until_caught_up else "ndjson")
     with _endpoint(pipeline.name, port) as endpoint:
         if endpoint is not None:
             click.echo(f"metrics at {endpoint.url}", err=True)
-        work = BackgroundRun(pipeline, wish)
-        _watch(work, display(form, pipeline.name, ends=wish.until_caught_up), endpoint)
+        work = BackgroundRun(pipeline, options)
+        _watch(work, display(form, pipeline.name, ends=options.until_caught_up), endpoint)
         statuses = work.result()
-    if not wish.until_caught_up:  # it has ended by itself, so no node is left that could go on
+    if not options.until_caught_up:  # it has ended by itself, so no node is left that could go on
         tell_broken(statuses)
         raise click.exceptions.Exit(1)
     conclude(form, pipeline.name, statuses, time.monotonic() - started)
 
 
-def _endpoint(pipeline: str, port: int | None) -> AbstractContextManager[Endpoint | None]:
-    return nullcontext() if port is None else Endpoint(pipeline, port)
+def _endpoint(pipeline: str, port: int | None) -> AbstractContextManager[metrics.Endpoint | None]:
+    return nullcontext() if port is None else metrics.Endpoint(pipeline, port)
 
 
-def _watch(work: BackgroundRun, shown: AbstractContextManager[Show], endpoint: Endpoint | None) -> None:
+def _watch(
+    work: BackgroundRun, shown: AbstractContextManager[Show], endpoint: metrics.Endpoint | None
+) -> None:
     """Show a pipeline until it ends; Ctrl-C, SIGTERM or a closed pipe end it first."""
     try:
         with shown as show:
@@ -102,7 +102,7 @@ def _watch(work: BackgroundRun, shown: AbstractContextManager[Show], endpoint: E
         raise
 
 
-def _follow(work: BackgroundRun, show: Show, endpoint: Endpoint | None) -> None:
+def _follow(work: BackgroundRun, show: Show, endpoint: metrics.Endpoint | None) -> None:
     due = 0.0
     statuses: list[Status] = []
     while not work.ended(FRAME):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
+from headwater import Log, Start
 from headwater.cli import options
 from headwater.cli.failure import say
 from headwater.cli.options import with_log
 from headwater.errors import nearest
-from headwater.log import Log, Start
 
 
 @click.command()

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
 
 import click
 
+import headwater
+from headwater import Position, Progress
 from headwater.cli.failure import say
 from headwater.cli.formats import units
-from headwater.cli.formats.clocks import ahead_texts, readable, written
+from headwater.cli.formats.clocks import ahead_texts
 from headwater.cli.formats.tables import print_ndjson, print_table
 from headwater.cli.options import format_option, verbose_option
 from headwater.cli.wording import NOT_YET
-from headwater.engine.figures.progress import Progress, check_has_run, progress
-from headwater.log import Position
-from headwater.log.open import open as open_log
-from headwater.pipeline.loading import load
+from headwater.values.json_ready import calendar_time
 
 PATIENCE = 10.0
 """Seconds for which nobody asks what a node waits for."""
@@ -39,13 +36,9 @@ def status(file: str, form: str) -> None:
     Example:
       headwater status shop.py
     """
-    pipeline = load(file)
-    pipeline.check()
-    check_has_run(pipeline)
-    with open_log(pipeline.log) as log:
-        found = progress(pipeline, log)
+    found = headwater.status(file)
     if form == "ndjson":
-        print_ndjson(map(_facts, found))
+        print_ndjson(each.to_dict() for each in found)
     else:
         columns = ("node", ">batch", ">ago", ">lag", ">clock", ">rows", "has read up to")
         print_table(columns, map(_row, found))
@@ -61,7 +54,7 @@ def status(file: str, form: str) -> None:
 
 def _row(each: Progress) -> tuple[object, ...]:
     places = "; ".join(map(_place, each.positions)) or None
-    clock = units.short_moment(readable(each.clock)) or None
+    clock = units.short_moment(calendar_time(each.clock)) or None
     return each.node, each.batch, _ago(each.ended), each.lag, clock, each.rows, places
 
 
@@ -87,18 +80,3 @@ def _ago(at: float | None) -> str | None:
 def _place(position: Position) -> str:
     """Return a position with gaps, where a narrow window may break it."""
     return f"{position.topic} " + ", ".join(f"{p}={o}" for p, o in sorted(position.offsets.items()))
-
-
-def _facts(each: Progress) -> dict[str, Any]:
-    return {
-        "node": each.node,
-        "kind": each.kind,
-        "batch": each.batch,
-        "ended": written(None if each.ended is None else int(each.ended * 1_000_000)),
-        "lag": each.lag,
-        "clock": written(each.clock),
-        "rows": each.rows,
-        "positions": [str(position) for position in each.positions],
-        "waits_for": each.waits_for[0] if each.waits_for is not None else None,
-        "ahead": [{**asdict(ahead), "by": ahead.by / 1_000_000} for ahead in each.ahead],
-    }

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
+from headwater import Log, PartitionInfo, TopicInfo
 from headwater.cli.formats import units
 from headwater.cli.formats.tables import print_ndjson, print_table
 from headwater.cli.options import format_option, with_log
 from headwater.errors import UsageError
-from headwater.log import Log, PartitionInfo, TopicInfo
 from headwater.schema import type_name
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -8,17 +8,16 @@ from typing import Any, TypeVar
 import click
 import pyarrow as pa
 
+from headwater import Position, View, Views
+from headwater.api.views import TIMEOUT
 from headwater.cli.formats import key_values
-from headwater.cli.formats.clocks import readable
 from headwater.cli.formats.view_changes import beginning, blocks, change_writer
 from headwater.cli.formats.writers import row_writer
 from headwater.cli.options import format_option
 from headwater.cli.view_location import with_views
 from headwater.errors import HeadwaterError, UsageError
-from headwater.log import Position
 from headwater.schema import TIMESTAMP
-from headwater.views import View, Views
-from headwater.views.view import TIMEOUT
+from headwater.values.json_ready import calendar_time
 
 F = TypeVar("F", bound=Callable[..., Any])
 _LISTED = pa.schema(
@@ -185,6 +184,6 @@ def _facts(view: View) -> dict[str, Any]:
         "rows": view.count(),
         "key": ", ".join(view.key),
         "batch": view.batch() if view.batch() >= 0 else None,
-        "clock": readable(view.clock()),
+        "clock": calendar_time(view.clock()),
         "version": view.version,
     }

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 
+from headwater import Topic
 from headwater.cli.formats.cell_text import is_plain
 from headwater.errors import RowError, nearest
-from headwater.log import Topic
 from headwater.record import META, read_schema
 from headwater.schema import type_name
 from headwater.values import floats, jsonl

@@ -11,13 +11,13 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from headwater import View
 from headwater.durations import parse_instant
 from headwater.errors import HeadwaterError, UsageError
 from headwater.schema import type_name
 from headwater.values import jsonl_columns
 from headwater.values.columns import Misfit
 from headwater.values.jsonl_columns import how_to_write
-from headwater.views import View
 
 _t = pa.types
 _WRONG = (Misfit, HeadwaterError, orjson.JSONDecodeError, pa.ArrowException, ValueError, OverflowError)

@@ -12,12 +12,11 @@ from itertools import islice
 import orjson
 import pyarrow as pa
 
+from headwater import Change, Topic, View
 from headwater.cli.failure import say
 from headwater.cli.formats.writers import BLOCK, row_writer
 from headwater.errors import OffsetLost
-from headwater.log import Topic
 from headwater.values import jsonl
-from headwater.views import Change, View
 
 Block = Sequence[Change]
 _ABOUT = [pa.field("_sequence", pa.int64()), pa.field("_change", pa.string())]

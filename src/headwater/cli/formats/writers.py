@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
 
+from headwater import Topic
 from headwater.cli.formats.cell_text import as_text, cells, is_plain
 from headwater.cli.formats.record_grid import RecordGrid
-from headwater.log import Topic
 from headwater.record import read_schema
 from headwater.values import jsonl
 

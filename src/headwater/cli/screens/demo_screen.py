@@ -17,10 +17,10 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from headwater import Status
 from headwater.cli.formats import units
 from headwater.cli.screens.demo_views import Shown
 from headwater.cli.screens.run_screen import nodes
-from headwater.engine.figures.status import Status
 
 WIDE = 72
 """Columns from which on two views stand side by side."""

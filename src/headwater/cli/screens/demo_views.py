@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from headwater import Pipeline, View, open_views
+from headwater.api.views import has_views
 from headwater.cli.formats import cell_text, units
-from headwater.pipeline.pipeline import Pipeline
-from headwater.views import View, open_views
 
 ROWS = 12
 """More than any window shows."""
@@ -36,12 +36,11 @@ class Shown:
 
 def shown(pipeline: Pipeline) -> list[Shown]:
     """Return the views that there are, in the order in which they are declared."""
-    store = pipeline.home / "views.db"
-    return list(_read(pipeline)) if store.exists() else []
+    return list(_read(pipeline)) if has_views(pipeline.home) else []
 
 
 def _read(pipeline: Pipeline) -> Iterator[Shown]:
-    with open_views(pipeline.home / "views.db") as views:
+    with open_views(pipeline) as views:
         made = views.names()
         for node in pipeline.nodes:
             if node.name in made:

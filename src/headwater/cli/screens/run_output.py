@@ -13,15 +13,16 @@ from typing import Any
 import click
 from rich.live import Live
 
+from headwater import Status
 from headwater.cli.failure import say
 from headwater.cli.formats import units
-from headwater.cli.formats.clocks import ahead_texts, written
+from headwater.cli.formats.clocks import ahead_texts
 from headwater.cli.formats.tables import print_ndjson
 from headwater.cli.screens.run_screen import Screen
 from headwater.cli.screens.terminal import kept
 from headwater.cli.wording import NOT_YET
 from headwater.durations import now
-from headwater.engine.figures.status import Status
+from headwater.values.json_ready import calendar_time, json_ready
 
 Show = Callable[[Sequence[Status], str | None, bool], None]
 """Called with the statuses, what goes on before there are any, and whether they have been read anew."""
@@ -67,28 +68,7 @@ def summary(status: Status) -> str:
 
 def facts(pipeline: str, status: Status) -> dict[str, Any]:
     """Return a status for scripts."""
-    error = status.error
-    return {
-        "time": written(now()),
-        "pipeline": pipeline,
-        "node": status.node,
-        "kind": status.kind,
-        "state": status.state,
-        "rows": status.rows,
-        "rate": round(status.rate, 1),
-        "out": status.out,
-        "late": status.late,
-        "dead": status.dead,
-        "duplicates": status.duplicates,
-        "batches": status.batches,
-        "batch_seconds": round(status.seconds, 3) if status.batches else None,
-        "lag": status.lag,
-        "clock": written(status.clock),
-        "state_bytes": status.state_bytes,
-        "alert": status.alert,
-        "ahead": ahead_texts(status.ahead),
-        "error": error and ": ".join(filter(None, (error.message, error.detail))),
-    }
+    return {"time": json_ready(calendar_time(now())), "pipeline": pipeline, **status.to_dict()}
 
 
 @contextmanager

@@ -18,10 +18,11 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
+from headwater import Status
 from headwater.cli.formats import units
-from headwater.cli.formats.clocks import ahead_texts, readable
-from headwater.engine.figures.status import Status
+from headwater.cli.formats.clocks import ahead_texts
 from headwater.errors import HeadwaterError
+from headwater.values.json_ready import calendar_time
 
 COLUMNS = {
     **{"node": 4, "state": 8, "rows/s": 7, "batch": 6, "lag": 6},
@@ -128,7 +129,7 @@ def _cells(status: Status) -> dict[str, str]:
         "rows/s": f"{status.rate:,.0f}",
         "batch": f"{status.seconds:.2f} s" if status.batches else "",
         "lag": f"{status.lag:,}",
-        "clock": units.short_moment(readable(status.clock)),
+        "clock": units.short_moment(calendar_time(status.clock)),
         "late": f"{status.late:,}",
         "dead": "" if status.dead is None else f"{status.dead:,}",
         "size": units.size(status.state_bytes) if status.state_bytes else "",

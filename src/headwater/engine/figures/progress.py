@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.checkpoint import Ahead, Input, Reached
@@ -19,6 +20,7 @@ from headwater.errors import HeadwaterError, SinkUnavailable, UnknownTopic, Usag
 from headwater.log import Log, Position
 from headwater.pipeline.node import Node
 from headwater.pipeline.pipeline import Pipeline
+from headwater.values.json_ready import JsonReady, calendar_time
 from headwater.views import Views
 
 Behind = Callable[[str, Mapping[int, int]], int]
@@ -26,7 +28,7 @@ Behind = Callable[[str, Mapping[int, int]], int]
 
 
 @dataclass(frozen=True)
-class Progress:
+class Progress(JsonReady):
     """What a node has done, in all its runs."""
 
     node: str
@@ -48,6 +50,16 @@ class Progress:
     """The input that holds its clock though others have come further, and when that was last heard of."""
     problem: HeadwaterError | None = None
     """Why the rows of a view are not known."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return its fields, with times as such, and the input that it waits for by its name."""
+        ended = None if self.ended is None else int(self.ended * 1_000_000)
+        return {
+            **super().facts(),
+            "ended": calendar_time(ended),
+            "clock": calendar_time(self.clock),
+            "waits_for": self.waits_for[0] if self.waits_for is not None else None,
+        }
 
 
 def progress(pipeline: Pipeline, log: Log) -> list[Progress]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from headwater.engine.figures.progress import Behind, behind_of, clock_of, lags, written
 from headwater.engine.home.checkpoint import Ahead
 from headwater.errors import HeadwaterError
 from headwater.pipeline.node import Node
+from headwater.values.json_ready import JsonReady, calendar_time
 
 if TYPE_CHECKING:  # it imports pyspark, which those who only draw a status need not wait for
     from headwater.engine.assembly import Running
@@ -28,7 +29,7 @@ RATE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Status:
+class Status(JsonReady):
     """One node as it is now; counts are those of this run."""
 
     node: str
@@ -60,6 +61,17 @@ class Status:
     """Producers of its inputs whose events are too far ahead of time to move its clock."""
     begun: bool = True
     """Whether it has ever committed anything, in this run or before."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return its fields, with the clock as a time; how long a batch took is told if there was one."""
+        own = super().facts()
+        seconds, clock = own.pop("seconds"), calendar_time(own.pop("clock"))
+        return {
+            **own,
+            "rate": round(self.rate, 1),
+            "batch_seconds": round(seconds, 3) if self.batches else None,
+            "clock": clock,
+        }
 
 
 class Meter:

@@ -19,12 +19,13 @@ from headwater import durable
 from headwater.engine.home import notes
 from headwater.engine.source.offset_plan import NEVER, Offsets
 from headwater.log.position import Position
+from headwater.values.json_ready import JsonReady
 
 _BEGIN = "begin.json"
 
 
 @dataclass(frozen=True)
-class Ahead:
+class Ahead(JsonReady):
     """A producer whose events are so far ahead of their receipt that they do not move the clock."""
 
     topic: str
@@ -32,6 +33,10 @@ class Ahead:
     producer: str
     by: int
     """Microseconds, when last heard of."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return who it is, and by how many seconds it is ahead."""
+        return {**super().facts(), "by": self.by / 1_000_000}
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,9 @@ meanwhile.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import singledispatch
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +26,7 @@ from headwater.engine.plan.phases import Phase, Stage
 from headwater.engine.plan.shape import RESULTS
 from headwater.engine.plan.user_code import call
 from headwater.engine.proof.equality import frozen
+from headwater.engine.proof.verdict import NOT_BEGUN, Rows, Verdict, compared, counted
 from headwater.errors import PipelineError, UsageError
 from headwater.log import Position
 from headwater.operators.joins.as_of import REVISION
@@ -37,40 +36,7 @@ from headwater.pipeline.node import Node, StreamNode, ViewNode
 from headwater.values.fitting import DELETED
 from headwater.values.keyed import declare, settle
 
-EXAMPLES = 5
 ROW_BITS = 32
-
-Row = Mapping[str, Any]
-Rows = Sequence[Row]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """How a node's stored results compare with those of a batch over the same input."""
-
-    node: str
-    equal: int = 0
-    missing: tuple[Row, ...] = ()
-    """Rows that the batch has and the node has not."""
-    extra: tuple[Row, ...] = ()
-    """Rows that the node has and the batch has not."""
-    different: tuple[tuple[Row, Row], ...] = ()
-    """Rows of one key: what the batch has, what the node has."""
-    unproved: str | None = None
-    """Why nothing can be proved, if that is so: then no row was compared."""
-    aside: tuple[str, ...] = ()
-    """Columns that were not compared: estimates, which another run may tell otherwise."""
-
-    @property
-    def ok(self) -> bool:
-        """Whether all rows are equal."""
-        return not (self.missing or self.extra or self.different)
-
-    def examples(self) -> Iterator[str]:
-        """Yield some of what is wrong, in words."""
-        yield from (f"missing {_text(row)}" for row in self.missing[:EXAMPLES])
-        yield from (f"extra {_text(row)}" for row in self.extra[:EXAMPLES])
-        yield from (f"should be {_text(a)}, is {_text(b)}" for a, b in self.different[:EXAMPLES])
 
 
 def verify(look: Inspection, name: str) -> Verdict:
@@ -122,7 +88,7 @@ def _hidden_estimates(member: NodeRun) -> bool:
 def _view(node: ViewNode, look: Inspection, member: NodeRun) -> Verdict:
     batch, stored = _snapshot(look, member.node)
     if batch < 0:
-        return Verdict(member.node.name, unproved=_NOTHING)
+        return Verdict(member.node.name, unproved=NOT_BEGUN)
     rows = recomputed(look, member, batch)
     if member.node.on_error == "dead_letter":
         rows, _ = keyed_results.without_key(rows, member.node.key)
@@ -135,26 +101,13 @@ def _view(node: ViewNode, look: Inspection, member: NodeRun) -> Verdict:
 def _stream(node: StreamNode, look: Inspection, member: NodeRun) -> Verdict:
     batch = checkpoint.last_done(member.checkpoint)
     if batch < 0 or node_progress.read(member.home).batch < 0:
-        return Verdict(member.node.name, unproved=_NOTHING)
+        return Verdict(member.node.name, unproved=NOT_BEGUN)
     producer = f"{look.pipeline.name}.{member.node.name}"
     wanted = _proved(recomputed(look, member, batch), member)
     found = _proved(_before(look, node.topic, batch, producer), member)
     identity = member.stage.operator.identity if member.stage else ()
     expected, stored = (_last(rows.to_pylist(), identity, found.schema) for rows in (wanted, found))
     return counted(member.node, expected, stored, found.schema)
-
-
-_NOTHING = "it has not processed anything yet"
-
-
-def counted(node: Declaration, expected: Rows, stored: Rows, schema: pa.Schema) -> Verdict:
-    """Compare rows that a node should have with those that it has, and how often it has each."""
-    wanted, found = (Counter(frozen(row, schema) for row in rows) for rows in (expected, stored))
-    known = {frozen(row, schema): row for row in (*expected, *stored)}
-    missing, extra = (
-        tuple(known[form] for form in rest.elements()) for rest in (wanted - found, found - wanted)
-    )
-    return Verdict(node.name, (wanted & found).total(), missing, extra)
 
 
 def _last(rows: Rows, identity: Sequence[str], schema: pa.Schema) -> Rows:
@@ -228,7 +181,7 @@ def _late(look: Inspection, member: NodeRun, batch: int) -> DataFrame | None:
             f"{member.node.title} has changed: the columns that go into its operator",
             detail=f'topic "{topic}", of what came too late for it, has not all of them',
             hint=f"{member.node.recompute_hint}, or take the change back",
-            place=member.node.location,
+            location=member.node.location,
         )
     return frame(look.spark, found.select(names).cast(member.stage.schema))
 
@@ -252,25 +205,3 @@ def _snapshot(look: Inspection, node: Node) -> tuple[int, pa.Table]:
         rows = view.scan().to_table()
         if view.batch() == batch:
             return batch, rows
-
-
-def compared(node: Declaration, expected: Rows, stored: Rows, schema: pa.Schema) -> Verdict:
-    """Compare rows that a node should have with those that it has, by its key."""
-    fields = [schema.field(name) for name in node.key]
-    (wanted, twice), (found, again) = (_by_key(rows, fields) for rows in (expected, stored))
-    both = [(wanted[key], found[key]) for key in wanted if key in found]
-    different = tuple((a, b) for a, b in both if frozen(a, schema) != frozen(b, schema))
-    missing = tuple(row for key, row in wanted.items() if key not in found)
-    extra = tuple(row for key, row in found.items() if key not in wanted)
-    return Verdict(node.name, len(both) - len(different), (*missing, *twice), (*extra, *again), different)
-
-
-def _by_key(rows: Rows, key: Sequence[pa.Field]) -> tuple[dict[Hashable, Row], list[Row]]:
-    """Return rows by their key, and those whose key another one has: no table by key can hold both."""
-    known: dict[Hashable, Row] = {}
-    again = [row for row in rows if known.setdefault(frozen(row, key), row) is not row]
-    return known, again
-
-
-def _text(row: Row) -> str:
-    return "(" + ", ".join(f"{name}={value}" for name, value in row.items()) + ")"

@@ -6,7 +6,6 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.screens.test_run_screen import BROKEN, FINE
 
-from headwater.cli.background import Background, apart
 from headwater.cli.screens.run_output import conclude, display, facts, summary
 from headwater.pipeline import loading
 
@@ -87,13 +85,6 @@ def test_the_end_is_told_in_the_form_of_the_rest(capsys: pytest.CaptureFixture[s
     assert json.loads(capsys.readouterr().out)["rows"] == FINE.rows
     conclude("screen", "shop", [FINE], 12.3)
     assert capsys.readouterr().out.splitlines()[-1] == 'pipeline "shop" has caught up, in 12.3 s'
-
-
-def test_work_apart_returns_or_raises_as_if_it_were_here() -> None:
-    assert apart(lambda: 7) == 7
-    with pytest.raises(ZeroDivisionError):
-        apart(lambda: 1 // 0)
-    assert not Background(lambda: time.sleep(5)).ended(0.01)
 
 
 @pytest.mark.parametrize("command", ["run", "check", "verify", "status"])

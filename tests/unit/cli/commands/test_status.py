@@ -74,6 +74,7 @@ def test_the_same_is_there_for_scripts(run: Run, shop: None) -> None:
         "positions": ["orders:0=6"],
         "waits_for": None,
         "ahead": [],
+        "problem": None,
     }
     assert (unseen["batch"], unseen["ended"], unseen["positions"]) == (None, None, [])
 

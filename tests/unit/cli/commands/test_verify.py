@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from tests.unit.cli.commands.test_run import SHOP
 from tests.unit.cli.conftest import Run
 
-from headwater.engine.proof.verify import Verdict
+from headwater import Verdict
 from headwater.pipeline import loading
 
 RIGHT = Verdict("seen", equal=1200)
@@ -30,9 +31,9 @@ def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Verd
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "shop.py").write_text(SHOP)
     verdicts: list[Verdict] = []
-    command = sys.modules["headwater.cli.commands.verify"]
-    monkeypatch.setattr(command, "_with_results", lambda _pipeline, nodes: [each.name for each in nodes])
-    monkeypatch.setattr(command, "verdicts_of", lambda *_: verdicts)
+    api = import_module("headwater.api.verify")
+    monkeypatch.setattr(api, "_begun", lambda pipeline: {each.name for each in pipeline.nodes})
+    monkeypatch.setattr(api, "_verdicts", lambda *_: verdicts)
     yield verdicts
     sys.modules.pop("shop", None)
 

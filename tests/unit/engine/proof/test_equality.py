@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from headwater import schema as schemas
 from headwater.engine.proof.equality import frozen, value
-from headwater.engine.proof.verify import Verdict, compared, counted
+from headwater.engine.proof.verdict import Verdict, compared, counted
 from headwater.pipeline.declaration import Table
 from soaking import examples
 

@@ -9,10 +9,12 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
-from headwater.cli import spark
-from headwater.cli.background import Background
+from headwater.api import session
+from headwater.api.background import Background
+from headwater.api.subject import Subject, checked
+from headwater.closing import Closing
 from headwater.engine.figures.status import LATE_SHARE, Meter, Status
 from headwater.errors import HeadwaterError
 from headwater.pipeline.pipeline import Pipeline
@@ -22,21 +24,74 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wish:
+class RunOptions:
     """How a pipeline is to be run."""
 
     until_caught_up: bool = False
+    """Whether it ends when all input is processed."""
     master: str | None = None
+    """Spark's master; without one ``SPARK_MASTER``, or this machine."""
     settings: Mapping[str, str] | None = None
+    """Settings of Spark's own."""
     limit: int | None = None
+    """Rows that a batch takes from a topic at most."""
     late_share: float = LATE_SHARE
+    """A status has an alert when more than this share of a node's rows come too late."""
 
 
-class BackgroundRun:
+@overload
+def run(
+    pipeline: Subject,
+    *,
+    until_caught_up: Literal[True],
+    master: str | None = ...,
+    settings: Mapping[str, str] | None = ...,
+    limit: int | None = ...,
+    late_share: float = ...,
+) -> list[Status]: ...
+
+
+@overload
+def run(
+    pipeline: Subject,
+    *,
+    until_caught_up: Literal[False] = ...,
+    master: str | None = ...,
+    settings: Mapping[str, str] | None = ...,
+    limit: int | None = ...,
+    late_share: float = ...,
+) -> BackgroundRun: ...
+
+
+def run(
+    pipeline: Subject,
+    *,
+    until_caught_up: bool = False,
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    limit: int | None = None,
+    late_share: float = LATE_SHARE,
+) -> list[Status] | BackgroundRun:
+    """Run a pipeline: all of its input, or until it is stopped.
+
+    With ``until_caught_up`` it returns when every node has processed all of its input, with what each has
+    done; what fails is raised. Otherwise it returns at once what goes on in the background, to be used in a
+    ``with`` block, whose end stops the nodes and waits for that. A node that fails is tried again, later each
+    time; the others go on. Everything goes on where the last run ended.
+    """
+    options = RunOptions(until_caught_up, master, settings, limit, late_share)
+    work = BackgroundRun(checked(pipeline), options)
+    if not until_caught_up:
+        return work
+    with work:
+        return work.result()
+
+
+class BackgroundRun(Closing):
     """Runs a pipeline until it is stopped, has caught up, or is broken."""
 
-    def __init__(self, pipeline: Pipeline, wish: Wish):
-        self._pipeline, self._wish = pipeline, wish
+    def __init__(self, pipeline: Pipeline, options: RunOptions):
+        self._pipeline, self._options = pipeline, options
         self._lock = threading.Lock()
         self._runner: Runner | None = None
         self._meter: Meter | None = None
@@ -46,7 +101,7 @@ class BackgroundRun:
         """What goes on before the nodes run."""
         self._thread = Background(self._run)
 
-    def ended(self, wait: float) -> bool:
+    def ended(self, wait: float = 0.0) -> bool:
         """Tell whether it has ended, after some seconds at the most."""
         return self._thread.ended(wait)
 
@@ -69,14 +124,19 @@ class BackgroundRun:
             return
         runner.stop()
         while not self._thread.ended(0.2):
-            if self._wish.until_caught_up:  # it waits for the queries, which may take long
+            if self._options.until_caught_up:  # it waits for the queries, which may take long
                 _end_queries(runner)
+
+    def close(self) -> None:
+        """Stop it, as the end of a ``with`` block does."""
+        self.stop()
 
     def _run(self) -> None:
         with self._make() as runner:
-            self._runner, self._meter, self.step = runner, Meter(runner, self._wish.late_share), None
+            self._runner, self._meter, self.step = runner, Meter(runner, self._options.late_share), None
             try:
-                self._process(runner)
+                if not self._stopping:  # somebody did while Spark started
+                    self._process(runner)
             finally:
                 with self._lock:
                     self._read()
@@ -89,16 +149,16 @@ class BackgroundRun:
                 self._last = self._meter.read()
 
     def _make(self) -> Runner:
-        spark.declare(self._pipeline)
+        session.create_topics(self._pipeline)
         self.step = "starting Spark"
-        started = spark.start(spark.log_of(self._pipeline), self._wish.master, self._wish.settings)
+        spark = session.start(session.log_of(self._pipeline), self._options.master, self._options.settings)
         from headwater.engine.runner import Runner
 
         self.step = "preparing the nodes"
-        return Runner(self._pipeline, spark=started, limit=self._wish.limit)
+        return Runner(self._pipeline, spark=spark, limit=self._options.limit)
 
     def _process(self, runner: Runner) -> None:
-        if not self._wish.until_caught_up:
+        if not self._options.until_caught_up:
             runner.run(lambda: None)
             return
         try:

@@ -1,7 +1,7 @@
-"""Spark, for the commands that need it: started late, and its failures told in our own words.
+"""Spark, for what needs it: started late, and its failures told in our own words.
 
-Importing pyspark takes a second and starting Spark ten, so nothing of the engine is imported before
-a command has found everything else to be right.
+Importing pyspark takes a second and starting Spark ten, so nothing of the engine that needs it is imported
+before everything else has been found to be right.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def start_aside(
     return started
 
 
-def declare(pipeline: Pipeline) -> None:
+def create_topics(pipeline: Pipeline) -> None:
     """Make the topics of a pipeline's sources and tables where they are not there, and check the others.
 
     It comes before Spark: a topic that does not fit is told at once, and the log is a log before

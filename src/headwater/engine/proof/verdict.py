@@ -1,0 +1,108 @@
+"""What the proof of a node says: how many rows are right, and which are not. No pyspark.
+
+Invariant: a row is counted once, as equal, missing, extra or different.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.engine.proof.equality import frozen
+from headwater.pipeline.declaration import Declaration
+from headwater.values.json_ready import JsonReady
+
+EXAMPLES = 5
+NOT_BEGUN = "it has not processed anything yet"
+Row = Mapping[str, Any]
+Rows = Sequence[Row]
+
+
+@dataclass(frozen=True)
+class Verdict(JsonReady):
+    """How a node's stored results compare with those of a batch over the same input."""
+
+    node: str
+    equal: int = 0
+    missing: tuple[Row, ...] = ()
+    """Rows that the batch has and the node has not."""
+    extra: tuple[Row, ...] = ()
+    """Rows that the node has and the batch has not."""
+    different: tuple[tuple[Row, Row], ...] = ()
+    """Rows of one key: what the batch has, what the node has."""
+    unproved: str | None = None
+    """Why nothing can be proved, if that is so: then no row was compared."""
+    aside: tuple[str, ...] = ()
+    """Columns that were not compared: estimates, which another run may tell otherwise."""
+    kind: str = ""
+    """What the node is, where that is known."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether the node has processed anything."""
+        return self.unproved != NOT_BEGUN
+
+    @property
+    def ok(self) -> bool:
+        """Whether all rows are equal."""
+        return not (self.missing or self.extra or self.different)
+
+    def examples(self) -> Iterator[str]:
+        """Yield some of what is wrong, in words."""
+        yield from (f"missing {_text(row)}" for row in self.missing[:EXAMPLES])
+        yield from (f"extra {_text(row)}" for row in self.extra[:EXAMPLES])
+        yield from (f"should be {_text(a)}, is {_text(b)}" for a, b in self.different[:EXAMPLES])
+
+    def facts(self) -> dict[str, Any]:
+        """Return how many rows are right and wrong, and some of those that are wrong."""
+        return {
+            "node": self.node,
+            "kind": self.kind,
+            "ok": self.ok if self.unproved is None else None,
+            **self.counts,
+            "examples": [" ".join(example.split()) for example in self.examples()],
+            "unproved": self.unproved,
+            "aside": self.aside,
+        }
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows are equal, missing, extra and different."""
+        wrong = {"missing": self.missing, "extra": self.extra, "different": self.different}
+        return {"equal": self.equal, **{name: len(rows) for name, rows in wrong.items()}}
+
+
+def counted(node: Declaration, expected: Rows, stored: Rows, schema: pa.Schema) -> Verdict:
+    """Compare rows that a node should have with those that it has, and how often it has each."""
+    wanted, found = (Counter(frozen(row, schema) for row in rows) for rows in (expected, stored))
+    known = {frozen(row, schema): row for row in (*expected, *stored)}
+    missing, extra = (
+        tuple(known[form] for form in rest.elements()) for rest in (wanted - found, found - wanted)
+    )
+    return Verdict(node.name, (wanted & found).total(), missing, extra)
+
+
+def compared(node: Declaration, expected: Rows, stored: Rows, schema: pa.Schema) -> Verdict:
+    """Compare rows that a node should have with those that it has, by its key."""
+    fields = [schema.field(name) for name in node.key]
+    (wanted, twice), (found, again) = (_by_key(rows, fields) for rows in (expected, stored))
+    both = [(wanted[key], found[key]) for key in wanted if key in found]
+    different = tuple((a, b) for a, b in both if frozen(a, schema) != frozen(b, schema))
+    missing = tuple(row for key, row in wanted.items() if key not in found)
+    extra = tuple(row for key, row in found.items() if key not in wanted)
+    return Verdict(node.name, len(both) - len(different), (*missing, *twice), (*extra, *again), different)
+
+
+def _by_key(rows: Rows, key: Sequence[pa.Field]) -> tuple[dict[Hashable, Row], list[Row]]:
+    """Return rows by their key, and those whose key another one has: no table by key can hold both."""
+    known: dict[Hashable, Row] = {}
+    again = [row for row in rows if known.setdefault(frozen(row, key), row) is not row]
+    return known, again
+
+
+def _text(row: Row) -> str:
+    return "(" + ", ".join(f"{name}={value}" for name, value in row.items()) + ")"
