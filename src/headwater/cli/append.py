@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from headwater.cli.formats import units
 from headwater.errors import OffsetLost, RowError
 from headwater.log import Log, Position, Producer, Topic
-from headwater.record import META
+from headwater.record import DELETED, META
 
 
 class BadRow(Exception):
@@ -117,11 +117,11 @@ class Appending:
 def _runs(batch: pa.RecordBatch) -> Iterator[tuple[bool, pa.RecordBatch]]:
     """Split a batch, without its metadata, where records and tombstones change over."""
     values = batch.select([name for name in batch.schema.names if name not in META])
-    if "_deleted" not in batch.schema.names:
+    if DELETED not in batch.schema.names:
         if len(values):
             yield False, values
         return
-    deleted = batch.column("_deleted").fill_null(False).to_numpy(zero_copy_only=False)
+    deleted = batch.column(DELETED).fill_null(False).to_numpy(zero_copy_only=False)
     edges = [0, *(np.flatnonzero(np.diff(deleted)) + 1).tolist(), len(batch)]
     for start, end in pairwise(edges):
         if end > start:

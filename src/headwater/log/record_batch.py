@@ -187,7 +187,7 @@ def _increasing(records: Outgoing) -> Outgoing:
 def _extras(marked: Sequence[Marked]) -> dict[str, pa.Array]:
     """Return the metadata columns that at least one of the rows has."""
     columns: dict[str, list[Any]] = {
-        "_deleted": [row.deleted for row in marked],
+        record.DELETED: [row.deleted for row in marked],
         "_occurred": [row.occurred for row in marked],
         "_sent": [row.sent for row in marked],
         "_headers": [row.headers and list(row.headers.items()) for row in marked],

@@ -114,7 +114,7 @@ def unknown_column(name: str, topic: Topic) -> RowError:
 
 
 def _checked(batch: pa.RecordBatch, topic: Topic, extras: Extras = _NO_EXTRAS) -> pa.RecordBatch:
-    deleted = extras.get("_deleted")
+    deleted = extras.get(record.DELETED)
     for name in topic.key:
         if batch.column(name).null_count:
             raise RowError(

@@ -21,11 +21,12 @@ from headwater.errors import HeadwaterError
 from headwater.log import Log, Position, Topic
 from headwater.operators.operator import ERROR
 from headwater.pipeline.node import Node
+from headwater.record import DELETED
 from headwater.sinks.sink import Sink
 from headwater.sinks.topic import TopicSink
 from headwater.values import jsonl
 
-_TOLD = ["_offset", "_deleted", "_occurred"]
+_TOLD = ["_offset", DELETED, "_occurred"]
 Skips = dict[str, dict[int, list[int]]]
 """Offsets that are left out, by topic and partition."""
 SCHEMA = (
@@ -151,7 +152,7 @@ class DeadLetters:
                 wanted = batch.filter(pc.is_in(batch["_offset"], pa.array(offsets, pa.int64())))
                 texts = jsonl.encode(wanted.select(topic.schema.names), topic)
                 for row, text in zip(wanted.select(_TOLD).to_pylist(), texts, strict=True):
-                    told = {"deleted": row["_deleted"], "occurred": row["_occurred"]}
+                    told = {"deleted": row[DELETED], "occurred": row["_occurred"]}
                     found[row["_offset"]] = {"record": text.decode(), **told}
         return found
 

@@ -10,8 +10,8 @@ from typing import Any
 from headwater import topic as topics
 from headwater.engine.plan.shape import Shape
 from headwater.errors import HeadwaterError, PipelineError
+from headwater.record import DELETED
 from headwater.topic import Topic
-from headwater.values.fitting import DELETED
 from headwater.values.keyed import declare
 
 

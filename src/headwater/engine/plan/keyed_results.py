@@ -17,8 +17,8 @@ from headwater.engine.plan.phases import Stage
 from headwater.errors import PipelineError, nearest
 from headwater.pipeline.node import Declaration, Node, Table
 from headwater.pipeline.targets import SinkTarget
+from headwater.record import DELETED
 from headwater.schema import type_name
-from headwater.values.fitting import DELETED
 from headwater.values.keyed import last_of_each_key
 
 

@@ -22,7 +22,7 @@ from headwater.engine.plan.refusals import Instead, Refused
 from headwater.engine.plan.user_code import call, carry
 from headwater.errors import PipelineError
 from headwater.pipeline.node import Declaration, Node
-from headwater.values.fitting import DELETED
+from headwater.record import DELETED
 
 RESULTS = "what comes out of its operator"
 """The name of that in plans, beside those of upstreams."""

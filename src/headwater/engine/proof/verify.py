@@ -32,7 +32,7 @@ from headwater.log import Position
 from headwater.operators.joins.as_of import REVISION
 from headwater.operators.operator import NEVER
 from headwater.pipeline.node import Declaration, Node
-from headwater.values.fitting import DELETED
+from headwater.record import DELETED
 from headwater.values.keyed import declare, settle
 
 EXAMPLES = 5
