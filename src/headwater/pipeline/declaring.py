@@ -20,6 +20,7 @@ from headwater import schema as schemas
 from headwater import topic as topics
 from headwater.durations import MICROSECOND, interval
 from headwater.errors import HeadwaterError, PipelineError, UsageError, nearest
+from headwater.names import parts
 from headwater.pipeline.node import ON_ERROR, Declaration, Node, Source, SourceLine, Table
 from headwater.pipeline.statement import is_query
 from headwater.views.opening import check_store
@@ -224,7 +225,7 @@ def _columns(title: str, key: Key) -> tuple[str, ...]:
     """Read ``"a,b"``, ``["a", "b"]`` or None."""
     if key is None:
         return ()
-    names = [part.strip() for part in key.split(",")] if isinstance(key, str) else key
+    names = parts(key) if isinstance(key, str) else key
     if not isinstance(names, Sequence) or not all(isinstance(each, str) and each for each in names):
         raise PipelineError(
             f"key of {title} cannot be {key!r:.60}", hint='name its columns, as in key="shop,day"'

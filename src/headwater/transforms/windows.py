@@ -12,6 +12,7 @@ from typing import Any
 
 from headwater import durations
 from headwater.errors import UsageError, nearest
+from headwater.names import listed
 from headwater.operators.aggregates.aggregate import Aggregate
 from headwater.operators.operator import Operator
 from headwater.operators.spec import Side
@@ -19,7 +20,7 @@ from headwater.operators.windows.hopping import Hopping
 from headwater.operators.windows.session import Session
 from headwater.operators.windows.sliding import Sliding
 from headwater.operators.windows.windowing import Windowing
-from headwater.transforms.rows import Names, _names, _required
+from headwater.transforms.rows import Names, _required
 from headwater.transforms.transform import Transform
 
 Length = str | timedelta
@@ -130,7 +131,7 @@ def _door(
     make: Callable[[Windowing], Operator[Any]],
 ) -> Transform:
     late, keep = _lateness(what, *lateness)
-    key, made = tuple(dict.fromkeys(_names(by or ()))), _aggregates(what, *aggregates)
+    key, made = tuple(dict.fromkeys(listed(by or ()))), _aggregates(what, *aggregates)
 
     def build(rows: Side) -> Operator[Any]:
         return make(Windowing(what, key, _required(what, rows.event_time), made, late, keep))
