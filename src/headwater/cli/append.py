@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.bisection import failing
 from headwater.cli.formats import units
 from headwater.errors import OffsetLost, RowError
 from headwater.log import Log, Position, Producer, Topic
@@ -91,16 +92,18 @@ class Appending:
                 self._send(run)
 
     def _send(self, batch: pa.RecordBatch) -> None:
-        """Send whole; where a row is refused, halve until it is found, appending what fits."""
-        try:
-            self.producer.send_batch(batch, sequence=self.done + 1)
-            self.done += len(batch)
-        except RowError as reason:
-            if len(batch) == 1:
-                raise BadRow(self.done + 1, reason) from None
-            half = len(batch) // 2
-            self._send(batch.slice(0, half))
-            self._send(batch.slice(half))
+        """Send whole; where a row is refused, append what fits before it."""
+
+        def send(start: int, end: int) -> RowError | None:
+            try:
+                self.producer.send_batch(batch.slice(start, end - start), sequence=self.done + 1)
+            except RowError as error:
+                return error
+            self.done += end - start
+            return None
+
+        for _, reason in failing(len(batch), send):
+            raise BadRow(self.done + 1, reason)
 
     def _delete(self, batch: pa.RecordBatch) -> None:
         if not self.topic.compacted:
