@@ -17,7 +17,7 @@ from headwater.engine.batch import query_layout
 from headwater.engine.batch.inputs import Inputs, declare
 from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.batch.query import Query
-from headwater.engine.failure.dead_letters import Culprit, DeadLetters, Skips
+from headwater.engine.failure.dead_letters import DeadLetters, RejectedRecord, Skips
 from headwater.engine.home import side_topics
 from headwater.engine.home.lease import Lease
 from headwater.engine.home.versions import Rebuilding, Version, late_producer
@@ -156,7 +156,7 @@ class Assembly(Inspection):
         late, dead = (partial(make, member.node, version) for make in (self._late, self._dead_rows))
         try:
             side_topics.check(version.home, self.log, member.node)
-            member.begin(self._sink(member, version), late, dead, partial(self._bury, member.node, version))
+            member.begin(self._sink(member, version), late, dead, partial(self._reject, member.node, version))
         except HeadwaterError as error:
             return error
         return None
@@ -183,11 +183,11 @@ class Assembly(Inspection):
         self.ownership.check()  # as above
         return self._letters(node, version).sink(version.number)
 
-    def _bury(self, node: Node, version: Version, culprits: Sequence[Culprit]) -> Skips:
+    def _reject(self, node: Node, version: Version, rejected: Sequence[RejectedRecord]) -> Skips:
         """Set records of a node aside; return all that it leaves out."""
         self.ownership.check()  # as above
         letters = self._letters(node, version)
-        letters.bury(culprits)
+        letters.add(rejected)
         return letters.skips()
 
     def _letters(self, node: Node, version: Version) -> DeadLetters:
