@@ -26,6 +26,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 
 ASIDE = (".late", ".dead")
 """How the topics end that a pipeline makes for rows that it sets aside."""
+MOST_LISTED = 10
+"""Topics that an error names."""
 OPEN = ("what is open", "open it again to go on with the topic that is there now")
 """How those are told of a topic that was made again who had the old one open."""
 TOMBSTONE_TIME = timedelta(days=1)
@@ -173,8 +175,26 @@ def unknown(name: str, known: Sequence[str]) -> UnknownTopic:
         return UnknownTopic(
             f'no topic "{name}"', hint=hint or "it is made with the first row that goes there"
         )
-    hint = nearest(name, known) or f'make it with `headwater topic create {name} --schema "…"`'
-    return UnknownTopic(f'no topic "{name}"', hint=hint)
+    if near := nearest(name, known):
+        return UnknownTopic(f'no topic "{name}"', hint=near)
+    own = [each for each in known if not each.endswith(ASIDE)]
+    listed = ", ".join(own[:MOST_LISTED]) + (", …" if len(own) > MOST_LISTED else "")
+    return UnknownTopic(
+        f'no topic "{name}"',
+        detail=f"there are: {listed}" if own else "there are no topics yet",
+        hint=f'make it with `headwater topic create {name} --schema "…"`',
+    )
+
+
+def different(existing: Topic, declared: Topic) -> str:
+    """Return in words where a declaration differs from that of a topic which exists."""
+    was, asked = existing.settings(), declared.settings()
+    names = [name for name in was if was[name] != asked[name]]
+    return "; ".join(f"{name}: it has {_said(was[name])}, asked for {_said(asked[name])}" for name in names)
+
+
+def _said(value: Any) -> str:
+    return ", ".join(value) or "none" if isinstance(value, list) else "none" if value is None else str(value)
 
 
 def replaced(topic: Topic, id: str, what: str, hint: str) -> TopicReplaced:
@@ -266,14 +286,19 @@ def _check_columns(topic: Topic) -> None:
     if topic.event_time is not None:
         _require(topic, topic.event_time)
         if not pa.types.is_timestamp(topic.schema.field(topic.event_time).type):
-            raise TopicError(f'event-time column "{topic.event_time}" is not a TIMESTAMP')
+            kind = schemas.type_name(topic.schema.field(topic.event_time))
+            raise TopicError(
+                f'event-time column "{topic.event_time}" is not a TIMESTAMP',
+                detail=f"it is {kind}",
+                hint="declare it as TIMESTAMP, or name another column",
+            )
 
 
 def _require(topic: Topic, column: str) -> None:
     if column not in topic.schema.names:
-        raise TopicError(
-            f'topic "{topic.name}" has no column "{column}"', hint=nearest(str(column), topic.schema.names)
-        )
+        known = topic.schema.names
+        hint = nearest(str(column), known) or "its columns: " + ", ".join(known)
+        raise TopicError(f'topic "{topic.name}" has no column "{column}"', hint=hint)
 
 
 def _is_number(value: object) -> bool:

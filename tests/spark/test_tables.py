@@ -48,6 +48,39 @@ def moves() -> Pipeline:
     return pipeline
 
 
+def shouted_after(operator: bool) -> Pipeline:
+    pipeline = Pipeline("shouted")
+    pipeline.table("people", "who STRING, city STRING, at TIMESTAMP", key="who", event_time="at")
+    pipeline.source("moves", "who STRING, city STRING, at TIMESTAMP", event_time="at")
+
+    if operator:
+
+        @pipeline.view(key="who")
+        def newest(moves: DataFrame) -> DataFrame:
+            return moves.transform(latest(by="who")).withColumn("who", F.upper("who"))
+
+    else:
+
+        @pipeline.view(key="who")
+        def loud(people: DataFrame) -> DataFrame:
+            return people.withColumn("who", F.upper("who"))
+
+    return pipeline
+
+
+@pytest.mark.parametrize(("operator", "topic"), [(False, "people"), (True, "moves")])
+def test_a_row_under_another_key_than_it_came_in_with_is_refused(
+    spark: SparkSession, operator: bool, topic: str
+) -> None:
+    with Harness(shouted_after(operator), spark=spark) as harness:
+        harness.send(topic, {"who": "ADA", "city": "Paris", "at": NOON})  # the same, in capitals
+        harness.step()
+        harness.send(topic, {"who": "bob", "city": "Paris", "at": NOON})
+        with pytest.raises(PipelineError, match="another key than it came in with") as refused:
+            harness.step()
+        assert "who=BOB" in str(refused.value)
+
+
 @pytest.mark.parametrize("limit", [3, 500_000])
 def test_views_of_a_table_are_what_it_is_now(spark: SparkSession, limit: int) -> None:
     chance, rows = random.Random(5), dict[int, dict[str, Any]]()

@@ -28,14 +28,27 @@ def told(error: click.UsageError) -> tuple[str, str]:
         close = [_SHORT[error.option_name]]
     if isinstance(error, click.NoSuchOption) and error.option_name == "--log":
         return message, OWN_LOG
+    if not close and error.ctx is not None and error.ctx.parent is None and (moved := _misplaced(error)):
+        return message, moved
     command = error.ctx.command_path if error.ctx else "headwater"
     return message, f'did you mean "{close[0]}"?' if close else f"see `{command} --help`"
+
+
+def _misplaced(error: click.UsageError) -> str | None:
+    """Return the hint for what stands before the command and belongs behind it."""
+    if isinstance(error, click.NoSuchOption):
+        return "an option of a command follows the command, as in `headwater consume orders --format ndjson`"
+    if isinstance(error, click.exceptions.NoSuchCommand):
+        return "the command comes first, as in `headwater consume orders`; `headwater --help` lists them"
+    return None
 
 
 def _plain(error: click.UsageError) -> str:
     text = error.format_message().strip().rstrip(".")
     text = text[:1].lower() + text[1:]
     text = _EXTRA.sub(r'unexpected argument "\1"', text)
+    text = re.sub(r"is not a valid integer( range)?$", "is no whole number", text)
+    text = re.sub(r"is not a valid float( range)?$", "is no number", text)
     text = re.sub(r"is not in the range x>=(\d+)$", r"is less than \1", text)
     text = re.sub(r"'\[?([^'\]]*)\]?'", r'"\1"', text)
     return re.sub(r": (File|Directory|Path) ", lambda kind: kind[0].lower(), text)

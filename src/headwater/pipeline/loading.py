@@ -16,8 +16,8 @@ from pathlib import Path
 from types import ModuleType
 
 from headwater.errors import HeadwaterError, PipelineError, UsageError, nearest
-from headwater.pipeline.node import SourceLine
 from headwater.pipeline.pipeline import Pipeline
+from headwater.pipeline.source_line import SourceLine
 
 _OURS: dict[str, Path] = {}
 """The modules that were loaded here, by name: these may give way to another file of their name."""
@@ -48,6 +48,8 @@ def _split(path: str) -> tuple[Path, str | None]:
 
 def _existing(file: Path) -> Path:
     if file.is_file():
+        if not os.access(file, os.R_OK):
+            raise UsageError(f'file "{file}" may not be read', hint="check its owner and permissions")
         return file.resolve()
     if file.is_dir():
         raise UsageError(f'"{file}" is a directory, not a pipeline\'s file', hint="name a .py file in it")
@@ -119,12 +121,17 @@ def _failed(error: Exception | SystemExit, file: Path) -> HeadwaterError:
         return PipelineError(error.message, place=place, detail=error.detail, hint=error.hint)
     text = (error.msg if isinstance(error, SyntaxError) else str(error)).strip()
     said = ": ".join([type(error).__name__, *text.splitlines()[:1]])
-    hint = (
-        "a pipeline's file only declares; it may not end the program"
-        if isinstance(error, SystemExit)
-        else None
-    )
-    return PipelineError(f'cannot load "{file.name}"', place=place, detail=said, hint=hint)
+    return PipelineError(f'cannot load "{file.name}"', place=place, detail=said, hint=_remedy(error))
+
+
+def _remedy(error: Exception | SystemExit) -> str | None:
+    if isinstance(error, SystemExit):
+        return "a pipeline's file only declares; it may not end the program"
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return (
+            f'install what has "{error.name}" for the Python that runs headwater, or put it beside the file'
+        )
+    return None
 
 
 def _line(error: BaseException, file: Path) -> SourceLine:

@@ -5,17 +5,27 @@ Invariant: a full disk is called that, whoever notices it; only what may pass by
 
 from __future__ import annotations
 
+import re
+import sqlite3
+
 from headwater.durable import FULL, TRANSIENT
 from headwater.errors import DiskFull, SinkRefused, SinkUnavailable
 
-_WORDS = ("No space left on device", "Disk quota exceeded", "database or disk is full")
+_WORDS = re.compile("No space left on device|Disk quota exceeded|database or disk is full")
+_TOLD = re.compile(
+    r"(?:^(?:: )?|Caused by: |\): )(?:[\w.$]+: )*"
+    r"[\w.$]*(?:OSError|IOException|FileSystemException|OperationalError|DiskFull|FSError): "
+    rf".*(?:{_WORDS.pattern})",
+    re.MULTILINE,
+)
+"""An error of a disk in what Spark tells; the words alone may be a record's, which code has failed on."""
 
 
 def is_full(error: BaseException) -> bool:
     """Tell whether an error, of this process or told by one of Spark's workers, is that of a full disk."""
-    if isinstance(error, OSError) and error.errno in FULL:
-        return True
-    return any(words in str(error) for words in _WORDS)
+    if isinstance(error, OSError | sqlite3.Error):
+        return getattr(error, "errno", None) in FULL or _WORDS.search(str(error)) is not None
+    return _TOLD.search(str(error)) is not None
 
 
 def full(what: str, detail: str) -> DiskFull:

@@ -55,6 +55,21 @@ def test_a_wrong_command_line_exits_with_2_and_points_to_the_help(run: Run) -> N
         ("--lgo x topic list", 'error: no option "--lgo"\nhint: did you mean "--log"?\n'),
         ("consme", 'error: no command "consme"\nhint: did you mean "consume"?\n'),
         ("consume orders --fllow", 'error: no option "--fllow"\nhint: did you mean "--follow"?\n'),
+        (
+            "--format ndjson consume orders",
+            'error: no option "--format"\nhint: an option of a command follows the command, as in '
+            "`headwater consume orders --format ndjson`\n",
+        ),
+        (
+            "orders consume",
+            'error: no command "orders"\nhint: the command comes first, as in `headwater consume orders`; '
+            "`headwater --help` lists them\n",
+        ),
+        (
+            "lag --alert-over x",
+            'error: invalid value for "--alert-over": "x" is no whole number\n'
+            "hint: see `headwater lag --help`\n",
+        ),
         ("lag orders", 'error: unexpected argument "orders"\nhint: see `headwater lag --help`\n'),
         (
             "produce orders none.csv",
@@ -146,3 +161,36 @@ def test_a_topic_that_a_pipeline_makes_itself_is_not_to_be_created(run: Run) -> 
     assert (
         told == 'error: no topic "shop.by_hour.late"\nhint: it is made with the first row that goes there\n'
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("delete", "payments"),
+            'error: no topic "payments"\ndetail: there are: orders\n'
+            'hint: make it with `headwater topic create payments --schema "…"`\n',
+        ),
+        (
+            ("create", "orders", "--schema", "id INT", "--partitions", "2"),
+            'error: topic "orders" exists already\n'
+            "detail: schema: it has id BIGINT NOT NULL, item STRING, at TIMESTAMP, asked for id INT; "
+            "key: it has id, asked for none; event_time: it has at, asked for none; "
+            "partitions: it has 1, asked for 2\n"
+            "hint: use `headwater topic alter` to change it, or choose another name\n",
+        ),
+        (
+            ("create", "t", "--schema", "id INT", "--key", "who"),
+            'error: topic "t" has no column "who"\nhint: its columns: id\n',
+        ),
+        (
+            ("create", "t", "--schema", "id INT", "--event-time", "id"),
+            'error: event-time column "id" is not a TIMESTAMP\ndetail: it is INT\n'
+            "hint: declare it as TIMESTAMP, or name another column\n",
+        ),
+    ],
+)
+def test_a_topic_that_cannot_be_meant_is_told_with_what_there_is(
+    run: Run, orders: object, words: tuple[str, ...], said: str
+) -> None:
+    assert run("topic", *words).stderr == said

@@ -65,7 +65,7 @@ def test_a_module_that_was_imported_is_not_run_again(write: Write, monkeypatch: 
 
 def test_what_a_file_defines_can_be_imported_by_its_name(write: Write) -> None:
     write(ONE + "@shop.stream()\ndef seen(clicks):\n    return clicks\n")
-    function = load("shop.py").nodes[0].function
+    function = load("shop.py").nodes[0].code.function
     assert function is not None and function.__module__ == "shop"
     assert pickle.loads(pickle.dumps(function)) is function
 
@@ -235,3 +235,9 @@ def test_an_edit_within_the_same_second_is_seen(write: Write) -> None:
     del sys.modules["shop"]
     write(ONE.replace('"shop"', '"two2"'))
     assert load("shop.py").name == "two2"
+
+
+def test_a_module_that_is_missing_is_named_with_what_to_do(write: Callable[..., Path]) -> None:
+    with pytest.raises(PipelineError, match="cannot load") as told:
+        load(write("import nowhere_to_be_found\n"))
+    assert 'install what has "nowhere_to_be_found"' in str(told.value.hint)

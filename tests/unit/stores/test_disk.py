@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from headwater.engine.failure import failures
 from headwater.errors import DiskFull, SinkRefused, SinkUnavailable
 from headwater.log.embedded.groups import State
-from headwater.pipeline.node import Node
+from headwater.pipeline.node import ViewNode
 from headwater.sinks import Batch, parquet
 from headwater.sinks.parquet import ParquetSink
 from headwater.stores import disk
 from headwater.stores.sqlite.connection import Writer
 from headwater.views import ViewStore
 
-NODE = Node(name="totals", kind="view", file="shop.py", line=1)
+NODE = ViewNode(name="totals", file="shop.py", line=1)
 
 
 def rows(count: int) -> pa.Table:
@@ -91,6 +91,35 @@ def test_a_full_disk_under_the_state_is_no_fault_of_the_code() -> None:
     )
     told = failures.of(NODE, RuntimeError(f"Job aborted\n{worker}\tat org.apache.spark"))
     assert isinstance(told, DiskFull) and told.detail == "OSError: [Errno 28] No space left on device: '/s'"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Job aborted: Lost task 0.0 in stage 1.0 (TID 1) (host executor 1): java.io.IOException: "
+        "No space left on device\n\tat java.base",
+        "An error occurred while calling o1.close.\n: java.io.IOException: No space left on device",
+        "x\nCaused by: org.apache.hadoop.fs.FSError: java.io.IOException: No space left on device",
+        "java.nio.file.FileSystemException: /tmp/a: No space left on device",
+        "Traceback (most recent call last):\nsqlite3.OperationalError: database or disk is full",
+    ],
+)
+def test_a_full_disk_is_known_by_what_spark_tells_of_it(text: str) -> None:
+    assert disk.is_full(RuntimeError(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'The value \'No space left on device\' of the type "STRING" cannot be cast to "INT"',
+        "The value 'OSError: [Errno 28] No space left on device' of the type \"STRING\" cannot be cast",
+        "Traceback (most recent call last):\n  File x\nValueError: a line says: database or disk is full",
+        "Traceback (most recent call last):\n  File x\nValueError: line 3: OSError: Disk quota exceeded",
+    ],
+)
+def test_a_record_that_speaks_of_a_full_disk_is_none(text: str) -> None:
+    assert not disk.is_full(RuntimeError(text))
+    assert not isinstance(failures.of(NODE, RuntimeError(text)), DiskFull)
 
 
 @given(st.sampled_from(sorted(errno.errorcode)))

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import click
 
-from headwater.cli.options import start, with_log
-from headwater.errors import UsageError
+from headwater.cli.options import with_log
+from headwater.clock import parse_instant
 from headwater.log import Log
 
 
@@ -27,11 +27,7 @@ def mark(log: Log, topic: str, time: str | None, producer_id: str | None) -> Non
       headwater mark customers
       headwater mark orders 2026-01-02T03:00:00Z
     """
-    at = datetime.now(UTC) if time is None else start(time)
-    if not isinstance(at, datetime):
-        raise UsageError(
-            f'"{time}" is no time', hint='write it as "2026-01-02T03:04:05Z" or "10 minutes ago"'
-        )
+    at = datetime.now(UTC) if time is None else parse_instant(time)
     log.topic(topic)
     with log.producer(topic, id=producer_id) as producer:
         producer.mark(at)

@@ -54,9 +54,7 @@ class Finishing:
             return self._finished(results)
         last = keyed_results.last(results, shape.stage.operator.identity)
         done = self._finished(keyed_results.living(last))
-        return Finished(
-            keyed_results.without_gone(done.made, last, keyed_results.replacing(shape.node)), done.dead
-        )
+        return Finished(keyed_results.without_gone(shape.node, done.made, last), done.dead)
 
     def _finished(self, results: pa.Table) -> Finished:
         if not results.num_rows:
@@ -110,5 +108,5 @@ def _stopped(shape: Shape, results: pa.Table, failing: dict[int, str]) -> Pipeli
         f"{shape.node.title} failed on {len(failing)} of the results of its {shape.stage.name}",
         detail=f"{said}: ({shown})",
         hint='correct the code, or set such results aside with on_error="dead_letter"',
-        place=shape.node.place,
+        place=shape.node.location,
     )

@@ -58,7 +58,7 @@ class Versions:
             return False
 
     def _known(self, node: Node) -> dict[int, bool]:
-        if node.kind != "view":
+        if not node.has_versions:
             return {}
         try:
             return self._views.versions(node.name)
@@ -78,11 +78,11 @@ class Rebuilding(Versions):
 
     def next(self, node: Node, start: str = "earliest") -> Version:
         """Return a version to be built beside the others, from a place on."""
-        if node.kind != "view":
+        if not node.has_versions:
             raise UsageError(
                 f"{node.title} cannot be built anew",
                 detail="only views have versions",
-                hint=node.computed_anew,
+                hint=node.recompute_hint,
             )
         made = self._version(node, max(self._known(node), default=0) + 1)
         shutil.rmtree(made.home, ignore_errors=True)  # what a rebuild left that was broken off

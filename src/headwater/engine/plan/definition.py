@@ -60,8 +60,8 @@ def check(home: Path, shape: Shape, topics: list[str]) -> None:
             raise PipelineError(
                 f"{shape.node.title} has changed: {what}",
                 detail=_difference(before.get(name), now[name]),
-                hint=f"{shape.node.computed_anew}, or take the change back",
-                place=shape.node.place,
+                hint=f"{shape.node.recompute_hint}, or take the change back",
+                place=shape.node.location,
             )
 
 

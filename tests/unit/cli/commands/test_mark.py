@@ -26,6 +26,7 @@ def test_a_mark_promises_a_time_and_now_if_none_is_given(run: Run, tmp_path: Pat
     run("mark", "rates", "--producer-id", "office", "--log", url)
     first, second = marks(tmp_path)
     assert first == micros(datetime(2026, 1, 2, 3, tzinfo=UTC)) and second is not None and second >= before
-    assert run("mark", "rates", "12", "--log", url).stderr.startswith('error: "12" is no time')
+    for wrong in ("12", "soon", "latest"):
+        assert run("mark", "rates", wrong, "--log", url).stderr.startswith(f'error: invalid time "{wrong}"')
     assert run("mark", "plain", "--log", url).stderr.startswith('error: topic "plain" has no event time')
     assert run("mark", "nothing", "--log", url).exit_code == 1
