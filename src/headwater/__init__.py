@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from headwater import clock, drawing, errors
     from headwater.api.check import NodeColumns, check
     from headwater.api.dead_letters import DeadLetter, dead_letters, redrive
-    from headwater.api.lateness import Lateness, LatenessSetting, lateness
+    from headwater.api.lateness import LatenessReport, LatenessSetting, lateness
     from headwater.api.rebuild import Rebuilt, rebuild, reset
     from headwater.api.run import BackgroundRun, RunOptions, run
     from headwater.api.status import status
@@ -50,7 +50,7 @@ __all__ = [
     "Finding",
     "HeadwaterError",
     "Lag",
-    "Lateness",
+    "LatenessReport",
     "LatenessSetting",
     "Log",
     "NodeColumns",
@@ -110,7 +110,7 @@ _MODULES = {
 _PLACES = {
     "headwater.api.check": ("NodeColumns", "check"),
     "headwater.api.dead_letters": ("DeadLetter", "dead_letters", "redrive"),
-    "headwater.api.lateness": ("Lateness", "LatenessSetting", "lateness"),
+    "headwater.api.lateness": ("LatenessReport", "LatenessSetting", "lateness"),
     "headwater.api.rebuild": ("Rebuilt", "rebuild", "reset"),
     "headwater.api.run": ("BackgroundRun", "RunOptions", "run"),
     "headwater.api.status": ("status",),

@@ -10,9 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import re
+import shutil
 import stat
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -28,15 +31,36 @@ _ABANDONED_SECONDS = 3600.0
 
 def write(path: Path, data: bytes | str, *, executable: bool = False) -> None:
     """Write a file, or put another in its place: whole or not at all, whoever else is writing it."""
-    draft = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
-    try:
+    with drafting(path) as draft:
         create(draft, data.encode() if isinstance(data, str) else data)
         if executable:
             draft.chmod(stat.S_IRWXU)
+
+
+@contextmanager
+def drafting(path: Path) -> Iterator[Path]:
+    """Give a place to write a file at and to sync it; then it has its name, or is removed on any failure."""
+    draft = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
+    try:
+        yield draft
         replace(draft, path)
     except BaseException:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # what went wrong before is what is told
+            draft.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def drafting_tree(directory: Path) -> Iterator[Path]:
+    """Give a place to fill a directory at; at the end all of it is synced, and it has its name.
+
+    One process at a time fills a directory: what one that has died left of it is removed first.
+    """
+    draft = directory.with_name(f"{directory.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    yield draft
+    sync_tree(draft)
+    replace(draft, directory)
 
 
 def create(path: Path, data: bytes) -> None:
@@ -84,8 +108,13 @@ def make(directory: Path, *, private: bool = False) -> None:
     sync(directory.parent)
 
 
+def is_draft(path: Path) -> bool:
+    """Tell whether a file is one that was being written, here or by a process that has died."""
+    return _DRAFT.fullmatch(path.name) is not None
+
+
 def sweep(directory: Path) -> None:
     """Remove the drafts of processes that have died; those of the last hour may be of a living one."""
     for path in directory.iterdir() if directory.is_dir() else ():
-        if _DRAFT.fullmatch(path.name) and time.time() - path.lstat().st_mtime > _ABANDONED_SECONDS:
+        if is_draft(path) and time.time() - path.lstat().st_mtime > _ABANDONED_SECONDS:
             path.unlink(missing_ok=True)

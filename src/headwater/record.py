@@ -14,8 +14,11 @@ from headwater.schema import TIMESTAMP
 HEADERS = pa.map_(pa.string(), pa.binary())
 Headers = Mapping[str, bytes | str]
 
+DELETED = "_deleted"
+"""The column that tells which rows are deletions of their keys, wherever rows go."""
+
 META: dict[str, pa.DataType] = {
-    "_deleted": pa.bool_(),  # the key was deleted; the other columns are null
+    DELETED: pa.bool_(),  # the key was deleted; the other columns are null
     "_partition": pa.int32(),
     "_offset": pa.int64(),
     "_occurred": TIMESTAMP,  # when it happened, by the device's clock
@@ -37,5 +40,5 @@ MAX_BYTES = 1_000_000
 def read_schema(schema: pa.Schema, compacted: bool, meta: bool = False) -> pa.Schema:
     """Return the schema of what is read: a tombstone has nulls, so every column is nullable."""
     fields = [f.with_nullable(True) for f in schema]
-    names = META if meta else ("_deleted",) if compacted else ()
+    names = META if meta else (DELETED,) if compacted else ()
     return pa.schema(fields + [pa.field(name, META[name]) for name in names])

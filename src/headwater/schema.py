@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from headwater.errors import SchemaError, nearest
+from headwater.names import backquoted
 
 TIMESTAMP = pa.timestamp("us", "UTC")
 VARIANT = {b"headwater.type": b"VARIANT"}
@@ -141,7 +142,7 @@ def evolve(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def _name(name: str) -> str:
     if re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", name):
         return name
-    return "`" + name.replace("`", "``") + "`"
+    return backquoted(name)
 
 
 def _depth(arrow: pa.DataType) -> int:

@@ -18,6 +18,7 @@ from headwater import record
 from headwater import schema as schemas
 from headwater.durations import interval, interval_text
 from headwater.errors import SchemaError, TopicError, TopicReplaced, UnknownTopic, UsageError, nearest
+from headwater.names import listed
 
 Cleanup = Literal["delete", "compact"]
 
@@ -214,7 +215,7 @@ def replaced_for(group: str, topic: Topic, id: str) -> TopicReplaced:
 
 def _columns(key: str | Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(key, str):
-        return tuple(part.strip() for part in key.split(",") if part.strip())
+        return listed(key)
     if key is None:
         return ()
     if not isinstance(key, Sequence) or not all(isinstance(name, str) for name in key):

@@ -83,3 +83,23 @@ def test_drafts_of_dead_processes_are_swept_and_nothing_else(tmp_path: Path) -> 
 def test_a_program_can_be_started_by_its_owner_alone(tmp_path: Path) -> None:
     durable.write(tmp_path / "run", "#!/bin/sh\n", executable=True)
     assert (tmp_path / "run").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_draft_that_fails_leaves_what_was_there_and_nothing_beside_it(tmp_path: Path) -> None:
+    durable.write(tmp_path / "note", "before")
+    with pytest.raises(ValueError, match="half"), durable.drafting(tmp_path / "note") as draft:
+        draft.write_text("after")
+        raise ValueError("half")
+    assert (tmp_path / "note").read_text() == "before"
+    assert os.listdir(tmp_path) == ["note"]
+
+
+def test_a_tree_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="half"), durable.drafting_tree(tmp_path / "tree") as draft:
+        durable.make(draft / "left")
+        raise ValueError("half")
+    assert not (tmp_path / "tree").exists()
+    with durable.drafting_tree(tmp_path / "tree") as draft:
+        durable.make(draft / "new")
+    assert [path.name for path in (tmp_path / "tree").iterdir()] == ["new"]
+    assert os.listdir(tmp_path) == ["tree"]

@@ -22,7 +22,7 @@ FILES = sorted((SOURCE / "headwater").rglob("*.py"))
 FOLDERS = sorted({path.parent for path in FILES})
 
 LAYERS = (
-    "closing device_clock durable durations errors record schema topic wal",  # the vocabulary
+    "bisection closing device_clock durable durations errors names record schema topic wal",  # the vocabulary
     "values operators log",
     "stores queue views sinks",
     "pipeline",

@@ -42,7 +42,7 @@ class LatenessSetting(JsonReady):
 
 
 @dataclass(frozen=True)
-class Lateness(JsonReady):
+class LatenessReport(JsonReady):
     """How late the rows of a topic came."""
 
     topic: str
@@ -76,7 +76,7 @@ def lateness(
     pipeline: Subject | None = None,
     judged: Iterable[str | timedelta] = (),
     step: Callable[[int], None] = lambda rows: None,
-) -> Lateness:
+) -> LatenessReport:
     """Read a topic and return how late its rows came, and which lateness would have kept them.
 
     A row is as late as it is behind the clock when it comes, were the clock kept with no lateness at all and
@@ -121,9 +121,9 @@ def _timing(sources: Sequence[Source]) -> Timing:
     return timing
 
 
-def _told(found: Profile, judged: Sequence[timedelta], declared: set[timedelta]) -> Lateness:
+def _told(found: Profile, judged: Sequence[timedelta], declared: set[timedelta]) -> LatenessReport:
     best = found.advice(ENOUGH)
-    return Lateness(
+    return LatenessReport(
         topic=found.topic,
         rows=found.rows,
         quantiles={name: found.delays.quantile(share) for name, share in QUANTILES.items()},

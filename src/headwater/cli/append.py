@@ -19,9 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater import Log, Position, Producer, Topic
+from headwater.bisection import failing
 from headwater.cli.formats import units
 from headwater.errors import OffsetLost, RowError
-from headwater.record import META
+from headwater.record import DELETED, META
 
 
 class BadRow(Exception):
@@ -91,16 +92,18 @@ class Appending:
                 self._send(run)
 
     def _send(self, batch: pa.RecordBatch) -> None:
-        """Send whole; where a row is refused, halve until it is found, appending what fits."""
-        try:
-            self.producer.send_batch(batch, sequence=self.done + 1)
-            self.done += len(batch)
-        except RowError as reason:
-            if len(batch) == 1:
-                raise BadRow(self.done + 1, reason) from None
-            half = len(batch) // 2
-            self._send(batch.slice(0, half))
-            self._send(batch.slice(half))
+        """Send whole; where a row is refused, append what fits before it."""
+
+        def send(start: int, end: int) -> RowError | None:
+            try:
+                self.producer.send_batch(batch.slice(start, end - start), sequence=self.done + 1)
+            except RowError as error:
+                return error
+            self.done += end - start
+            return None
+
+        for _, reason in failing(len(batch), send):
+            raise BadRow(self.done + 1, reason)
 
     def _delete(self, batch: pa.RecordBatch) -> None:
         if not self.topic.compacted:
@@ -117,11 +120,11 @@ class Appending:
 def _runs(batch: pa.RecordBatch) -> Iterator[tuple[bool, pa.RecordBatch]]:
     """Split a batch, without its metadata, where records and tombstones change over."""
     values = batch.select([name for name in batch.schema.names if name not in META])
-    if "_deleted" not in batch.schema.names:
+    if DELETED not in batch.schema.names:
         if len(values):
             yield False, values
         return
-    deleted = batch.column("_deleted").fill_null(False).to_numpy(zero_copy_only=False)
+    deleted = batch.column(DELETED).fill_null(False).to_numpy(zero_copy_only=False)
     edges = [0, *(np.flatnonzero(np.diff(deleted)) + 1).tolist(), len(batch)]
     for start, end in pairwise(edges):
         if end > start:

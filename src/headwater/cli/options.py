@@ -16,7 +16,7 @@ import click
 
 import headwater
 from headwater import Start
-from headwater.api.places import parse_start
+from headwater.api.positions import parse_start
 from headwater.cli import log_location
 from headwater.cli.failure import VERBOSE
 from headwater.errors import UsageError

@@ -17,7 +17,7 @@ from headwater.engine.batch import query_layout
 from headwater.engine.batch.inputs import Inputs, declare
 from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.batch.query import Query
-from headwater.engine.failure.dead_letters import Culprit, DeadLetters, Skips
+from headwater.engine.failure.dead_letters import DeadLetters, RejectedRecord, Skips
 from headwater.engine.home import side_topics
 from headwater.engine.home.lease import Lease
 from headwater.engine.home.versions import Rebuilding, Version, producer
@@ -167,7 +167,7 @@ class Assembly(Inspection):
         try:
             side_topics.check(version.home, self.log, member.node)
             self._check_late(member)
-            member.begin(self._sink(member, version), late, dead, partial(self._bury, member.node, version))
+            member.begin(self._sink(member, version), late, dead, partial(self._reject, member.node, version))
         except HeadwaterError as error:
             return error
         return None
@@ -207,11 +207,11 @@ class Assembly(Inspection):
         letters = self._letters(node, version)
         return letters.sink(producer(letters.topic, version))
 
-    def _bury(self, node: Node, version: Version, culprits: Sequence[Culprit]) -> Skips:
+    def _reject(self, node: Node, version: Version, rejected: Sequence[RejectedRecord]) -> Skips:
         """Set records of a node aside; return all that it leaves out."""
         self.ownership.check()  # as above
         letters = self._letters(node, version)
-        letters.bury(culprits)
+        letters.add(rejected)
         return letters.skips()
 
     def _letters(self, node: Node, version: Version) -> DeadLetters:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater import durations, record
+from headwater.bisection import failing
 from headwater.errors import HeadwaterError, RowError
 from headwater.log.parallel import pieces as spans
 from headwater.topic import Topic
@@ -126,7 +127,7 @@ class Builder:
             return self._build(chunk, numbers, marked), None
         except RowError as error:
             refused = error
-        good = self._fitting(chunk, 0, marked)
+        good = self._fitting(chunk, marked)
         left = [chunk[i] for i in good]
         return (self._build(left, numbers[good], marked) if left else None), refused
 
@@ -142,16 +143,18 @@ class Builder:
             self.sequence = max(self.sequence, int(numbers[index]) + 1)
         return numbers
 
-    def _fitting(self, chunk: list[Any], at: int, marked: bool) -> list[int]:
-        """Return the indices of the rows that fit, halving down to each one that does not."""
-        try:
-            self._build(chunk, np.arange(len(chunk), dtype=np.int64), marked)
-            return list(range(at, at + len(chunk)))
-        except RowError:
-            if len(chunk) == 1:
-                return []
-        half = len(chunk) // 2
-        return self._fitting(chunk[:half], at, marked) + self._fitting(chunk[half:], at + half, marked)
+    def _fitting(self, chunk: list[Any], marked: bool) -> list[int]:
+        """Return the indices of the rows that fit."""
+
+        def build(start: int, end: int) -> RowError | None:
+            try:
+                self._build(chunk[start:end], np.arange(end - start, dtype=np.int64), marked)
+            except RowError as error:
+                return error
+            return None
+
+        bad = dict(failing(len(chunk), build))
+        return [index for index in range(len(chunk)) if index not in bad]
 
     def _build(self, chunk: list[Any], numbers: Numbers, marked: bool) -> Outgoing:
         try:
@@ -187,7 +190,7 @@ def _increasing(records: Outgoing) -> Outgoing:
 def _extras(marked: Sequence[Marked]) -> dict[str, pa.Array]:
     """Return the metadata columns that at least one of the rows has."""
     columns: dict[str, list[Any]] = {
-        "_deleted": [row.deleted for row in marked],
+        record.DELETED: [row.deleted for row in marked],
         "_occurred": [row.occurred for row in marked],
         "_sent": [row.sent for row in marked],
         "_headers": [row.headers and list(row.headers.items()) for row in marked],

@@ -11,6 +11,7 @@ step to the byte. What it does to the state in ``step`` is what ``absorb`` does 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
@@ -22,8 +23,14 @@ FOREVER = (1 << 63) - 1
 """A clock behind which everything is complete."""
 
 ERROR = "_error"
+"""The column of a rejected row that tells why it is one."""
 
 S = TypeVar("S")
+
+
+def rejected(rows: pa.Table, reasons: Sequence[str]) -> pa.Table:
+    """Return rows that are to be dead letters, each with why: on every way there they have this form."""
+    return rows.append_column(ERROR, pa.array(reasons, pa.string()))
 
 
 @dataclass(frozen=True)

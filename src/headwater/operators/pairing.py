@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from headwater import schema as ddl
 from headwater.errors import UsageError
+from headwater.names import listed
 from headwater.operators.columns import check_columns
 
 SIDE, LEFT, RIGHT = "_side", "_left", "_right"
@@ -63,7 +64,7 @@ class Pairing:
 def pairing(what: str, on: On) -> Pairing:
     """Read what a user writes: a column, several, or the right name of each left one."""
     if isinstance(on, str):
-        on = [part.strip() for part in on.split(",") if part.strip()]
+        on = listed(on)
     pairs = tuple(on.items()) if isinstance(on, Mapping) else tuple((name, name) for name in on)
     if not pairs:
         raise UsageError(f"{what} has no columns to go by", hint="name at least one column")

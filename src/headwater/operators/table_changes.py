@@ -20,8 +20,7 @@ import pyarrow.compute as pc
 from headwater.errors import UsageError
 from headwater.operators.columns import check_columns
 from headwater.operators.groups import Keys, Numbers, group, text
-
-DELETED = "_deleted"
+from headwater.record import DELETED
 
 Flags = npt.NDArray[np.bool_]
 

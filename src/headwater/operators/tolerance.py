@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headwater.operators.fold import KNOWN
 from headwater.operators.groups import Numbers
-from headwater.operators.operator import ERROR
+from headwater.operators.operator import rejected
 
 MOST = 100
 """Events of one step that are set aside; a fold that fails on more is wrong, not its input."""
@@ -51,5 +51,5 @@ def sift(
             continue
         good.append(place)
         states[group] = after.append_column(KNOWN, pa.array([True]))
-    dead = ripe.events.take(pa.array(failed, pa.int64())).append_column(ERROR, pa.array(said, pa.string()))
+    dead = rejected(ripe.events.take(pa.array(failed, pa.int64())), said)
     return np.array(good, np.int64), dead

@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 
 from headwater.durations import MICROSECOND, interval
 from headwater.errors import PipelineError, UsageError, nearest
+from headwater.names import parts
 from headwater.pipeline.declaration import InputTiming
 from headwater.pipeline.node import Node, NodeCode, OnError, SinkNode, StreamNode, ViewNode
 from headwater.pipeline.source_line import SourceLine
@@ -205,7 +206,7 @@ def key_columns(title: str, key: Key) -> tuple[str, ...]:
     """Read ``"a,b"``, ``["a", "b"]`` or None."""
     if key is None:
         return ()
-    names = [part.strip() for part in key.split(",")] if isinstance(key, str) else key
+    names = parts(key) if isinstance(key, str) else key
     if not isinstance(names, Sequence) or not all(isinstance(each, str) and each for each in names):
         raise PipelineError(
             f"key of {title} cannot be {key!r:.60}", hint='name its columns, as in key="shop,day"'

@@ -18,10 +18,10 @@ from headwater.errors import Fenced, UsageError
 from headwater.log.interface import Log
 from headwater.log.position import Position
 from headwater.log.producer import Producer
+from headwater.record import DELETED
 from headwater.sinks import crash
 from headwater.sinks.arrangement import arranged
 from headwater.sinks.sink import Batch, Sink
-from headwater.values.fitting import DELETED
 
 _ROW_BITS = 32
 

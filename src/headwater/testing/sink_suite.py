@@ -1,6 +1,6 @@
 """What every sink must do, as checks that any sink can be put through.
 
-A check gets a ``Target``: how to open the sink anew, in this or any other process, and how to read
+A check gets a ``TargetUnderTest``: how to open the sink anew, in this or any other process, and how to read
 what is visible. It kills processes with ``kill -9`` around every step of a commit, and at any other
 moment, lets a runner replay, and compares what is visible with what the batches come to.
 
@@ -38,7 +38,7 @@ _KILLS = 6
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetUnderTest:
     """A fresh place for one sink, and the two ways to it."""
 
     open: Callable[[], Sink]
@@ -51,7 +51,7 @@ class Target:
     """Whether it keeps one row per key, or every row that was ever committed."""
 
 
-Check = Callable[[Target], None]
+Check = Callable[[TargetUnderTest], None]
 
 
 def checks(exactly_once: bool = True) -> list[Check]:
@@ -60,7 +60,7 @@ def checks(exactly_once: bool = True) -> list[Check]:
     >>> from headwater.sinks.foreach import ForeachSink
     >>> seen = []
     >>> open = lambda: ForeachSink(lambda rows, batch: seen.extend(rows.to_pylist()))
-    >>> checks(exactly_once=False)[0](Target(open, lambda: seen, keyed=False))
+    >>> checks(exactly_once=False)[0](TargetUnderTest(open, lambda: seen, keyed=False))
     """
     always: list[Check] = [
         committed_rows_are_visible,
@@ -82,7 +82,7 @@ def checks(exactly_once: bool = True) -> list[Check]:
 # Of every sink
 
 
-def committed_rows_are_visible(target: Target) -> None:
+def committed_rows_are_visible(target: TargetUnderTest) -> None:
     """What ``commit`` has been called with is there when it returns."""
     batches = _batches(3, target)
     with target.open() as sink:
@@ -92,7 +92,7 @@ def committed_rows_are_visible(target: Target) -> None:
             _expect(target, batches[:count])
 
 
-def a_batch_without_rows_shows_nothing(target: Target) -> None:
+def a_batch_without_rows_shows_nothing(target: TargetUnderTest) -> None:
     """Batches without rows are taken, between others and in the first place."""
     batches = _batches(2, target, first=1)
     with target.open() as sink:
@@ -104,7 +104,7 @@ def a_batch_without_rows_shows_nothing(target: Target) -> None:
     _expect(target, batches)
 
 
-def no_row_is_lost_by_a_crash_at_any_point(target: Target) -> None:
+def no_row_is_lost_by_a_crash_at_any_point(target: TargetUnderTest) -> None:
     """After a crash and a replay of what ``begin`` does not know, every row is there."""
     batches = _batches(_POINTS, target)
     for count in range(1, _POINTS):
@@ -121,7 +121,7 @@ def no_row_is_lost_by_a_crash_at_any_point(target: Target) -> None:
 # Of a sink that is effectively once
 
 
-def a_replayed_batch_changes_nothing(target: Target) -> None:
+def a_replayed_batch_changes_nothing(target: TargetUnderTest) -> None:
     """The last batch, committed again by the same runner or the next, is told as there before."""
     batches = _batches(3, target)
     with target.open() as sink:
@@ -136,7 +136,7 @@ def a_replayed_batch_changes_nothing(target: Target) -> None:
     _expect(target, batches)
 
 
-def an_older_batch_changes_nothing(target: Target) -> None:
+def an_older_batch_changes_nothing(target: TargetUnderTest) -> None:
     """Any batch up to the last one committed is left out."""
     batches = _batches(4, target)
     _run(target, batches)
@@ -147,7 +147,7 @@ def an_older_batch_changes_nothing(target: Target) -> None:
     _expect(target, batches)
 
 
-def a_sink_that_is_opened_again_goes_on(target: Target) -> None:
+def a_sink_that_is_opened_again_goes_on(target: TargetUnderTest) -> None:
     """``begin`` names the last batch, or an earlier one where it cannot know, and never a later one."""
     batches = _batches(4, target)
     for count, batch in enumerate(batches):
@@ -158,7 +158,7 @@ def a_sink_that_is_opened_again_goes_on(target: Target) -> None:
     _expect(target, batches)
 
 
-def a_crash_at_any_point_leaves_a_batch_whole_or_out(target: Target) -> None:
+def a_crash_at_any_point_leaves_a_batch_whole_or_out(target: TargetUnderTest) -> None:
     """``kill -9`` between any two steps: whole or not there; after the replay there once."""
     batches = _batches(_POINTS, target)
     _run(target, batches[:1])
@@ -175,7 +175,7 @@ def a_crash_at_any_point_leaves_a_batch_whole_or_out(target: Target) -> None:
     raise AssertionError("a commit went through too many points")
 
 
-def a_kill_at_any_moment_leaves_batches_whole(target: Target) -> None:
+def a_kill_at_any_moment_leaves_batches_whole(target: TargetUnderTest) -> None:
     """``kill -9`` at moments nobody chose: what is visible is the result of the first so many batches."""
     chance, batches = random.Random(7), _batches(400, target)
     reached = 0
@@ -192,7 +192,7 @@ def a_kill_at_any_moment_leaves_batches_whole(target: Target) -> None:
     _expect(target, last)
 
 
-def an_older_runner_is_fenced(target: Target) -> None:
+def an_older_runner_is_fenced(target: TargetUnderTest) -> None:
     """When a second runner has begun, the first writes nothing any more."""
     batches = _batches(3, target)
     with target.open() as first, target.open() as second:
@@ -212,7 +212,7 @@ def an_older_runner_is_fenced(target: Target) -> None:
     _expect(target, batches)
 
 
-def a_target_that_was_restored_from_a_backup_says_so(target: Target) -> None:
+def a_target_that_was_restored_from_a_backup_says_so(target: TargetUnderTest) -> None:
     """What the newest batches have left is told as lost when it is, and not before."""
     assert target.save is not None, "name how the target is saved and restored"
     batches = _batches(4, target)
@@ -235,13 +235,13 @@ def _receipt(sink: Sink, batch: Batch) -> str:
     return sink.receipt()
 
 
-def _receipt_of(target: Target) -> str:
+def _receipt_of(target: TargetUnderTest) -> str:
     with target.open() as sink:
         sink.begin()
         return sink.receipt()
 
 
-def _lost(target: Target, receipt: str) -> str | None:
+def _lost(target: TargetUnderTest, receipt: str) -> str | None:
     with target.open() as sink:
         sink.begin()
         return sink.lost(receipt)
@@ -250,11 +250,11 @@ def _lost(target: Target, receipt: str) -> str | None:
 # Batches, and what they come to
 
 
-def _batches(count: int, target: Target, first: int = 0) -> list[Batch]:
+def _batches(count: int, target: TargetUnderTest, first: int = 0) -> list[Batch]:
     return [_batch(number, target) for number in range(first, first + count)]
 
 
-def _batch(number: int, target: Target) -> Batch:
+def _batch(number: int, target: TargetUnderTest) -> Batch:
     """Return a batch with keys of earlier ones, some of them twice or, where there are keys, deleted."""
     keys = [f"k{(number * 7 + place * 3) % 23:02d}" for place in range(9)] + [f"new-{number}"]
     columns: dict[str, Any] = {
@@ -272,7 +272,7 @@ def _table(columns: Mapping[str, Any]) -> pa.Table:
     return pa.table({name: pa.array(values, types[name]) for name, values in columns.items()})
 
 
-def _empty(number: int, target: Target) -> Batch:
+def _empty(number: int, target: TargetUnderTest) -> Batch:
     return Batch(number, _batch(number, target).rows.slice(0, 0), (Position("input", {0: number + 1}),), 5)
 
 
@@ -280,7 +280,7 @@ def _renumbered(batch: Batch, number: int) -> Batch:
     return Batch(number, batch.rows, batch.positions, batch.clock)
 
 
-def _result(batches: Sequence[Batch], target: Target) -> Visible:
+def _result(batches: Sequence[Batch], target: TargetUnderTest) -> Visible:
     """Return what the batches come to."""
     rows = [row for batch in batches for row in batch.rows.to_pylist()]
     if not target.keyed:
@@ -293,11 +293,11 @@ def _values(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return row["k"], row["n"], row["note"]
 
 
-def _seen(target: Target) -> Visible:
+def _seen(target: TargetUnderTest) -> Visible:
     return Counter(map(_values, target.visible()))
 
 
-def _expect(target: Target, *either: Sequence[Batch]) -> None:
+def _expect(target: TargetUnderTest, *either: Sequence[Batch]) -> None:
     """Compare what is visible with the result of the batches, or of one of several runs of them."""
     seen = _seen(target)
     wanted = [_result(batches, target) for batches in either]
@@ -306,7 +306,7 @@ def _expect(target: Target, *either: Sequence[Batch]) -> None:
         raise AssertionError(f"after {len(either[-1])} batches: too much {more}, too little {less}")
 
 
-def _first_that_fits(target: Target, batches: Sequence[Batch], least: int) -> int | None:
+def _first_that_fits(target: TargetUnderTest, batches: Sequence[Batch], least: int) -> int | None:
     seen = _seen(target)
     for count in range(least, len(batches) + 1):
         if _result(batches[:count], target) == seen:
@@ -317,7 +317,7 @@ def _first_that_fits(target: Target, batches: Sequence[Batch], least: int) -> in
 # Runners
 
 
-def _run(target: Target, batches: Sequence[Batch], again: bool = False) -> None:
+def _run(target: TargetUnderTest, batches: Sequence[Batch], again: bool = False) -> None:
     """Do as a runner does: begin, and commit what is not there yet; ``again``: the last one in any case."""
     with target.open() as sink:
         last = sink.begin()
@@ -326,7 +326,7 @@ def _run(target: Target, batches: Sequence[Batch], again: bool = False) -> None:
                 sink.commit(batch)
 
 
-def _killed_at(count: int, target: Target, batches: Sequence[Batch]) -> bool:
+def _killed_at(count: int, target: TargetUnderTest, batches: Sequence[Batch]) -> bool:
     """Run in a process that dies at its ``count``-th point; tell whether it got as far as that."""
 
     def run() -> None:

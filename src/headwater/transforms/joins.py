@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from headwater import durations
 from headwater.errors import UsageError, nearest
+from headwater.names import listed
 from headwater.operators.joins.as_of import AsOf
 from headwater.operators.joins.lookup import Lookup
 from headwater.operators.joins.within import HOW, Within
@@ -132,7 +133,7 @@ def as_of(
     pairs, back, identity = (
         pairing("as_of", on),
         None if keep is None else durations.interval(keep),
-        _names(key),
+        listed(key),
     )
     _one_of("as_of", "how", how, ("left", "inner"))
     _one_of("as_of", "late", late, ("drop", "correct"))
@@ -256,12 +257,6 @@ def _meant(by: Sequence[str], table: Side) -> str | None:
     """Return a hint for the first column that the table has not."""
     unknown = [name for name in by if name not in table.schema.names]
     return nearest(unknown[0], table.schema.names) if unknown else None
-
-
-def _names(given: str | Sequence[str]) -> tuple[str, ...]:
-    if isinstance(given, str):
-        return tuple(part.strip() for part in given.split(",") if part.strip())
-    return tuple(given)
 
 
 def _one_of(what: str, name: str, given: str, known: Sequence[str]) -> None:

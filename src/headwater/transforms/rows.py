@@ -15,6 +15,7 @@ import pyarrow as pa
 from headwater import durations
 from headwater import schema as schemas
 from headwater.errors import UsageError
+from headwater.names import listed
 from headwater.operators.dedup import Dedup
 from headwater.operators.latest import Latest
 from headwater.operators.scan import Scan
@@ -50,7 +51,7 @@ def dedup(on: Names, within: str | timedelta) -> Transform:
 
     More in ``docs/operators/dedup.md``.
     """
-    names, length = _names(on), durations.interval(within)
+    names, length = listed(on), durations.interval(within)
 
     def build(rows: Side) -> Dedup:
         return Dedup(names, length, _required("dedup", rows.event_time))
@@ -80,7 +81,7 @@ def latest(by: Names) -> Transform:
 
     More in ``docs/operators/latest.md``.
     """
-    names = _names(by)
+    names = listed(by)
 
     def build(rows: Side) -> Latest:
         return Latest(names, _required("latest", rows.event_time))
@@ -120,18 +121,12 @@ def scan(fold: Callable[..., Any], by: Names, schema: str | pa.Schema, vectorise
 
     More in ``docs/operators/scan.md``.
     """
-    names, state = _names(by), schemas.read(schema)
+    names, state = listed(by), schemas.read(schema)
 
     def build(rows: Side) -> Scan:
         return Scan(fold, names, _required("scan", rows.event_time), state, vectorised, setting_aside.get())
 
     return Transform("scan", build)
-
-
-def _names(given: Names) -> tuple[str, ...]:
-    if isinstance(given, str):
-        return tuple(part.strip() for part in given.split(",") if part.strip())
-    return tuple(given)
 
 
 def _required(what: str, event_time: str | None) -> str:

@@ -17,7 +17,7 @@ from headwater import durations
 from headwater import schema as schemas
 from headwater.operators.operator import FOREVER, Operator, run
 from headwater.operators.spec import OperatorSpec, Side
-from headwater.operators.table_changes import DELETED
+from headwater.record import DELETED
 
 DAY = date(2026, 1, 1)
 """The day of times that are given without one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from headwater.errors import UsageError
+from headwater.names import listed
 from headwater.operators.aggregates import extremes, totals
 from headwater.operators.aggregates.aggregate import Aggregate
 from headwater.operators.spec import Side
@@ -54,9 +55,7 @@ def group(by: str | Sequence[str], /, **aggregates: Aggregate | Retractable) -> 
 
     More in ``docs/operators/group.md``.
     """
-    names = (
-        tuple(part.strip() for part in by.split(",") if part.strip()) if isinstance(by, str) else tuple(by)
-    )
+    names = listed(by)
     if not names:
         raise UsageError(f"{WHAT} has no columns to go by", hint="name at least one column")
     if not aggregates:

@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from headwater import durations
 from headwater.errors import UsageError, nearest
+from headwater.names import listed
 from headwater.operators.aggregates.aggregate import Aggregate
 from headwater.operators.operator import Operator
 from headwater.operators.spec import Side
@@ -20,7 +21,7 @@ from headwater.operators.windows.hopping import Hopping
 from headwater.operators.windows.session import Session
 from headwater.operators.windows.sliding import Sliding
 from headwater.operators.windows.windowing import Windowing
-from headwater.transforms.rows import Names, _names, _required
+from headwater.transforms.rows import Names, _required
 from headwater.transforms.transform import Transform
 
 Length = str | timedelta
@@ -285,7 +286,7 @@ class _Settings:
     def transform(self, operator: Callable[[Windowing], Operator[Any]]) -> Transform:
         """Check them, and return the transform that makes its operator when it meets a DataFrame."""
         late, keep = _lateness(self.what, self.late, self.keep)
-        key = tuple(dict.fromkeys(_names(self.by or ())))
+        key = tuple(dict.fromkeys(listed(self.by or ())))
         aggregates = _aggregates(self.what, self.aggregates, self.length)
 
         def build(rows: Side) -> Operator[Any]:

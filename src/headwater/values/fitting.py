@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 
 from headwater import schema as schemas
 from headwater.errors import RowError, SchemaError, nearest
+from headwater.record import DELETED
 from headwater.topic import Topic
 from headwater.values.cast import cast
-
-DELETED = "_deleted"
 
 
 @dataclass(frozen=True)

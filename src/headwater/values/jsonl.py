@@ -17,6 +17,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.bisection import failing
 from headwater.errors import RowError
 from headwater.schema import is_variant
 from headwater.topic import Topic
@@ -45,28 +46,19 @@ def decode(
     batch = None if topic.free else jsonl_columns.parse_fast(values, topic, strict)
     if batch is not None:
         return batch, []
-    bad: list[Bad] = []
-    batches = _halve(values, topic, strict, 0, bad)
+    batches: list[pa.RecordBatch] = []
+
+    def parse(start: int, end: int) -> RowError | None:
+        try:
+            batches.append(jsonl_columns.parse(values[start:end], topic, strict))
+        except RowError as error:
+            return error
+        return None
+
+    bad = list(failing(len(values), parse))
     if not batches:
         return pa.RecordBatch.from_pylist([], schema=topic.schema), bad
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches), bad
-
-
-def _halve(
-    values: Sequence[bytes], topic: Topic, strict: bool, at: int, bad: list[Bad]
-) -> list[pa.RecordBatch]:
-    """Parse in bulk; where that fails, halve down to each value that does not fit."""
-    if not values:
-        return []
-    try:
-        return [jsonl_columns.parse(values, topic, strict)]
-    except RowError as error:
-        if len(values) == 1:
-            bad.append((at, error))
-            return []
-    half = len(values) // 2
-    first = _halve(values[:half], topic, strict, at, bad)
-    return first + _halve(values[half:], topic, strict, at + half, bad)
 
 
 def _join(*parts: pa.Array | str) -> pa.Array:

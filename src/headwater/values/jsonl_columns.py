@@ -36,7 +36,7 @@ _ZONE = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _UTC = r"(Z|[+-]00(:?00)?)$"
 _FLOATS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
-_LEFT_OUT = record.META.keys() - {"_deleted"}
+_LEFT_OUT = record.META.keys() - {record.DELETED}
 """What reading with metadata adds to a row; a deletion is never passed over."""
 _HINTS: list[tuple[Callable[[pa.DataType], bool], str]] = [
     (pa.types.is_timestamp, 'write ISO 8601, as "2026-01-02T03:04:05Z"'),

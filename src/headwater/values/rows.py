@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater import record
+from headwater.bisection import failing
 from headwater.errors import RecordTooLarge, RowError, UsageError, nearest
 from headwater.schema import evolve, is_variant, type_name
 from headwater.topic import Topic
@@ -94,16 +95,11 @@ def from_arrow(batch: pa.RecordBatch, topic: Topic, extras: Extras = _NO_EXTRAS)
 
 def oversized(batch: pa.RecordBatch, limit: int = record.MAX_BYTES) -> int | None:
     """Return the first row over the size limit; looks only into slices that are over it."""
-    if batch.nbytes <= limit:
-        return None
-    if len(batch) == 1:
-        return 0
-    half = len(batch) // 2
-    first = oversized(batch.slice(0, half), limit)
-    if first is not None:
-        return first
-    second = oversized(batch.slice(half), limit)
-    return None if second is None else half + second
+
+    def over(start: int, end: int) -> bool | None:
+        return batch.slice(start, end - start).nbytes > limit or None
+
+    return next((row for row, _ in failing(len(batch), over)), None)
 
 
 def unknown_column(name: str, topic: Topic) -> RowError:
@@ -114,7 +110,7 @@ def unknown_column(name: str, topic: Topic) -> RowError:
 
 
 def _checked(batch: pa.RecordBatch, topic: Topic, extras: Extras = _NO_EXTRAS) -> pa.RecordBatch:
-    deleted = extras.get("_deleted")
+    deleted = extras.get(record.DELETED)
     for name in topic.key:
         if batch.column(name).null_count:
             raise RowError(

@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 
 from headwater import record
 from headwater.errors import RowError
+from headwater.record import DELETED
 from headwater.topic import Topic
 from headwater.values import rows, years
 from headwater.values.cast import cast
 from headwater.values.columns import Misfit
 
-_DELETED, _OCCURRED = "_deleted", "_occurred"
+_OCCURRED = "_occurred"
 Changes = tuple[pa.RecordBatch, dict[str, pa.Array]]
 """Checked rows, and the metadata columns that tell which of them are tombstones, and since when."""
 
@@ -29,9 +30,9 @@ def from_changes(table: pa.Table, topic: Topic) -> list[Changes]:
 
 
 def _converted(batch: pa.RecordBatch, topic: Topic) -> Changes:
-    deleted = pc.fill_null(batch[_DELETED], False)
-    extras = {_DELETED: deleted, **_occurred(batch, deleted, topic)}
-    bare = _only_keys(batch.drop_columns(_DELETED), deleted, topic)
+    deleted = pc.fill_null(batch[DELETED], False)
+    extras = {DELETED: deleted, **_occurred(batch, deleted, topic)}
+    bare = _only_keys(batch.drop_columns(DELETED), deleted, topic)
     return rows.from_arrow(bare, topic, extras), extras
 
 

@@ -11,7 +11,7 @@ from tests.contract.views.conftest import Reopen
 
 from headwater.sinks import Sink
 from headwater.sinks.together import Together
-from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
+from headwater.testing.sink_suite import KEY, SCHEMA, Check, TargetUnderTest, checks
 from headwater.views import open_views
 from postgres_server import save
 
@@ -33,4 +33,4 @@ def test_a_view_is_effectively_once(check: Check, place: str, open_store: Reopen
         return lambda: shutil.copy(f"{place}-saved", place)
 
     opened().close()
-    check(Target(opened, visible, saved))
+    check(TargetUnderTest(opened, visible, saved))

@@ -12,7 +12,7 @@ import pytest
 
 import headwater
 from headwater import Pipeline
-from headwater.engine.failure.dead_letters import Culprit, DeadLetters
+from headwater.engine.failure.dead_letters import DeadLetters, RejectedRecord
 from headwater.errors import HeadwaterError, PipelineError, UsageError
 from headwater.sinks import Batch
 from headwater.values.json_ready import JsonReady, calendar_time
@@ -95,7 +95,7 @@ def test_views_are_opened_by_pipeline_directory_and_file(shop: Pipeline) -> None
 
 def test_dead_letters_are_listed_and_appended_again_once(shop: Pipeline) -> None:
     with headwater.open(shop.log) as log:
-        DeadLetters(log, "shop", shop.nodes[0]).bury([Culprit("orders", 0, 1, "ValueError: no")])
+        DeadLetters(log, "shop", shop.nodes[0]).add([RejectedRecord("orders", 0, 1, "ValueError: no")])
     [letter] = headwater.dead_letters(shop)
     assert (letter.node, letter.topic, letter.offset) == ("seen", "orders", 1)
     assert str(letter.to_dict()["at"]).endswith("Z")

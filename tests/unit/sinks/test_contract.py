@@ -19,7 +19,7 @@ from headwater.sinks.parquet import ParquetSink, merge
 from headwater.sinks.sink import Sink
 from headwater.sinks.together import Together
 from headwater.sinks.topic import TopicSink
-from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
+from headwater.testing.sink_suite import KEY, SCHEMA, Check, TargetUnderTest, checks
 
 
 def named(check: Check) -> str:
@@ -38,7 +38,7 @@ def saved(directory: Path) -> Callable[[], None]:
     return restore
 
 
-def topic_target(path: Path, compacted: bool) -> Target:
+def topic_target(path: Path, compacted: bool) -> TargetUnderTest:
     def opened() -> Sink:
         log = EmbeddedLog(path / "log")
         return Together(TopicSink(log, "rows", "node"), log)
@@ -53,20 +53,20 @@ def topic_target(path: Path, compacted: bool) -> Target:
 
     with EmbeddedLog(path / "log") as log:
         log.create_topic("rows", SCHEMA, key=KEY, cleanup="compact" if compacted else "delete")
-    return Target(opened, visible, partial(saved, path / "log"), keyed=compacted)
+    return TargetUnderTest(opened, visible, partial(saved, path / "log"), keyed=compacted)
 
 
-def parquet_target(path: Path) -> Target:
+def parquet_target(path: Path) -> TargetUnderTest:
     def visible() -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = parquet.read(path / "rows").to_pylist()
         return rows
 
     ParquetSink(path / "rows", SCHEMA).begin()
     opened = partial(ParquetSink, path / "rows", SCHEMA)
-    return Target(opened, visible, partial(saved, path / "rows"), keyed=False)
+    return TargetUnderTest(opened, visible, partial(saved, path / "rows"), keyed=False)
 
 
-def foreach_target(path: Path) -> Target:
+def foreach_target(path: Path) -> TargetUnderTest:
     """A function that appends lines to a file: it has the rows of a batch once for each call."""
     lines = path / "rows.jsonl"
     lines.touch()
@@ -75,7 +75,7 @@ def foreach_target(path: Path) -> Target:
         with open(lines, "a") as file:
             file.writelines(json.dumps(row) + "\n" for row in rows.to_pylist())
 
-    return Target(
+    return TargetUnderTest(
         lambda: ForeachSink(append), lambda: map(json.loads, lines.read_text().splitlines()), keyed=False
     )
 

@@ -13,7 +13,7 @@ import pytest
 from headwater.errors import Fenced
 from headwater.sinks import Batch, Sink, crash
 from headwater.testing import sink_suite
-from headwater.testing.sink_suite import Check, Target, checks
+from headwater.testing.sink_suite import Check, TargetUnderTest, checks
 
 
 class LineSink(Sink):
@@ -113,7 +113,7 @@ class Silent(LineSink):
         return True
 
 
-def target(kind: Callable[[Path], Sink], path: Path) -> Target:
+def target(kind: Callable[[Path], Sink], path: Path) -> TargetUnderTest:
     def visible() -> list[dict[str, Any]]:
         return [json.loads(line) for line in (path / "rows.jsonl").read_text().splitlines()]
 
@@ -122,7 +122,7 @@ def target(kind: Callable[[Path], Sink], path: Path) -> Target:
         return lambda: [file.write_text(text) for file, text in texts.items()]
 
     kind(path)
-    return Target(lambda: kind(path), visible, saved, keyed=False)
+    return TargetUnderTest(lambda: kind(path), visible, saved, keyed=False)
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ Invariant: the file appears whole or not at all; a run that fails leaves what wa
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -85,16 +84,12 @@ def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterato
 @contextmanager
 def _replacing(file: Path) -> Iterator[Path]:
     """Give a place to write to; it becomes ``file`` at the end, and is removed on any failure."""
-    unfinished = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     if not file.parent.is_dir():
         raise HeadwaterError(f'no directory "{file.parent}"', hint="make it, or export to another place")
     try:
-        yield unfinished
-        durable.sync(unfinished)
-        durable.replace(unfinished, file)
+        with durable.drafting(file) as draft:
+            yield draft
+            durable.sync(draft)
     except OSError as error:
         reason = refused(error)
         raise HeadwaterError(f'cannot write "{file}"', detail=reason.detail, hint=reason.hint) from None
-    finally:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)

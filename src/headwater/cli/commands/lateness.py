@@ -8,7 +8,7 @@ from datetime import timedelta
 import click
 
 import headwater
-from headwater import Lateness, LatenessSetting, Log, Pipeline, Start
+from headwater import LatenessReport, LatenessSetting, Log, Pipeline, Start
 from headwater.api.lateness import ENOUGH, timed_sources
 from headwater.cli import log_location
 from headwater.cli.failure import say
@@ -68,7 +68,9 @@ def lateness(
         _print(found)
 
 
-def _read(log: Log, topic: str, since: Start, pipeline: Pipeline | None, given: Sequence[str]) -> Lateness:
+def _read(
+    log: Log, topic: str, since: Start, pipeline: Pipeline | None, given: Sequence[str]
+) -> LatenessReport:
     first, last = log.resolve(topic, since).offsets, log.resolve(topic, "latest").offsets
     total = sum(max(0, end - first.get(partition, 0)) for partition, end in last.items())
     with progress(f"reading {topic}", total) as step:
@@ -77,7 +79,7 @@ def _read(log: Log, topic: str, since: Start, pipeline: Pipeline | None, given: 
         )
 
 
-def _print(found: Lateness) -> None:
+def _print(found: LatenessReport) -> None:
     if not found.rows:
         click.echo(f'no row of topic "{found.topic}" has an event time there', err=True)
         return
@@ -95,7 +97,7 @@ def _text(setting: LatenessSetting) -> str:
     return f"{setting.text} (declared)" if setting.declared else setting.text
 
 
-def _advice(found: Lateness) -> str:
+def _advice(found: LatenessReport) -> str:
     setting = found.advice
     if setting is None:
         return f"no lateness that is worth waiting for keeps {ENOUGH:.1%} of rows"
@@ -105,7 +107,7 @@ def _advice(found: Lateness) -> str:
     return f'lateness="{setting.text}" keeps {kept} of rows'
 
 
-def _tell_others(found: Lateness) -> None:
+def _tell_others(found: LatenessReport) -> None:
     if found.without_time:
         rows = units.plural(found.without_time, "row")
         say("note", f"{rows} without an event time: late with any setting")

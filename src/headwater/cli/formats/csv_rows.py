@@ -19,7 +19,7 @@ import pyarrow.csv as pv
 from headwater import Topic
 from headwater.cli.formats.cell_text import is_plain
 from headwater.errors import RowError, nearest
-from headwater.record import META, read_schema
+from headwater.record import DELETED, META, read_schema
 from headwater.schema import type_name
 from headwater.values import floats, jsonl
 from headwater.values.columns import Misfit
@@ -38,7 +38,7 @@ class CsvRows:
         self._topic = topic
         known = read_schema(topic.schema, topic.compacted, meta=True)
         fields = [known.field(name) for name in self._names]
-        self._left_out = [name for name in self._names if name in META and name != "_deleted"]
+        self._left_out = [name for name in self._names if name in META and name != DELETED]
         fields = [pa.field(f.name, pa.string()) if f.name in self._left_out else f for f in fields]
         self._fields = {field.name: field for field in fields}
         self._by_json = [f for f in fields if not is_plain(f) or f.type == pa.timestamp("us", "UTC")]

@@ -18,7 +18,7 @@ import pyarrow.csv as pv
 from headwater import Topic
 from headwater.cli.formats.cell_text import as_text, cells, is_plain
 from headwater.cli.formats.record_grid import RecordGrid
-from headwater.record import read_schema
+from headwater.record import DELETED, read_schema
 from headwater.values import jsonl
 
 BLOCK = 1000
@@ -105,9 +105,9 @@ def _write_csv(batch: pa.RecordBatch, out: BinaryIO, header: bool) -> None:
 
 def _only_true_deleted(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Leave ``_deleted`` to the tombstones: JSON has no member for a null."""
-    if "_deleted" not in batch.schema.names:
+    if DELETED not in batch.schema.names:
         return batch
-    at = batch.schema.names.index("_deleted")
+    at = batch.schema.names.index(DELETED)
     column = batch.column(at)
     marks = pc.if_else(pc.fill_null(column, False), column, pa.scalar(None, pa.bool_()))
     return batch.set_column(at, batch.schema.field(at), marks)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from headwater.engine.batch.inputs import Inputs
 from headwater.engine.batch.micro_batch import MicroBatch
-from headwater.engine.failure.dead_letters import Culprit
+from headwater.engine.failure.dead_letters import RejectedRecord
 from headwater.engine.failure.failing_rows import Search
 from headwater.engine.failure.guarded_plan import ROW
 from headwater.engine.plan import keyed_results, phases
@@ -33,26 +33,26 @@ class CodeFailed(PipelineError):
     """A node's code that has failed, on which records is not known yet."""
 
 
-class Poisoned(PipelineError):
+class RejectedRecords(PipelineError):
     """A batch that cannot be computed because of some of its records."""
 
-    def __init__(self, node: Node, culprits: list[Culprit]):
+    def __init__(self, node: Node, records: list[RejectedRecord]):
         super().__init__(
-            f"{node.title} failed on {len(culprits)} record{'s' if len(culprits) != 1 else ''}",
-            detail=str(culprits[0]),
+            f"{node.title} failed on {len(records)} record{'s' if len(records) != 1 else ''}",
+            detail=str(records[0]),
             hint='correct the code, or set such records aside with on_error="dead_letter"',
             location=node.location,
         )
-        self.culprits = culprits
+        self.records = records
 
 
-def find(shape: Shape, inputs: Inputs, slice: MicroBatch) -> list[Culprit]:
+def find(shape: Shape, inputs: Inputs, slice: MicroBatch) -> list[RejectedRecord]:
     """Return the records of a micro-batch on which a node's code fails, up to ``MOST`` of them."""
-    found = (culprit for each in shape.upstreams.values() for culprit in _of(shape, inputs, slice, each))
+    found = (record for each in shape.upstreams.values() for record in _of(shape, inputs, slice, each))
     return list(islice(found, MOST))
 
 
-def _of(shape: Shape, inputs: Inputs, slice: MicroBatch, each: Declaration) -> Iterator[Culprit]:
+def _of(shape: Shape, inputs: Inputs, slice: MicroBatch, each: Declaration) -> Iterator[RejectedRecord]:
     """Yield the records of one input."""
     records = slice.placed(inputs, each)
     if each.name == shape.table:
@@ -67,7 +67,7 @@ def _of(shape: Shape, inputs: Inputs, slice: MicroBatch, each: Declaration) -> I
 
     for row, error in Search(shape.node, code).failing(rows, MOST).items():
         partition, offset = (records[name][row].as_py() for name in ("_partition", "_offset"))
-        yield Culprit(str(getattr(each, "topic", "")), partition, offset, error)
+        yield RejectedRecord(str(getattr(each, "topic", "")), partition, offset, error)
 
 
 def _before(shape: Shape, frames: dict[str, DataFrame]) -> DataFrame:

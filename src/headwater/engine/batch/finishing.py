@@ -23,7 +23,7 @@ from headwater.engine.plan import keyed_results, phases
 from headwater.engine.plan.shape import RESULTS, Shape
 from headwater.engine.plan.user_code import call
 from headwater.errors import HeadwaterError, PipelineError
-from headwater.operators.operator import ERROR
+from headwater.operators.operator import rejected
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Finishing:
     def _without(self, results: pa.Table, failing: dict[int, str]) -> Finished:
         good = np.ones(results.num_rows, bool)
         good[list(failing)] = False
-        dead = results.take(list(failing)).append_column(ERROR, pa.array(failing.values(), pa.string()))
+        dead = rejected(results.take(list(failing)), list(failing.values()))
         left = results.filter(pa.array(good))
         return Finished(self._made(left) if left.num_rows else self.shape.schema.empty_table(), dead)
 

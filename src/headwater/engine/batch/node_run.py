@@ -20,12 +20,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from headwater.engine.batch import failing_records, packed_read
-from headwater.engine.batch.failing_records import CodeFailed, Poisoned
+from headwater.engine.batch.failing_records import CodeFailed, RejectedRecords
 from headwater.engine.batch.finishing import Finishing
 from headwater.engine.batch.inputs import Inputs
 from headwater.engine.batch.micro_batch import MicroBatch, is_few
 from headwater.engine.failure import failures
-from headwater.engine.failure.dead_letters import Culprit, Skips, letters
+from headwater.engine.failure.dead_letters import RejectedRecord, Skips, letters
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.checkpoint import Reached
 from headwater.engine.home.node_progress import NodeProgress
@@ -39,7 +39,7 @@ from headwater.engine.stage.runtime import Results
 from headwater.engine.state.run_lists import RunLists
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.log import Position
-from headwater.operators.operator import ERROR, NEVER
+from headwater.operators.operator import NEVER, rejected
 from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.node import Node
 from headwater.sinks import crash
@@ -113,12 +113,12 @@ class NodeRun:
         sink: Sink,
         late: Callable[[pa.Schema], Sink],
         dead: Callable[[], Sink],
-        bury: Callable[[Sequence[Culprit]], Skips],
+        reject: Callable[[Sequence[RejectedRecord]], Skips],
     ) -> None:
         """Begin, taking over from any other runner."""
         self.close()
         self._sink, self._late, self._dead, self.error = sink, late, dead, None
-        self._bury = bury
+        self._reject = reject
         committed = sink.begin()
         self.done = node_progress.read(self.home)
         _check_ahead(self.node, max(committed, self.done.batch), self.checkpoint)
@@ -179,8 +179,8 @@ class NodeRun:
             return rows
         kept, lost = keyed_results.without_key(rows, key)
         if lost.num_rows:
-            why = pa.repeat(f"a null in the key ({', '.join(key)})", lost.num_rows)
-            self._letters = [*self._letters, lost.append_column(ERROR, why)]
+            why = f"a null in the key ({', '.join(key)})"
+            self._letters = [*self._letters, rejected(lost, [why] * lost.num_rows)]
         return kept
 
     def _count(self, slice: MicroBatch, out: int) -> None:
@@ -214,8 +214,8 @@ class NodeRun:
         if not found:  # it fails on no record alone
             raise failures.of(self.node, error) from error
         if self.node.on_error != "dead_letter":
-            raise Poisoned(self.node, found) from error
-        self.inputs = self.inputs.without(self._bury(found))
+            raise RejectedRecords(self.node, found) from error
+        self.inputs = self.inputs.without(self._reject(found))
         crash.point("query: set aside")
 
     def _plain(self, slice: MicroBatch) -> pa.Table:

@@ -46,13 +46,11 @@ def join(version: Version, query: Path) -> None:
 
 def leave(version: Version) -> Path:
     """Give a node a copy of the checkpoint that it shares; its query must not go on meanwhile."""
-    alone, draft = version.home / "alone", version.home / "alone.draft"
-    shutil.rmtree(draft, ignore_errors=True)  # it was leaving before, when everything ended
-    shutil.copytree((version.home / "checkpoint").resolve(), draft)
-    checkpoint.identify(draft)
-    durable.sync_tree(draft)
-    shutil.rmtree(alone, ignore_errors=True)  # of one that was leaving, and had not left, when all ended
-    durable.replace(draft, alone)
+    alone = version.home / "alone"
+    with durable.drafting_tree(alone) as draft:
+        shutil.copytree((version.home / "checkpoint").resolve(), draft)
+        checkpoint.identify(draft)
+        shutil.rmtree(alone, ignore_errors=True)  # of one that was leaving, and had not left, when all ended
     _link(version, Path(alone.name))
     return alone.resolve()
 

@@ -21,11 +21,12 @@ from headwater.errors import HeadwaterError
 from headwater.log import Log, Position, Topic
 from headwater.operators.operator import ERROR
 from headwater.pipeline.node import Node
+from headwater.record import DELETED
 from headwater.sinks.sink import Sink
 from headwater.sinks.topic import TopicSink
 from headwater.values import jsonl
 
-_TOLD = ["_offset", "_deleted", "_occurred"]
+_TOLD = ["_offset", DELETED, "_occurred"]
 Skips = dict[str, dict[int, list[int]]]
 """Offsets that are left out, by topic and partition."""
 SCHEMA = (
@@ -36,7 +37,7 @@ SCHEMA = (
 
 
 @dataclass(frozen=True)
-class Culprit:
+class RejectedRecord:
     """A record on which a node's code fails, and how."""
 
     topic: str
@@ -74,11 +75,11 @@ class DeadLetters:
             found.setdefault(row["topic"], {}).setdefault(row["partition"], []).append(row["offset"])
         return found
 
-    def bury(self, culprits: Sequence[Culprit]) -> None:
+    def add(self, rejected: Sequence[RejectedRecord]) -> None:
         """Set records aside, durably; those that are there already are left as they are."""
         self.make()
         known = {(row["topic"], row["partition"], row["offset"]) for row in self._placed()}
-        new = [each for each in culprits if (each.topic, each.partition, each.offset) not in known]
+        new = [each for each in rejected if (each.topic, each.partition, each.offset) not in known]
         with self._log.producer(self.topic, id=self.topic) as producer:
             producer.send_batch(self._letters(new))
 
@@ -128,19 +129,19 @@ class DeadLetters:
             return []
         return [row for batch in self._log.read(self.topic, meta=meta) for row in batch.to_pylist()]
 
-    def _letters(self, culprits: Sequence[Culprit]) -> list[dict[str, object]]:
+    def _letters(self, rejected: Sequence[RejectedRecord]) -> list[dict[str, object]]:
         """Return what is kept of records: all those of a partition are read at once."""
-        by_partition: dict[tuple[str, int], list[Culprit]] = {}
-        for each in culprits:
+        by_partition: dict[tuple[str, int], list[RejectedRecord]] = {}
+        for each in rejected:
             by_partition.setdefault((each.topic, each.partition), []).append(each)
         found = {
             key: self._records(*key, [each.offset for each in some]) for key, some in by_partition.items()
         }
-        now, ids = datetime.now(UTC), {each.topic: self._log.topic(each.topic).id for each in culprits}
+        now, ids = datetime.now(UTC), {each.topic: self._log.topic(each.topic).id for each in rejected}
         return [
             {**vars(each), **found[each.topic, each.partition].get(each.offset, {}), "at": now}
             | {"topic_id": ids[each.topic]}
-            for each in culprits
+            for each in rejected
         ]
 
     def _records(self, name: str, partition: int, offsets: list[int]) -> dict[int, dict[str, object]]:
@@ -152,7 +153,7 @@ class DeadLetters:
                 wanted = batch.filter(pc.is_in(batch["_offset"], pa.array(offsets, pa.int64())))
                 texts = jsonl.encode(wanted.select(topic.schema.names), topic)
                 for row, text in zip(wanted.select(_TOLD).to_pylist(), texts, strict=True):
-                    told = {"deleted": row["_deleted"], "occurred": row["_occurred"]}
+                    told = {"deleted": row[DELETED], "occurred": row["_occurred"]}
                     found[row["_offset"]] = {"record": text.decode(), **told}
         return found
 

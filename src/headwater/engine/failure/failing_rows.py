@@ -13,6 +13,7 @@ from itertools import islice
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from headwater import bisection
 from headwater.engine.failure import failures, guarded_plan
 from headwater.engine.failure.guarded_plan import ROW
 from headwater.errors import HeadwaterError
@@ -33,7 +34,7 @@ class Search:
 
         None is, where the code fails without any rows too: Spark is gone, or the code itself is wrong.
         """
-        found = self._reported(rows, most) or dict(islice(self._within(rows, 0, rows.num_rows), most))
+        found = self._reported(rows, most) or dict(islice(self._alone(rows), most))
         return {} if found and self._error(rows.slice(0, 0)) is not None else found
 
     def _reported(self, rows: pa.Table, most: int) -> dict[int, str]:
@@ -53,18 +54,14 @@ class Search:
     def _said(self, row: pa.Table, text: str) -> str | None:
         return failures.line(failures.told(self._node, text)) if text else self._error(row)
 
-    def _within(self, rows: pa.Table, start: int, end: int) -> Iterator[tuple[int, str]]:
-        error = self._error(rows.slice(start, end - start)) if start < end else None
-        if error is None:
-            return
-        if end - start == 1:
-            again = self._error(rows.slice(start, 1))
+    def _alone(self, rows: pa.Table) -> Iterator[tuple[int, str]]:
+        """Yield the rows that fail alone, and do so twice."""
+        for row, _ in bisection.failing(
+            rows.num_rows, lambda start, end: self._error(rows.slice(start, end - start))
+        ):
+            again = self._error(rows.slice(row, 1))
             if again is not None:
-                yield start, again
-            return
-        middle = (start + end) // 2
-        yield from self._within(rows, start, middle)
-        yield from self._within(rows, middle, end)
+                yield row, again
 
     def _error(self, rows: pa.Table) -> str | None:
         try:

@@ -10,7 +10,6 @@ Invariant: at any step, a node is linked to a checkpoint that is whole and says 
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,23 +95,20 @@ def are_together(queries: Sequence[Standing]) -> bool:
 def merge(queries: Sequence[Standing], done: Mapping[Path, NodeProgress], into: Path) -> None:
     """Write a checkpoint that says where some queries are, all at the same place, and what was done there."""
     assert are_together(queries)
-    draft, first = into.with_name(f"{into.name}.draft"), queries[0]
-    shutil.rmtree(draft, ignore_errors=True)
-    batch = max(query.batch for query in queries)
-    for folder in ("offsets", "commits"):
-        durable.make(draft / folder)
-    about = checkpoint.plan(first.checkpoint, first.batch).read_text().splitlines()[:2]
-    plan = "\n".join([*about, json.dumps(_united(queries))])
-    for number in range(max(batch - 1, 0), batch + 1):  # the one before is where a repeated batch would begin
-        durable.write(checkpoint.plan(draft, number), plan)
-    commit = (first.checkpoint / "commits" / str(first.batch)).read_text()
-    durable.write(draft / "commits" / str(batch), commit)
-    begun = {name: checkpoint.begun(each.checkpoint)[name] for each in queries for name in each.told}
-    checkpoint.begin(draft, begun)
-    node_progress.write(draft, done)
-    checkpoint.identify(draft)
-    durable.sync_tree(draft)
-    durable.replace(draft, into)
+    first, batch = queries[0], max(query.batch for query in queries)
+    with durable.drafting_tree(into) as draft:
+        for folder in ("offsets", "commits"):
+            durable.make(draft / folder)
+        about = checkpoint.plan(first.checkpoint, first.batch).read_text().splitlines()[:2]
+        plan = "\n".join([*about, json.dumps(_united(queries))])
+        for number in range(max(batch - 1, 0), batch + 1):  # a repeated batch begins at the one before
+            durable.write(checkpoint.plan(draft, number), plan)
+        commit = (first.checkpoint / "commits" / str(first.batch)).read_text()
+        durable.write(draft / "commits" / str(batch), commit)
+        begun = {name: checkpoint.begun(each.checkpoint)[name] for each in queries for name in each.told}
+        checkpoint.begin(draft, begun)
+        node_progress.write(draft, done)
+        checkpoint.identify(draft)
 
 
 def _united(queries: Sequence[Standing]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater.engine.plan.column_marks import marked
-from headwater.values.fitting import DELETED
+from headwater.record import DELETED
 
 
 @dataclass(frozen=True)

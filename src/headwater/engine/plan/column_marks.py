@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 
-from headwater.values.fitting import DELETED
+from headwater.record import DELETED
 
 KEY = "headwater.key"
 """Metadata of the column that marks deletions: the key of the table."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from headwater.engine.plan.shape import Shape
 from headwater.errors import HeadwaterError, PipelineError
+from headwater.record import DELETED
 from headwater.topic import Cleanup, Topic
-from headwater.values.fitting import DELETED
 
 
 def check(shape: Shape) -> Topic | None:

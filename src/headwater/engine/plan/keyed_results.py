@@ -17,7 +17,7 @@ from headwater.engine.plan.phases import Stage
 from headwater.errors import PipelineError
 from headwater.pipeline.declaration import Declaration, Table
 from headwater.pipeline.node import Node
-from headwater.values.fitting import DELETED
+from headwater.record import DELETED
 from headwater.values.keyed import last_of_each_key
 
 

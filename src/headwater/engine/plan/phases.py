@@ -26,6 +26,7 @@ from headwater.engine.plan import column_marks
 from headwater.engine.plan.blank import Blank, blank
 from headwater.engine.stage import runtime
 from headwater.errors import UsageError
+from headwater.names import backquoted
 from headwater.operators.operator import FOREVER, Operator
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing
 from headwater.operators.spec import OperatorSpec, Side
@@ -87,11 +88,11 @@ def _sent(rows: DataFrame, side: int, pairing: Pairing, schema: pa.Schema) -> Da
     """Return rows on their way to an operator over two inputs."""
     types = {field.name: field.dataType for field in from_arrow_schema(schema)}
     keys = [
-        rows[f"`{names[side]}`"].cast(types[key]).alias(key)
+        rows[backquoted(names[side])].cast(types[key]).alias(key)
         for key, names in zip(pairing.key, pairing.on, strict=True)
     ]
     mine, other = ((LEFT, RIGHT), (RIGHT, LEFT))[side]
-    whole = F.struct(*(rows[f"`{name}`"] for name in rows.columns)).alias(mine)
+    whole = F.struct(*(rows[backquoted(name)] for name in rows.columns)).alias(mine)
     missing = F.lit(None).cast(types[other]).alias(other)
     return rows.select(F.lit(side).cast("byte").alias(SIDE), *keys, whole, missing)
 

@@ -18,6 +18,7 @@ from pyspark.sql.types import StructField, StructType
 
 from headwater.engine.plan.blank import leaf_of
 from headwater.engine.plan.catalyst import listed
+from headwater.names import backquoted
 
 Used = Mapping[str, frozenset[str]]
 """Names of columns by upstream; one that is not there is used whole."""
@@ -61,7 +62,7 @@ def widened(rows: DataFrame, schema: StructType) -> DataFrame:
 
 def _column(field: StructField, there: bool) -> Column:
     if there:
-        return F.col("`" + field.name.replace("`", "``") + "`")
+        return F.col(backquoted(field.name))
     return F.lit(None).cast(field.dataType).alias(field.name)
 
 

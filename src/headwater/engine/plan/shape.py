@@ -23,7 +23,7 @@ from headwater.engine.plan.user_code import call, carry
 from headwater.errors import PipelineError
 from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.node import Node
-from headwater.values.fitting import DELETED
+from headwater.record import DELETED
 
 RESULTS = "what comes out of its operator"
 """The name of that in plans, beside those of upstreams."""

@@ -33,7 +33,7 @@ from headwater.operators.joins.as_of import REVISION
 from headwater.operators.operator import NEVER
 from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.node import Node, StreamNode, ViewNode
-from headwater.values.fitting import DELETED
+from headwater.record import DELETED
 from headwater.values.keyed import declare, settle
 
 ROW_BITS = 32

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.log import Log, Position
-from headwater.values.fitting import DELETED
+from headwater.record import DELETED
 
 
 class Span(NamedTuple):

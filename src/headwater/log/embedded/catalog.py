@@ -104,8 +104,7 @@ class EmbeddedCatalog:
             for number in range(topic.partitions):
                 _make_partition(draft / str(number))
             durable.write(draft / "topic.json", body)
-            os.rename(draft, place)
-            durable.sync(place.parent)
+            durable.replace(draft, place)
         return self.get(topic.name)
 
     def change(self, name: str, changes: dict[str, Any]) -> Stored:

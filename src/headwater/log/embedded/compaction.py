@@ -24,6 +24,7 @@ from headwater.log.embedded.partition.frame import Header, Kind
 from headwater.log.embedded.partition.segment import IndexEntry, Segment
 from headwater.log.embedded.partition.writer import SEGMENT_BYTES, Partition
 from headwater.log.embedded.stream import RecordReader
+from headwater.record import DELETED
 from headwater.topic import TOMBSTONE_TIME, Topic
 from headwater.values import keys
 
@@ -73,7 +74,7 @@ def _survivors(batches: Iterator[pa.RecordBatch], topic: Topic, oldest: int) -> 
         merged = pa.concat_tables([newest, found]).group_by("key").aggregate([("offset", "max")])
         newest = merged.rename_columns({"offset_max": "offset"}).select(["key", "offset"])
         received = batch.column("_received").cast(pa.int64())
-        expired = pc.and_(batch.column("_deleted"), pc.less(received, oldest))
+        expired = pc.and_(batch.column(DELETED), pc.less(received, oldest))
         gone.append(offsets.filter(expired).to_numpy())
     kept = np.sort(newest.column("offset").to_numpy())
     return np.setdiff1d(kept, np.concatenate(gone)) if gone else kept

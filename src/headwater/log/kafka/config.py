@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from headwater.errors import UsageError
+from headwater.names import parts
 
 FILE_VARIABLE = "HEADWATER_KAFKA_CONFIG"
 """Names a properties file with more options, so that secrets need not be in a URL."""
@@ -112,7 +113,7 @@ def _split(url: str) -> tuple[str, dict[str, Any]]:
             "a Kafka URL takes no user and password",
             hint=f'set "sasl.username" and "sasl.password" as options, or in a file named by {FILE_VARIABLE}',
         )
-    hosts = [host.strip() for host in servers.split(",")]
+    hosts = parts(servers)
     if not all(re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+)(:\d{1,5})?", host) for host in hosts):
         raise UsageError(
             f'invalid Kafka URL "kafka://{servers}"',

@@ -157,7 +157,7 @@ def _meta(
     stamps = [message.timestamp() for message in messages]
     created = [at * 1000 if kind == TIMESTAMP_CREATE_TIME else None for kind, at in stamps]
     columns = {
-        "_deleted": [value is None for value in values],
+        record.DELETED: [value is None for value in values],
         "_partition": [message.partition() for message in messages],
         "_offset": [message.offset() for message in messages],
         "_occurred": [mark.get(OCCURRED) for mark in marks],

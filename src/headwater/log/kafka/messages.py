@@ -18,6 +18,7 @@ import pyarrow as pa
 from headwater.errors import RecordTooLarge
 from headwater.log.kafka.config import MESSAGE_BYTES
 from headwater.log.record_batch import Outgoing
+from headwater.record import DELETED
 from headwater.schema import evolve
 from headwater.topic import Topic
 from headwater.values import jsonl, keys
@@ -68,7 +69,7 @@ def messages(records: Outgoing, topic: Topic, producer: str) -> list[Message]:
     columns = (
         records.partition.tolist(),
         _keys(batch, topic),
-        _values(batch, records.extras.get("_deleted"), topic),
+        _values(batch, records.extras.get(DELETED), topic),
         _headers(records, producer),
     )
     made = [Message(*each) for each in zip(*columns, strict=True)]

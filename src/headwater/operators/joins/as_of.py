@@ -22,7 +22,7 @@ from headwater.operators.event_time import Times, behind, moved, times
 from headwater.operators.groups import Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import Arrived, arrivals, is_left, slots_of, times_of
-from headwater.operators.joins.deletions import DELETED, deletions
+from headwater.operators.joins.deletions import deletions
 from headwater.operators.memory.chunk_codec import clock_of, packed, part, told
 from headwater.operators.memory.ledger import LITTLE, KeySlots, Ledger, rekeyed
 from headwater.operators.memory.pile import NOWHERE
@@ -32,6 +32,7 @@ from headwater.operators.memory.versions import RowVersions
 from headwater.operators.operator import NEVER, Operator, Step
 from headwater.operators.order import order
 from headwater.operators.pairing import LEFT, RIGHT, Pairing, sides
+from headwater.record import DELETED
 
 VERSION, REVISION = "version_at", "revision"
 _DONE = "_done"

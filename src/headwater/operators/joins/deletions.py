@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.memory.runs import Flags
-
-DELETED = "_deleted"
+from headwater.record import DELETED
 
 
 def deletions(rows: pa.Table) -> Flags:

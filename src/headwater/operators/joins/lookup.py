@@ -14,11 +14,12 @@ import pyarrow as pa
 from headwater.operators.groups import Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import slots_of
-from headwater.operators.joins.deletions import DELETED, deletions
+from headwater.operators.joins.deletions import deletions
 from headwater.operators.memory.pile import NOWHERE
 from headwater.operators.memory.present import Present
 from headwater.operators.operator import Operator, Step
 from headwater.operators.pairing import Pairing, sides
+from headwater.record import DELETED
 
 
 @dataclass(frozen=True)

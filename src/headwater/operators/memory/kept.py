@@ -20,7 +20,8 @@ from headwater.operators.groups import Keys, Numbers
 from headwater.operators.memory.bags import Bags
 from headwater.operators.memory.pile import NOWHERE, Pile
 from headwater.operators.memory.slots import Slots, sized
-from headwater.operators.table_changes import DELETED, Flags, same
+from headwater.operators.table_changes import Flags, same
+from headwater.record import DELETED
 
 _LITTLE = 1024
 

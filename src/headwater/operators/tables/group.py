@@ -24,8 +24,9 @@ from headwater.operators.memory.pile import NOWHERE
 from headwater.operators.memory.slots import Slots
 from headwater.operators.operator import Operator, Step
 from headwater.operators.order import order
-from headwater.operators.table_changes import DELETED, Flags, check_table, last, same
+from headwater.operators.table_changes import Flags, check_table, last, same
 from headwater.operators.tables.retracting import Retractable, Tally
+from headwater.record import DELETED
 
 WHAT = "tables.group"
 Tallies = dict[tuple[type[Any], str], Any]

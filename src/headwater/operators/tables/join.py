@@ -24,8 +24,9 @@ from headwater.operators.memory.slots import Slots
 from headwater.operators.operator import Operator, Step
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing, side_of
 from headwater.operators.spec import Side
-from headwater.operators.table_changes import DELETED, Flags, last
+from headwater.operators.table_changes import Flags, last
 from headwater.operators.tables.shape import TableShape
+from headwater.record import DELETED
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from headwater.errors import UsageError
 from headwater.operators.joined import Joined
 from headwater.operators.pairing import Pairing
 from headwater.operators.spec import Side
-from headwater.operators.table_changes import DELETED, check_table
+from headwater.operators.table_changes import check_table
+from headwater.record import DELETED
 
 WHAT = "joins.tables"
 HOW = ("inner", "left", "right", "full")

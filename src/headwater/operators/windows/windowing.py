@@ -27,9 +27,10 @@ from headwater.operators.memory.members import Members
 from headwater.operators.memory.partials import Flags
 from headwater.operators.operator import FOREVER, NEVER, Operator
 from headwater.operators.order import order
+from headwater.record import DELETED
 from headwater.schema import TIMESTAMP
 
-START, END, REVISION, COMPLETE, DELETED = "window_start", "window_end", "revision", "complete", "_deleted"
+START, END, REVISION, COMPLETE = "window_start", "window_end", "revision", "complete"
 LATE_BY, LATE_START = "late_by", "late_window_start"
 S = TypeVar("S")
 LONGEST_AGO = 1 << 62

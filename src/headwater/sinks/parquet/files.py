@@ -18,7 +18,8 @@ from headwater import durable
 from headwater.sinks import crash
 from headwater.sinks.parquet.manifest import File, Manifest, gone
 
-DRAFT = ".draft-"
+_OLD_DRAFTS = (".draft-", ".headwater.json-")
+"""How drafts were named by earlier versions."""
 
 
 def write(
@@ -26,16 +27,14 @@ def write(
 ) -> File:
     """Write rows to a new file and return it."""
     name = f"{label}-{uuid.uuid4().hex[:12]}.parquet"
-    draft, rows = directory / f"{DRAFT}{name}", 0
-    with open(draft, "wb") as file:
-        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+    rows = 0
+    with durable.drafting(directory / name) as draft:
+        with pq.ParquetWriter(draft, schema, compression="zstd") as writer:
             for batch in batches:
                 writer.write_batch(batch)
                 rows += len(batch)
-        file.flush()
-        os.fsync(file.fileno())
-    crash.point("parquet: file drafted")
-    durable.replace(draft, directory / name)
+        durable.sync(draft)
+        crash.point("parquet: file drafted")
     crash.point("parquet: file there")
     return File(name, rows, os.path.getsize(directory / name), tier)
 
@@ -53,5 +52,5 @@ def tidy(directory: Path, manifest: Manifest) -> None:
     known = {file.name for file in manifest.files} | {name for name, _ in manifest.gone}
     for path in directory.iterdir():
         left = path.suffix == ".parquet" and path.name not in known
-        if left or path.name.startswith((DRAFT, ".headwater.json-")):
+        if left or durable.is_draft(path) or path.name.startswith(_OLD_DRAFTS):
             path.unlink(missing_ok=True)

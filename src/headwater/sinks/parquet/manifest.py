@@ -23,7 +23,7 @@ from headwater import durable
 from headwater import schema as schemas
 from headwater.errors import Fenced, SchemaError, SinkRefused, SinkUnavailable
 from headwater.log.position import Position
-from headwater.values.fitting import DELETED
+from headwater.record import DELETED
 
 FORMAT = 1
 NAME = "headwater.json"

@@ -16,12 +16,13 @@ import pyarrow as pa
 from headwater import durable, durations
 from headwater import schema as schemas
 from headwater.errors import UsageError
+from headwater.record import DELETED
 from headwater.sinks import crash
 from headwater.sinks.parquet import files, manifest, merge
 from headwater.sinks.parquet.manifest import File, Manifest
 from headwater.sinks.sink import Batch, Sink, lost_batches
 from headwater.stores import disk
-from headwater.values.fitting import DELETED, Fitted, fit, shaped
+from headwater.values.fitting import Fitted, fit, shaped
 
 
 class ParquetSink(Sink):

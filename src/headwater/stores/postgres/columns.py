@@ -14,9 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as csv
 
+from headwater.record import DELETED
 from headwater.schema import is_variant
 from headwater.values import jsonl, jsonl_columns
-from headwater.values.fitting import DELETED, Fitted
+from headwater.values.fitting import Fitted
 
 _t = pa.types
 _TYPES = {

@@ -11,8 +11,8 @@ from functools import cached_property
 from psycopg.abc import AdaptContext
 from psycopg.sql import SQL, Composable, Composed, Identifier
 
+from headwater.record import DELETED
 from headwater.stores.postgres import columns
-from headwater.values.fitting import DELETED
 from headwater.values.keyed import KeyedSchema
 
 TAKE = SQL("UPDATE headwater_sinks SET epoch = epoch + 1 WHERE id = %s RETURNING epoch, batch")

@@ -15,8 +15,8 @@ from functools import cached_property
 import pyarrow as pa
 
 from headwater.errors import SinkRefused
+from headwater.record import DELETED
 from headwater.stores.sqlite import values
-from headwater.values.fitting import DELETED
 from headwater.values.keyed import KeyedSchema
 from headwater.views.changes import DELETE, INSERT, UPDATE
 

@@ -21,7 +21,7 @@ from psycopg.sql import SQL, Identifier
 from headwater import Position
 from headwater.errors import Fenced, RowError, SchemaError, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import Batch, crash
-from headwater.testing.sink_suite import KEY, SCHEMA, Check, Target, checks
+from headwater.testing.sink_suite import KEY, SCHEMA, Check, TargetUnderTest, checks
 from headwater.views import open_views
 from headwater.views.postgres import PostgresSink
 from postgres_server import Server, save
@@ -65,7 +65,7 @@ def test_postgres_is_effectively_once(check: Check, server: Server, table: str) 
     with PostgresSink(server.dsn, table, SCHEMA, KEY) as sink:
         sink.begin()
     opened = partial(PostgresSink, server.dsn, table, SCHEMA, KEY)
-    check(Target(opened, lambda: read(server, table), lambda: save(server.dsn, table)))
+    check(TargetUnderTest(opened, lambda: read(server, table), lambda: save(server.dsn, table)))
 
 
 def test_every_type_comes_back(server: Server, table: str) -> None:

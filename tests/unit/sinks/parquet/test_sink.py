@@ -116,7 +116,13 @@ def test_readers_see_whole_batches_while_a_runner_commits(
 
 def test_what_a_crash_has_left_is_removed_by_the_next_runner(tmp_path: Path) -> None:
     ParquetSink(tmp_path, "id BIGINT").begin()
-    for name in (".draft-1.parquet", "000000000001-dead.parquet", ".headwater.json-1", "notes.txt"):
+    for name in (
+        ".draft-1.parquet",
+        "000000000001-dead.parquet",
+        ".headwater.json-1",
+        f".1.parquet-{'a' * 32}",
+        "notes.txt",
+    ):
         (tmp_path / name).touch()
     ParquetSink(tmp_path, "id BIGINT").begin()
     assert {path.name for path in tmp_path.iterdir()} == {"notes.txt", manifest.NAME, manifest.LOCK}

@@ -59,7 +59,7 @@ class Flag(IntFlag):
 
 
 COLUMNS = {
-    Flag.DELETED: pa.field("_deleted", pa.bool_()),
+    Flag.DELETED: pa.field(record.DELETED, pa.bool_()),
     Flag.OCCURRED: pa.field("_occurred", record.META["_occurred"]),
     Flag.SENT: pa.field("_sent", record.META["_sent"]),
     Flag.HEADERS: pa.field("_headers", record.HEADERS),

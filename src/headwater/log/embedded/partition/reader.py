@@ -285,7 +285,7 @@ def _with_meta(batch: pa.RecordBatch, header: Header, topic: Topic, number: int)
     if occurred is not None and "_occurred" in have and topic.event_time:
         occurred = pc.coalesce(occurred, have[topic.event_time].cast(record.META["_occurred"]))
     columns |= {
-        "_deleted": have.get("_deleted", _repeat(False, count, "_deleted")),
+        record.DELETED: have.get(record.DELETED, _repeat(False, count, record.DELETED)),
         "_partition": _repeat(number, count, "_partition"),
         "_offset": have.get("_offset", _range(header.base, count)),
         "_occurred": _nulls(count, "_occurred")
