@@ -1,4 +1,4 @@
-"""How many examples the tests of properties look at: with ``make soak`` many more, with ``make quick`` fewer."""
+"""How many examples the tests of properties look at: ``make soak`` many more, ``make quick`` fewer."""
 
 from __future__ import annotations
 
