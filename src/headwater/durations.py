@@ -31,12 +31,18 @@ LONGEST = timedelta(days=365_000)
 
 
 def now() -> int:
-    """Return the current time in microseconds since 1970 UTC."""
+    """Return the current time in microseconds since 1970 UTC.
+
+    >>> now() > micros(datetime(2026, 1, 1))
+    True
+    """
     return time.time_ns() // 1000
 
 
 def interval(text: str | timedelta) -> timedelta:
     """Read a Spark interval string, or check a ``timedelta``: positive, and not over ``LONGEST``.
+
+    - ``text``: numbers and units from microseconds to weeks, ``"1 hour 30 minutes"``; or a ``timedelta``.
 
     >>> interval("7 days"), interval("1 hour 30 minutes")
     (datetime.timedelta(days=7), datetime.timedelta(seconds=5400))
@@ -58,6 +64,8 @@ def interval(text: str | timedelta) -> timedelta:
 
 def span(text: str | timedelta) -> timedelta:
     """Read a length of time as ``interval`` does, but one that may be nothing.
+
+    - ``text``: as for ``interval``, or ``"0 seconds"``.
 
     >>> span("0 seconds"), span("2 minutes")
     (datetime.timedelta(0), datetime.timedelta(seconds=120))
@@ -86,6 +94,8 @@ def _microseconds(text: str) -> int:
 def interval_text(length: timedelta) -> str:
     """Write a length of time so that ``interval`` reads it back, in its largest whole unit.
 
+    - ``length``: a ``timedelta``.
+
     >>> interval_text(timedelta(days=7))
     '7 days'
     """
@@ -99,19 +109,34 @@ def interval_text(length: timedelta) -> str:
 
 
 def micros(at: datetime) -> int:
-    """Return a datetime as microseconds since 1970; one without a zone is taken as UTC."""
+    """Return a datetime as microseconds since 1970.
+
+    - ``at``: a datetime; one without a zone is taken as UTC.
+
+    >>> micros(datetime(1970, 1, 1, 0, 0, 1))
+    1000000
+    """
     if at.tzinfo is None:
         at = at.replace(tzinfo=UTC)
     return (at - datetime(1970, 1, 1, tzinfo=UTC)) // MICROSECOND
 
 
 def instant(at: int) -> datetime:
-    """Return microseconds since 1970 as an aware datetime in UTC."""
+    """Return microseconds since 1970 as an aware datetime in UTC.
+
+    - ``at``: the microseconds.
+
+    >>> str(instant(1_000_000))
+    '1970-01-01 00:00:01+00:00'
+    """
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at)
 
 
 def parse_instant(text: str) -> datetime:
     """Read an ISO 8601 time, or ``"10 minutes ago"``.
+
+    - ``text``: ``"2026-01-02T03:04:05Z"``, ``"2026-01-02"``, or an interval and ``ago``. Without a zone it
+      is UTC.
 
     >>> parse_instant("2026-01-02T03:04:05Z")
     datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)

@@ -149,14 +149,14 @@ class SinkRefused(SinkUnavailable):
 
 
 class PipelineError(HeadwaterError):
-    """A pipeline is declared wrongly, or its code failed; ``place`` is the user's own file and line."""
+    """A pipeline is declared wrongly, or its code failed; ``location`` is the user's own file and line."""
 
     def __init__(
-        self, message: str, *, detail: str | None = None, hint: str | None = None, place: str | None = None
+        self, message: str, *, detail: str | None = None, hint: str | None = None, location: str | None = None
     ):
-        told = ": ".join(part for part in (place, detail) if part)
+        told = ": ".join(part for part in (location, detail) if part)
         super().__init__(message, detail=told or None, hint=hint)
-        self.place = place
+        self.location = location
 
 
 class InputLost(PipelineError):

@@ -1,11 +1,11 @@
-"""What a drawing says about each declaration beside its name, and who reads what.
+"""What a drawing says about each declaration beside its name, and in which order.
 
 Invariant: all drawings say the same.
 """
 
 from __future__ import annotations
 
-from headwater.pipeline.node import Declaration, Node
+from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.pipeline import Pipeline
 
 
@@ -16,9 +16,4 @@ def label(declared: Declaration) -> str:
 
 def everything(pipeline: Pipeline) -> tuple[Declaration, ...]:
     """Return sources and tables, then nodes, each after what it reads."""
-    return (*pipeline.sources, *pipeline.tables, *pipeline.order())
-
-
-def upstreams(declared: Declaration) -> tuple[str, ...]:
-    """Return the names of what a declaration reads: nothing, but for nodes."""
-    return declared.upstreams if isinstance(declared, Node) else ()
+    return (*pipeline.input_topics, *pipeline.order())

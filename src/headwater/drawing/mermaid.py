@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from headwater.drawing.label import everything, label, upstreams
-from headwater.pipeline.node import Declaration
+from headwater.drawing.label import everything, label
+from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.pipeline import Pipeline
 
 _SHAPES = {
@@ -18,6 +18,8 @@ _SHAPES = {
     "view": ("[[", "]]"),
     "sink": ("{{", "}}"),
 }
+_PLAIN = ("[", "]")
+"""The shape of a kind that has none of its own."""
 
 
 def as_mermaid(pipeline: Pipeline) -> str:
@@ -35,12 +37,12 @@ def as_mermaid(pipeline: Pipeline) -> str:
     declared = everything(pipeline)
     ids = {each.name: f"n{number}" for number, each in enumerate(declared)}
     nodes = [f"  {ids[each.name]}{_shape(each)}" for each in declared]
-    edges = [f"  {ids[read]} --> {ids[each.name]}" for each in declared for read in upstreams(each)]
+    edges = [f"  {ids[read]} --> {ids[each.name]}" for each in declared for read in each.upstreams]
     return "\n".join(["flowchart LR", *nodes, *edges])
 
 
 def _shape(declared: Declaration) -> str:
-    begin, end = _SHAPES[declared.kind]
+    begin, end = _SHAPES.get(declared.kind, _PLAIN)
     return f'{begin}"{_escaped(declared.name)}<br/>{_escaped(label(declared))}"{end}'
 
 

@@ -7,14 +7,15 @@ can be put on any page. Invariant: the result is well-formed XML whatever names 
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from rich.cells import cell_len, set_cell_size
 
-from headwater.drawing.label import everything, label, upstreams
+from headwater.drawing.label import everything, label
 from headwater.drawing.layout import Spot, layout
-from headwater.pipeline.node import Declaration, Node
+from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.pipeline import Pipeline
 
 MARGIN, HEIGHT, PAD = 16.0, 46.0, 14.0
@@ -30,6 +31,8 @@ _COLOURS = {
     "sink": ("#fce7f3", "#db2777", "#411a30"),
 }
 """Of each kind: the box in light, its border, and the box in dark."""
+_PLAIN = ("#f3f4f6", "#6b7280", "#1f2937")
+"""The colours of a kind that has none of its own."""
 _INVALID = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -42,7 +45,7 @@ def as_svg(pipeline: Pipeline) -> str:
     True
     """
     declared = {each.name: each for each in everything(pipeline)}
-    edges = {name: upstreams(each) for name, each in declared.items()}
+    edges = {name: each.upstreams for name, each in declared.items()}
     layers = layout(edges, {name: _size(each) for name, each in declared.items()})
     spots = [spot for layer in layers for spot in layer]
     width = max((spot.x + spot.width for spot in spots), default=0.0) + 2 * MARGIN
@@ -53,7 +56,7 @@ def as_svg(pipeline: Pipeline) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
             f'viewBox="{-MARGIN:.0f} {-MARGIN:.0f} {width:.0f} {height:.0f}" role="img">',
             f"<title>{_text(pipeline.name)}</title>",
-            _style(),
+            _style({each.kind for each in declared.values()}),
             *(_line(spot, after) for spot, _ in boxes for after in spot.after),
             *(_box(spot, each) for spot, each in boxes),
             "</svg>",
@@ -75,9 +78,10 @@ def _text(text: str) -> str:
     return escape(_INVALID.sub("\ufffd", text))
 
 
-def _style() -> str:
-    light = [f".{kind} rect{{fill:{fill};stroke:{line}}}" for kind, (fill, line, _) in _COLOURS.items()]
-    dark = [f".{kind} rect{{fill:{fill}}}" for kind, (_, _, fill) in _COLOURS.items()]
+def _style(kinds: Set[str]) -> str:
+    colours = _COLOURS | dict.fromkeys(sorted(kinds - _COLOURS.keys()), _PLAIN)
+    light = [f".{kind} rect{{fill:{fill};stroke:{line}}}" for kind, (fill, line, _) in colours.items()]
+    dark = [f".{kind} rect{{fill:{fill}}}" for kind, (_, _, fill) in colours.items()]
     return "\n".join(
         [
             "<style>",
@@ -93,7 +97,7 @@ def _style() -> str:
 
 def _box(spot: Spot, declared: Declaration) -> str:
     x, top, said = spot.x, spot.y - spot.height / 2, label(declared)
-    description = f"\n\n{declared.description}" if isinstance(declared, Node) else ""
+    description = f"\n\n{declared.description}"
     return (
         f'<g class="{declared.kind}"><title>{_text(f"{declared.name}: {said}{description}".rstrip())}</title>'
         f'<rect x="{x:.1f}" y="{top:.1f}" width="{spot.width:.1f}" height="{spot.height:.1f}" '
@@ -105,7 +109,7 @@ def _box(spot: Spot, declared: Declaration) -> str:
 
 def _corner(declared: Declaration) -> float:
     """Round what comes from outside, so that the ends of a pipeline show without colours too."""
-    return HEIGHT / 2 if declared.kind in ("source", "table") else 6.0
+    return HEIGHT / 2 if declared.external else 6.0
 
 
 def _line(start: Spot, second: Spot) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, repeat
 
-from headwater.drawing.label import everything, label, upstreams
-from headwater.pipeline.node import Declaration
+from headwater.drawing.label import everything, label
+from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.pipeline import Pipeline
 
 STEP = 3
@@ -51,13 +51,13 @@ def as_text(pipeline: Pipeline, width: int | None = None) -> str:
 
 def _closest(declared: tuple[Declaration, ...]) -> list[Declaration]:
     """Order the rows so that few lines are open at a time: what is ready, then what lacks least."""
-    inner = [each for each in declared if upstreams(each)]
-    ends = {each.name: each for each in declared if not upstreams(each)}
+    inner = [each for each in declared if each.upstreams]
+    ends = {each.name: each for each in declared if not each.upstreams}
     placed: dict[str, Declaration] = {}
     while inner:
-        ready = [each for each in inner if all(name in placed or name in ends for name in upstreams(each))]
-        chosen = min(ready, key=lambda each: sum(name not in placed for name in upstreams(each)))
-        placed.update((name, ends[name]) for name in upstreams(chosen) if name in ends and name not in placed)
+        ready = [each for each in inner if all(name in placed or name in ends for name in each.upstreams)]
+        chosen = min(ready, key=lambda each: sum(name not in placed for name in each.upstreams))
+        placed.update((name, ends[name]) for name in chosen.upstreams if name in ends and name not in placed)
         placed[chosen.name] = chosen
         inner.remove(chosen)
     return [*placed.values(), *(each for each in ends.values() if each.name not in placed)]
@@ -66,7 +66,7 @@ def _closest(declared: tuple[Declaration, ...]) -> list[Declaration]:
 def _listed(declared: Declaration, width: int) -> Iterator[str]:
     """Write a declaration as a paragraph that fits into any window."""
     yield declared.name
-    for line in (label(declared), *(f"◀ {name}" for name in upstreams(declared))):
+    for line in (label(declared), *(f"◀ {name}" for name in declared.upstreams)):
         yield from textwrap.wrap(line, max(width, 12), initial_indent="  ", subsequent_indent="    ")
 
 
@@ -86,14 +86,14 @@ class _Rails:
         self._open: dict[str, _Rail] = {}
         self._readers = {each.name: 0 for each in declared}
         for each in declared:
-            for name in upstreams(each):
+            for name in each.upstreams:
                 self._readers[name] += 1
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Draw each row, and what goes on below it."""
         for each in self._declared:
             column = max((rail.column + 1 for rail in self._open.values()), default=0)
-            read = [self._open[name] for name in upstreams(each)]
+            read = [self._open[name] for name in each.upstreams]
             row = self._lead(column, read) + each.name
             self._advance(each, column, read)
             yield row, self._lead(column + 1, [])

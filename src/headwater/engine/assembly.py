@@ -20,9 +20,10 @@ from headwater.engine.batch.query import Query
 from headwater.engine.failure.dead_letters import Culprit, DeadLetters, Skips
 from headwater.engine.home import side_topics
 from headwater.engine.home.lease import Lease
-from headwater.engine.home.versions import Rebuilding, Version, late_producer
+from headwater.engine.home.versions import Rebuilding, Version, producer
 from headwater.engine.home.view_locations import store_of
 from headwater.engine.inspection import Inspection, Parts, check_place
+from headwater.engine.node_sinks import SinkContext, open_sink
 from headwater.engine.plan import derived
 from headwater.engine.plan.checking import check_stored
 from headwater.engine.spark.session import session
@@ -34,13 +35,14 @@ from headwater.errors import (
     PipelineError,
     SinkRefused,
     SinkUnavailable,
+    TopicExists,
 )
 from headwater.log.open import open as open_log
 from headwater.pipeline.node import Node
 from headwater.pipeline.pipeline import Pipeline
-from headwater.pipeline.targets import SinkTarget
 from headwater.sinks.sink import Sink
 from headwater.sinks.topic import TopicSink
+from headwater.topic import Topic
 from headwater.views.store import Store
 
 SHARED = (Fenced, SinkUnavailable, LogUnavailable)
@@ -81,7 +83,7 @@ class Assembly(Inspection):
     ):
         check_place(pipeline)
         log = open_log(pipeline.log)
-        for each in (*pipeline.sources, *pipeline.tables):  # before Spark's own file makes the directory
+        for each in pipeline.input_topics:  # before Spark's own file makes the directory
             declare(log, each)
         spark = spark or session(output=pipeline.home / "spark.log")
         inputs = Inputs(spark, pipeline, log, limit=limit, patient=patient, gate=gate)
@@ -125,19 +127,27 @@ class Assembly(Inspection):
     def _member(self, node: Node, version: Version) -> NodeRun:
         member = super()._member(node, version)
         check_stored(self.pipeline, node, member.schema)
-        if node.topic is not None:
-            self._declare(node.topic, member)
+        topic = derived.check(member.shape)
+        if topic is not None:
+            self._create_topic(topic)
         return member
 
     def _query(self, path: Path) -> Query:
         return Query(path, self.inputs, self._leave)
 
-    def _declare(self, topic: str, member: NodeRun) -> None:
-        """Make the derived topic of a stream."""
-        self.log.create_topic(topic, **derived.settings(member.shape))
+    def _create_topic(self, topic: Topic) -> None:
+        """Make the derived topic of a node."""
+        self.log.create_topic(
+            topic.name,
+            topic.schema,
+            key=topic.key,
+            event_time=topic.event_time,
+            partitions=topic.partitions,
+            cleanup=topic.cleanup,
+        )
 
     def _topic(self, name: str) -> str:
-        return str(getattr(self.pipeline[name], "topic", ""))
+        return self.pipeline[name].readable_topic or ""
 
     def _begin(self, query: Query, versions: dict[str, Version]) -> None:
         """Open the sinks of a query's members, which shuts out any other runner."""
@@ -156,32 +166,46 @@ class Assembly(Inspection):
         late, dead = (partial(make, member.node, version) for make in (self._late, self._dead_rows))
         try:
             side_topics.check(version.home, self.log, member.node)
+            self._check_late(member)
             member.begin(self._sink(member, version), late, dead, partial(self._bury, member.node, version))
         except HeadwaterError as error:
             return error
         return None
 
     def _sink(self, member: NodeRun, version: Version) -> Sink:
-        node = member.node
-        if node.topic is not None:
-            return TopicSink(self.log, node.topic, f"{self.pipeline.name}.{node.name}")
-        if node.kind == "sink":
-            return _target(node).open(member.schema)
-        sink = self.store.sink(node.name, member.schema, node.key, version=version.number)
-        self.store.arrange(node.name, node.order, version=version.number)
-        return sink
+        context = SinkContext(self.pipeline.name, self.log, self.store)
+        return open_sink(member.node, member.schema, version.number, context)
 
     def _late(self, node: Node, version: Version, schema: pa.Schema) -> Sink:
         self.ownership.check()  # it begins with its first row: then another runner may have begun
-        topic = self.late_topic(node)
         side_topics.check(version.home, self.log, node)
-        self.log.create_topic(topic, schema)
+        topic = self._late_topic(node, schema)
         side_topics.note(version.home, self.log, topic)
-        return TopicSink(self.log, topic, late_producer(topic, version))
+        return TopicSink(self.log, topic, producer(topic, version))
+
+    def _check_late(self, member: NodeRun) -> None:
+        """Refuse to begin where the first row that comes too late would find no place."""
+        there = self.late_topic(member.node) in {topic.name for topic in self.log.topics()}
+        if member.stage is not None and there:
+            self._late_topic(member.node, member.stage.late)
+
+    def _late_topic(self, node: Node, schema: pa.Schema) -> str:
+        topic = self.late_topic(node)
+        try:
+            self.log.create_topic(topic, schema)
+        except TopicExists as error:
+            raise PipelineError(
+                f"what comes too late for {node.title} has other columns than before",
+                detail=f'topic "{topic}" has those of before',
+                hint=f"copy what it holds, then run `headwater topic delete {topic}`: it is made anew",
+                place=node.location,
+            ) from error
+        return topic
 
     def _dead_rows(self, node: Node, version: Version) -> Sink:
         self.ownership.check()  # as above
-        return self._letters(node, version).sink(version.number)
+        letters = self._letters(node, version)
+        return letters.sink(producer(letters.topic, version))
 
     def _bury(self, node: Node, version: Version, culprits: Sequence[Culprit]) -> Skips:
         """Set records of a node aside; return all that it leaves out."""
@@ -201,14 +225,3 @@ class Assembly(Inspection):
     def _leave(self, name: str) -> Path:
         """Give a node a checkpoint of its own."""
         return query_layout.leave(self.nodes[name].version)
-
-
-def _target(node: Node) -> SinkTarget:
-    if not isinstance(node.target, SinkTarget):
-        raise PipelineError(
-            f"{node.title} has no target that can be written to",
-            detail=f"got {type(node.target).__name__}",
-            hint="use one of headwater.pipeline.targets: parquet, postgres, sqlite, foreach",
-            place=node.place,
-        )
-    return node.target

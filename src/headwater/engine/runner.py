@@ -256,7 +256,7 @@ def _own_error(member: NodeRun) -> HeadwaterError | None:
 
 
 def _goes_to(member: NodeRun) -> str:
-    return "log" if member.node.topic is not None else "store"
+    return "log" if member.node.written_topic is not None else "store"
 
 
 def _back_off(query: Query, error: HeadwaterError) -> None:

@@ -61,6 +61,17 @@ class Log(Closing):
     ) -> Topic:
         """Make a topic and return it.
 
+        - ``name``: letters, digits, ``.``, ``_`` and ``-``.
+        - ``schema``: the columns as Spark DDL, or an Arrow schema; ``"JSON"`` for free JSON values.
+        - ``key=()``: the column(s) by which records are placed, ``"shop,day"``.
+        - ``event_time=None``: the TIMESTAMP column that says when an event happened.
+        - ``partitions=1``: how many.
+        - ``retention=None``: how long records are kept, ``"30 days"``; for ever if None. Of a compacted
+          topic, how long tombstones are (a day if None).
+        - ``retention_bytes=None``: how many bytes of a partition are kept; all if None.
+        - ``cleanup="delete"``: ``"compact"`` keeps the newest record of each key.
+        - ``archive=None``: a directory below the log's, to which retention moves records as Parquet.
+
         A program may declare its topics at every start: a topic that exists with the same
         declaration is returned as it is; with another one, ``TopicExists`` is raised. Records of
         one key go to one partition and keep their order there. ``retention`` and
@@ -86,19 +97,46 @@ class Log(Closing):
 
     @abstractmethod
     def topic(self, name: str) -> Topic:
-        """Return a topic's declaration."""
+        """Return a topic's declaration; ``UnknownTopic`` if there is none.
+
+        - ``name``: of the topic.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT", partitions=4)
+        >>> log.topic("orders").partitions
+        4
+        """
 
     @abstractmethod
     def topics(self) -> list[Topic]:
-        """Return every topic, by name."""
+        """Return every topic, by name.
+
+        >>> import headwater
+        >>> headwater.open("memory:").topics()
+        []
+        """
 
     @abstractmethod
     def describe(self, name: str) -> TopicInfo:
-        """Return a topic with its sizes, rates, oldest and newest record."""
+        """Return a topic with its sizes, rates, oldest and newest record.
+
+        - ``name``: of the topic.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> log.describe("orders").records
+        0
+        """
 
     @abstractmethod
     def alter_topic(self, name: str, **changes: Any) -> Topic:
-        """Add nullable columns (``schema=``), or change partitions, retention, cleanup, archive.
+        """Add nullable columns to a topic, or change its settings.
+
+        - ``name``: of the topic.
+        - ``**changes``: ``schema`` with new nullable columns at the end, ``partitions`` (more),
+          ``retention``, ``retention_bytes``, ``cleanup``, ``archive``, as for ``create_topic``.
 
         Old records read with nulls in new columns, and open producers and readers learn of them.
         Anything else is refused with the reason, and nothing is changed then.
@@ -114,9 +152,18 @@ class Log(Closing):
     def delete_topic(self, name: str) -> None:
         """Remove a topic, its records and archive.
 
+        - ``name``: of the topic.
+
         A group that has committed offsets of it is refused (``TopicReplaced``) by a later topic of
         the same name until ``seek`` tells where it begins there; a Kafka broker forgets such
         offsets, and the group then begins as a new one does.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> log.delete_topic("orders")
+        >>> log.topics()
+        []
         """
 
     # Records
@@ -132,10 +179,15 @@ class Log(Closing):
     ) -> Producer:
         """Return a producer; one with an ``id`` fences its predecessor of the same id.
 
-        Rows wait up to ``linger`` for others to share a batch. ``buffer`` is in rows; when it is
-        full, ``send`` waits, drops (and counts) or raises, as ``on_full`` says. A producer with an
-        ``id`` goes on with the sequence numbers of its predecessor, so what it sends again after a
-        crash, with the same numbers, is not stored twice.
+        - ``topic``: where it appends.
+        - ``id=None``: its name, for sequence numbers that outlive a crash; a random one if None.
+        - ``linger="20 milliseconds"``: how long a row waits for others to share a batch.
+        - ``buffer=500000``: how many rows may wait.
+        - ``on_full="block"``: what ``send`` does when the buffer is full: ``"block"`` waits, ``"drop"``
+          leaves the row out and counts it, ``"error"`` raises ``BufferFull``.
+
+        A producer with an ``id`` goes on with the sequence numbers of its predecessor, so what it sends
+        again after a crash, with the same numbers, is not stored twice.
 
         >>> import headwater
         >>> log = headwater.open("memory:")
@@ -162,12 +214,17 @@ class Log(Closing):
     ) -> Iterator[pa.RecordBatch]:
         """Read records as Arrow batches, partition after partition, each in its order.
 
-        ``end`` is exclusive and taken when the call is made; a bare offset may lie past the end. With
-        ``follow`` the iterator goes on with records as they arrive and never ends. Compacted topics
-        have a ``_deleted`` column; ``meta=True`` adds the columns of ``headwater.record.META``.
-        A start that is no longer retained, or lies past the end, raises ``OffsetLost``, which says
-        how many records are gone; a position of a topic that was deleted and made again raises
-        ``TopicReplaced``.
+        - ``topic``: its name.
+        - ``partition=None``: one of them; all, one after the other, if None.
+        - ``start="earliest"``: an end of the log, an offset, a time of receipt, or a ``Position``.
+        - ``end="latest"``: the same, exclusive, and taken when the call is made; an offset may lie past the
+          end.
+        - ``meta=False``: True adds the columns of ``headwater.record.META``: offset, producer, times.
+        - ``follow=False``: True goes on with records as they arrive, and never ends.
+
+        Compacted topics have a ``_deleted`` column. A start that is no longer retained, or lies past the
+        end, raises ``OffsetLost``, which says how many records are gone; a position of a topic that was
+        deleted and made again raises ``TopicReplaced``.
 
         >>> import headwater
         >>> log = headwater.open("memory:")
@@ -189,6 +246,9 @@ class Log(Closing):
     def resolve(self, topic: str, to: Start) -> Position:
         """Return the offsets that a start stands for now, in every partition, with the topic's identity.
 
+        - ``topic``: its name.
+        - ``to``: ``"earliest"``, ``"latest"``, an offset, a time of receipt, or a ``Position``.
+
         A position stands for itself, and for the earliest offset where it names no partition. An
         offset stands for itself in every partition, or for the end of one that is shorter. What the
         topic does not hold is refused: ``OffsetLost`` where retention has passed it or it lies past
@@ -207,10 +267,22 @@ class Log(Closing):
     def stretches(self, topic: str, partition: int, start: int | Position) -> Iterator[Stretch]:
         """Tell what lies in a partition from an offset on, without reading the records.
 
+        - ``topic``: its name.
+        - ``partition``: its number.
+        - ``start``: an offset, or a position with one.
+
         The embedded log knows each append with its producer, newest event time, and the producers'
         marks. Kafka knows where the partition ends and the newest event time before that. A position
         of a topic that was deleted and made again raises ``TopicReplaced``, and so does a topic that
         is made again while its stretches are asked for.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> with log.producer("orders") as producer:
+        ...     producer.send_batch([{"id": 1}, {"id": 2}])
+        >>> [each.end for each in log.stretches("orders", 0, 0)]
+        [2]
         """
         declared = self.topic(topic)
         check_partition(topic, partition, declared.partitions)
@@ -222,7 +294,12 @@ class Log(Closing):
 
     @abstractmethod
     def consumer(self, topic: str, group: str, *, start: Start = "earliest", meta: bool = False) -> Consumer:
-        """Join a group and return its new member; ``start`` applies where nothing is committed.
+        """Join a consumer group and return its new member.
+
+        - ``topic``: its name.
+        - ``group``: its name; it is made when its first member joins.
+        - ``start="earliest"``: where the group begins in a partition of which it has committed nothing.
+        - ``meta=False``: True adds the columns of ``headwater.record.META``.
 
         The group's living members share the partitions; other groups do not notice.
 
@@ -239,13 +316,27 @@ class Log(Closing):
 
     @abstractmethod
     def groups(self) -> list[str]:
-        """Return the names of all groups that have committed or have members."""
+        """Return the names of all groups that have committed or have members.
+
+        >>> import headwater
+        >>> headwater.open("memory:").groups()
+        []
+        """
 
     def lag(self, group: str) -> list[Lag]:
         """Return how far a group is behind, per topic and partition.
 
+        - ``group``: its name; one that is not there is an error.
+
         Counted from what the group has committed, or from the earliest record where it has
-        committed nothing yet. A group that is not there is an error.
+        committed nothing yet.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> _ = log.seek("billing", "orders", "earliest")
+        >>> [each.records for each in log.lag("billing")]
+        [0]
         """
         found = self._lag(group)
         if not found and group not in self.groups():
@@ -255,8 +346,19 @@ class Log(Closing):
     def seek(self, group: str, topic: str, to: Start) -> Position:
         """Move a group's committed offsets and return them.
 
-        A position moves only the partitions it names. On the embedded log living members start
-        there again at their next poll; Kafka refuses to move a group that has members.
+        - ``group``: its name.
+        - ``topic``: in which topic.
+        - ``to``: ``"earliest"``, ``"latest"``, an offset, a time of receipt, or a ``Position``, which moves
+          only the partitions it names.
+
+        On the embedded log living members start there again at their next poll; Kafka refuses to move a
+        group that has members.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> log.seek("billing", "orders", "earliest").brief
+        'orders:0=0'
         """
         topics.check_name("group", group)
         place = moved(to, self.resolve(topic, to))
@@ -264,7 +366,16 @@ class Log(Closing):
         return place
 
     def delete_group(self, group: str) -> None:
-        """Forget what a group has committed; refused while it has living members."""
+        """Forget what a group has committed; refused while it has living members.
+
+        - ``group``: its name; one that is not there is an error.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> _ = log.seek("billing", "orders", "earliest")
+        >>> log.delete_group("billing")
+        """
         if group not in self.groups():
             raise self._no_group(group)
         if not self._forget_group(group):
@@ -276,15 +387,34 @@ class Log(Closing):
 
     @abstractmethod
     def compact(self, topic: str) -> None:
-        """Apply the topic's cleanup now: retention, or compaction to the newest of each key."""
+        """Apply the topic's cleanup now: retention, or compaction to the newest of each key.
+
+        - ``topic``: its name.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("prices", "id BIGINT", key="id", cleanup="compact")
+        >>> log.compact("prices")
+        """
 
     @abstractmethod
     def verify(self, topic: str | None = None) -> Verification:
-        """Check every checksum, and the sequence of every producer."""
+        """Check every checksum, and the sequence of every producer.
+
+        - ``topic=None``: one topic; all if None.
+
+        >>> import headwater
+        >>> headwater.open("memory:").verify().ok
+        True
+        """
 
     @abstractmethod
     def close(self) -> None:
-        """Release files and connections; producers and consumers are closed on their own."""
+        """Release files and connections; producers and consumers are closed on their own.
+
+        >>> import headwater
+        >>> headwater.open("memory:").close()
+        """
 
     # What a backend does; arguments have been checked
 
@@ -357,17 +487,34 @@ class Log(Closing):
 class Consumer(Closing):
     """A member of a consumer group, iterated by batches.
 
-    A batch holds records of one partition, in order. Nothing is committed until ``commit`` is
-    called; after a crash, what was not committed is delivered again (at least once).
+    Made by ``Log.consumer``. A batch holds records of one partition, in order. Nothing is committed until
+    ``commit`` is called; after a crash, what was not committed is delivered again (at least once). A member
+    that has not polled for five minutes is taken for dead, and others take its partitions over.
+
+    >>> import headwater
+    >>> log = headwater.open("memory:")
+    >>> _ = log.create_topic("orders", "id BIGINT")
+    >>> with log.producer("orders") as producer:
+    ...     producer.send({"id": 1})
+    >>> with log.consumer("orders", group="billing") as consumer:
+    ...     batch = consumer.poll(timeout=1.0)
+    ...     print(batch.num_rows, consumer.assignment(), consumer.position().brief)
+    ...     consumer.commit()
+    1 (0,) orders:0=1
     """
 
     @abstractmethod
     def poll(self, timeout: float | None = None) -> pa.RecordBatch | None:
-        """Return the next batch, or None after ``timeout`` seconds (None: wait for ever)."""
+        """Return the next batch, or None if none has come in time.
+
+        - ``timeout=None``: how many seconds to wait; for ever if None.
+        """
 
     @abstractmethod
     def commit(self, position: Position | None = None) -> None:
         """Commit everything that ``poll`` has returned, or only up to a position.
+
+        - ``position=None``: how far; everything if None.
 
         Raises ``Fenced`` if a partition has been lost, and commits nothing then.
         """
@@ -382,7 +529,13 @@ class Consumer(Closing):
 
     @abstractmethod
     def close(self) -> None:
-        """Leave the group, so that others take over at once."""
+        """Leave the group, so that others take over at once. A ``with`` block does it at its end.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> log.consumer("orders", group="billing").close()
+        """
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         while True:

@@ -13,16 +13,15 @@ from headwater.log.interface import Log
 def open(url: str, **options: Any) -> Log:
     """Open the log that a URL names.
 
-    - ``file:./data`` is a directory, made when it is not there, and looked for where the program is
-      now: a later ``os.chdir`` changes nothing. ``durability="fsync"`` (the
-      default) acknowledges an append when it would survive a power loss; ``"os"`` leaves that to
-      the operating system: faster, safe against ``kill -9``, not against a power loss.
-      ``compression="lz4"`` is the default; ``"none"`` spares the processor and takes nearly twice
-      the space, ``"zstd"`` the other way round. Each batch says how it was written, so one log may
-      have all three.
-    - ``memory:`` is private to this object and gone when it is closed.
-    - ``kafka://host:port`` is a broker; options are librdkafka's own, as in
-      ``open("kafka://broker:9093", **{"security.protocol": "SSL"})``.
+    - ``url``: the log, as below. ``file:./data`` is a directory, made when it is not there, and looked for
+      where the program is now: a later ``os.chdir`` changes nothing. ``durability="fsync"`` (the default)
+      acknowledges an append when it would survive a power loss; ``"os"`` leaves that to the operating
+      system: faster, safe against ``kill -9``, not against a power loss. ``compression="lz4"`` is the
+      default; ``"none"`` spares the processor and takes nearly twice the space, ``"zstd"`` the other way
+      round. Each batch says how it was written, so one log may have all three. ``memory:`` is private to
+      this object and gone when it is closed. ``kafka://host:port`` is a broker.
+    - ``**options``: ``durability`` and ``compression`` of a log in a directory or in memory; of a broker
+      librdkafka's own, as in ``open("kafka://broker:9093", **{"security.protocol": "SSL"})``.
 
     >>> with open("memory:") as log:
     ...     _ = log.create_topic("greetings", "text STRING")

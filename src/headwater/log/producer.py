@@ -60,11 +60,20 @@ class _Waiting(NamedTuple):
 
 
 class Producer(Closing):
-    """Appends records to one topic.
+    """Appends records to one topic; made by ``Log.producer``.
 
     Rows keep the order in which they were sent, within a partition. A row that does not fit is
     left out and reported by the next ``send``, ``flush`` or ``close``; the others are appended.
     When ``flush`` or ``close`` returns, everything sent before is durable.
+
+    >>> import headwater
+    >>> log = headwater.open("memory:")
+    >>> _ = log.create_topic("orders", "id BIGINT")
+    >>> with log.producer("orders") as producer:
+    ...     producer.send({"id": 1}, headers={"trace": "f00d"})
+    ...     producer.send_batch([{"id": 2}, {"id": 3}])
+    ...     print(producer.flush().brief)
+    orders:0=3
     """
 
     def __init__(self, appender: Appender, *, linger: timedelta, buffer: int, on_full: OnFull):
@@ -115,9 +124,14 @@ class Producer(Closing):
     ) -> None:
         """Accept one row, to be appended within the linger time.
 
-        ``sequence`` lets the application number its rows: after a crash it may send again from
-        any earlier number, and what the log already has is left out. ``occurred`` and ``sent``
-        are a device's own times, where they are not the event-time column and now.
+        - ``row``: a mapping of columns to values; it is copied.
+        - ``headers=None``: texts or bytes that go along with the record.
+        - ``occurred=None``: when it happened by a device's clock, where that is not the event-time column.
+        - ``sent=None``: when it was sent by a device's clock, where that is not now.
+        - ``sequence=None``: the row's number, where the application numbers its rows: after a crash it may
+          send again from any earlier number, and what the log already has is left out.
+
+        A row that does not fit is raised by the next ``send``, ``flush`` or ``close``.
         """
         if self._error is not None:
             self._raise()
@@ -146,9 +160,20 @@ class Producer(Closing):
         occurred: datetime | None = None,
         sequence: int | None = None,
     ) -> None:
-        """Append a tombstone: the key, or the mapping of key columns, has no value any more.
+        """Append a tombstone to a compacted topic: the key has no value any more.
 
-        ``occurred`` is since when that is so, where it is not now.
+        - ``key``: its value, a tuple of several, or a mapping of the key columns.
+        - ``headers=None``: as for ``send``.
+        - ``occurred=None``: since when that is so, where it is not now.
+        - ``sequence=None``: as for ``send``.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("prices", "id BIGINT, cents BIGINT", key="id", cleanup="compact")
+        >>> with log.producer("prices") as producer:
+        ...     producer.delete(1)
+        >>> [row["_deleted"] for batch in log.read("prices") for row in batch.to_pylist()]
+        [True]
         """
         topic = self._appender.topic()
         _check_compacted(topic)
@@ -163,10 +188,13 @@ class Producer(Closing):
         self.send(tombstone)  # type: ignore[arg-type]
 
     def send_batch(self, data: Any, *, sequence: int | None = None) -> None:
-        """Append an Arrow table, a pandas DataFrame or a list of rows, whole or not at all.
+        """Append many rows, whole or not at all.
+
+        - ``data``: an Arrow table, a pandas DataFrame or a list of rows; it is copied.
+        - ``sequence=None``: the number of its first row, as for ``send``.
 
         The batch has been checked when the call returns, and is durable when ``flush`` has returned:
-        it is encoded and written while the next one is made. ``sequence`` numbers its first row.
+        it is encoded and written while the next one is made.
         """
         self._send_whole(
             lambda topic: [(batch, {}) for batch in rows.from_data(data, topic)], checked_sequence(sequence)
@@ -175,8 +203,18 @@ class Producer(Closing):
     def send_changes(self, table: pa.Table, *, sequence: int | None = None) -> None:
         """Append rows and tombstones of a compacted topic, as ``send_batch`` appends rows.
 
+        - ``table``: an Arrow table with the topic's columns and ``_deleted``.
+        - ``sequence=None``: the number of its first row, as for ``send``.
+
         Where the column ``_deleted`` is true a row is a tombstone, of which only the key counts; its
         event time, if it has one, is since when that is so.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("prices", "id BIGINT, cents BIGINT", key="id", cleanup="compact")
+        >>> changes = pa.table({"id": [1, 2], "cents": [500, None], "_deleted": [False, True]})
+        >>> with log.producer("prices") as producer:
+        ...     producer.send_changes(changes)
         """
         _check_compacted(self._appender.topic())
         self._send_whole(lambda topic: tombstones.from_changes(table, topic), checked_sequence(sequence))
@@ -198,9 +236,11 @@ class Producer(Closing):
     def mark(self, before: datetime | int) -> None:
         """Promise that this producer sends no event from before a time any more.
 
+        - ``before``: the time: a datetime, or microseconds since 1970.
+
         What was sent so far is flushed first. Those who keep time by this topic may go on to that
         time though nothing else comes. The promise is durable when the call returns; an event that
-        breaks it is treated as late. An integer is microseconds since 1970.
+        breaks it is treated as late.
 
         >>> import headwater
         >>> log = headwater.open("memory:")
@@ -232,7 +272,13 @@ class Producer(Closing):
         return Position(topic.name, dict(self._reached), topic.id)
 
     def close(self) -> None:
-        """Flush, then release the producer; closing again does nothing."""
+        """Flush, then release the producer; closing again does nothing. A ``with`` block does it at its end.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> log.producer("orders").close()
+        """
         if self._closed:
             return
         try:

@@ -7,14 +7,13 @@ after what it reads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from headwater.errors import PipelineError, nearest
+from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.declaring import no_upstream
-from headwater.pipeline.node import Declaration, Node, Source, Table
-from headwater.pipeline.statement import relations
+from headwater.pipeline.node import Node
 
 
 class Graph:
@@ -23,7 +22,7 @@ class Graph:
     def __init__(self, pipeline: str, declared: Mapping[str, Declaration]):
         self._pipeline = pipeline
         spelled = {name.casefold(): name for name in declared}
-        self.declared = {name: _resolved(each, spelled) for name, each in declared.items()}
+        self.declared = {name: each.resolved(spelled) for name, each in declared.items()}
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -57,7 +56,7 @@ class Graph:
         reached = {name}
         for each in reversed(order := self.order()):
             if each.name in reached:
-                reached.update(_upstreams(each))
+                reached.update(each.upstreams)
         return tuple(each for each in order if each.name in reached - {name})
 
     def downstream(self, name: str) -> tuple[Node, ...]:
@@ -65,20 +64,20 @@ class Graph:
         self.find(name)
         reached = {name}
         for each in (order := self.order()):
-            if reached.intersection(_upstreams(each)):
+            if reached.intersection(each.upstreams):
                 reached.add(each.name)
         return tuple(each for each in order if isinstance(each, Node) and each.name in reached - {name})
 
     def inputs(self, name: str) -> tuple[str, ...]:
         """Return the topics that a node reads."""
         self.check()
-        read = (self.declared[upstream] for upstream in _upstreams(self.find(name)))
-        return tuple(dict.fromkeys(topic for each in read if (topic := topic_of(each)) is not None))
+        read = (self.declared[upstream] for upstream in self.find(name).upstreams)
+        return tuple(dict.fromkeys(topic for each in read if (topic := each.readable_topic) is not None))
 
     def _edges(self) -> dict[str, list[str]]:
         """Return for each name those that it reads and that are there."""
         return {
-            name: [upstream for upstream in _upstreams(each) if upstream in self.declared]
+            name: [upstream for upstream in each.upstreams if upstream in self.declared]
             for name, each in self.declared.items()
         }
 
@@ -88,8 +87,10 @@ class Graph:
         for name in node.upstreams:
             if name not in self.declared:
                 hint = nearest(name, self.declared) or _names(self.declared)
-                yield PipelineError(f'{node.title} has no upstream "{name}"', place=node.place, hint=hint)
-            elif topic_of(self.declared[name]) is None:
+                yield PipelineError(
+                    f'{node.title} has no upstream "{name}"', location=node.location, hint=hint
+                )
+            elif self.declared[name].readable_topic is None:
                 yield _unreadable(node, self.declared[name])
 
     def _cycles(self) -> Iterator[PipelineError]:
@@ -114,10 +115,10 @@ class Graph:
         turned = [*path[path.index(first) : -1], *path[: path.index(first)], first]
         readers = [(self.declared[reader], read) for read, reader in pairwise(turned)]
         said = [f'"{reader.name}" reads "{read}"' for reader, read in readers]
-        also = [f"{reader.place}: {each}" for (reader, _), each in zip(readers[1:], said[1:], strict=True)]
+        also = [f"{reader.location}: {each}" for (reader, _), each in zip(readers[1:], said[1:], strict=True)]
         return PipelineError(
             f'pipeline "{self._pipeline}" has a cycle: {" → ".join(turned)}',
-            place=readers[0][0].place,
+            location=readers[0][0].location,
             detail="; ".join([said[0], *also]),
             hint="let one of them read what the others are made of",
         )
@@ -128,45 +129,26 @@ def check_apart(made: Declaration, known: Declaration) -> None:
     if made.name.casefold() == known.name.casefold():
         raise PipelineError(
             f"{made.title} has the name of {known.title}",
-            place=made.place,
-            detail=f'"{known.name}" is declared at {known.place}',
+            location=made.location,
+            detail=f'"{known.name}" is declared at {known.location}',
             hint="give one of them another name",
         )
-    if topic_of(made) == topic_of(known) is not None and "stream" in (made.kind, known.kind):
+    written = {made.written_topic, known.written_topic} - {None}
+    if made.readable_topic == known.readable_topic and made.readable_topic in written:
         raise PipelineError(
             f"{made.title} has the topic of {known.title}",
-            place=made.place,
-            detail=f'topic "{topic_of(made)}" is used at {known.place}',
+            location=made.location,
+            detail=f'topic "{made.readable_topic}" is used at {known.location}',
             hint="a stream's topic is named PIPELINE.NODE; rename the node, or read another topic",
         )
 
 
-def topic_of(declared: Declaration) -> str | None:
-    """Return the topic from which something can be read, if there is one."""
-    return declared.topic if isinstance(declared, Source | Table | Node) else None
-
-
-def _upstreams(declared: Declaration) -> tuple[str, ...]:
-    return declared.upstreams if isinstance(declared, Node) else ()
-
-
-def _resolved(declared: Declaration, spelled: Mapping[str, str]) -> Declaration:
-    """Give a SQL node its upstreams; SQL does not mind capitals."""
-    if not isinstance(declared, Node) or declared.statement is None:
-        return declared
-    names = (spelled.get(name.casefold(), name) for name in relations(declared.statement))
-    return replace(declared, upstreams=tuple(dict.fromkeys(names)))
-
-
 def _unreadable(node: Node, upstream: Declaration) -> PipelineError:
-    hint = f'make "{upstream.name}" a stream' + (
-        ", and let a view of another name read it too" if upstream.kind == "view" else ""
-    )
     return PipelineError(
         f"{node.title} cannot read {upstream.title}",
-        place=node.place,
+        location=node.location,
         detail=f"a {upstream.kind} has no topic of its own",
-        hint=hint,
+        hint=upstream.unreadable_hint,
     )
 
 

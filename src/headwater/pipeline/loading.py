@@ -16,8 +16,8 @@ from pathlib import Path
 from types import ModuleType
 
 from headwater.errors import HeadwaterError, PipelineError, UsageError, nearest
-from headwater.pipeline.node import SourceLine
 from headwater.pipeline.pipeline import Pipeline
+from headwater.pipeline.source_line import SourceLine
 
 _OURS: dict[str, Path] = {}
 """The modules that were loaded here, by name: these may give way to another file of their name."""
@@ -114,14 +114,14 @@ def _put_back(name: str, before: ModuleType | None) -> None:
 
 def _failed(error: Exception | SystemExit, file: Path) -> HeadwaterError:
     """Return what a user's file raised, as an error that names the user's line."""
-    if isinstance(error, PipelineError) and error.place:
+    if isinstance(error, PipelineError) and error.location:
         return error
-    place = str(_line(error, file))
+    location = str(_line(error, file))
     if isinstance(error, HeadwaterError):
-        return PipelineError(error.message, place=place, detail=error.detail, hint=error.hint)
+        return PipelineError(error.message, location=location, detail=error.detail, hint=error.hint)
     text = (error.msg if isinstance(error, SyntaxError) else str(error)).strip()
     said = ": ".join([type(error).__name__, *text.splitlines()[:1]])
-    return PipelineError(f'cannot load "{file.name}"', place=place, detail=said, hint=_remedy(error))
+    return PipelineError(f'cannot load "{file.name}"', location=location, detail=said, hint=_remedy(error))
 
 
 def _remedy(error: Exception | SystemExit) -> str | None:

@@ -19,9 +19,22 @@ from headwater import topic as topics
 from headwater.errors import PipelineError
 from headwater.log.open import located
 from headwater.pipeline import declaring, table_names
-from headwater.pipeline.declaring import Key, told_at
+from headwater.pipeline.declaration import Declaration, InputTopic, Source, Table
 from headwater.pipeline.graph import Graph, check_apart
-from headwater.pipeline.node import Declaration, Node, OnError, Source, Table, caller, origin
+from headwater.pipeline.node import Node, OnError
+from headwater.pipeline.settings import (
+    InputSettings,
+    Key,
+    NodeSettings,
+    Origin,
+    QuerySettings,
+    SinkSettings,
+    StreamSettings,
+    TimingSettings,
+    TopicSettings,
+    ViewSettings,
+)
+from headwater.pipeline.source_line import caller, errors_at, origin
 from headwater.views.opening import check_store
 
 __all__ = ["Declaration", "Node", "Pipeline", "Source", "Table"]
@@ -37,10 +50,17 @@ class Pipeline:
     in any order. One that is wrong in itself raises a ``PipelineError`` at once; what needs the whole,
     as a misspelt upstream or a cycle, is found by ``check``.
 
-    ``log`` is the URL of the log; a relative directory is looked for where the program is when it
-    declares the pipeline. ``home`` is the directory of checkpoints and views: ``pipelines/NAME``
-    within a log that is a directory, else ``./headwater-NAME``. ``views`` is where views are kept that
-    name no ``store`` of their own.
+    - ``name``: letters, digits, ``.``, ``_`` and ``-``.
+    - ``log="file:./data"``: the URL of the log, or ``"kafka://host:9092"``; a relative directory is looked
+      for where the program is when it declares the pipeline.
+    - ``home=None``: the directory of checkpoints and views: ``pipelines/NAME`` within a log that is a
+      directory, else ``./headwater-NAME``.
+    - ``views=None``: where views are kept that name no ``store`` of their own: the URL of a PostgreSQL
+      database; without it an SQLite file in ``home``.
+
+    State: a declaration runs nothing and keeps nothing; ``headwater run FILE`` does.
+    Restart: a run goes on where the last one of the same ``home`` has stopped. A node whose definition has
+    changed is refused until its view is rebuilt or it has another name.
 
     >>> shop = Pipeline("shop")
     >>> _ = shop.source("orders", "id BIGINT, amount DOUBLE, at TIMESTAMP", event_time="at")
@@ -60,8 +80,8 @@ class Pipeline:
         home: str | os.PathLike[str] | None = None,
         views: str | None = None,
     ):
-        place = caller()
-        with told_at(place):
+        line = caller()
+        with errors_at(line):
             topics.check_name("pipeline", name)
             own = _home(name, log)
             self.log = located(log)
@@ -70,7 +90,7 @@ class Pipeline:
         self.name = name
         self.home = Path(own if home is None else home).absolute()
         self.views = views
-        self.file, self.line = place
+        self.file, self.line = line
         self._declared: dict[str, Declaration] = {}
 
     def __repr__(self) -> str:
@@ -90,19 +110,28 @@ class Pipeline:
     ) -> Source:
         """Declare a topic of events.
 
-        ``event_time`` is the TIMESTAMP column that says when an event happened. ``lateness`` is how long
-        an event is waited for after its time (not at all, if not given), ``idle`` how long a silent
-        producer is waited for beside others of the source (10 seconds), and, if it is given, how long the
-        source is beside others that a node reads. ``max_ahead`` is how far ahead of its receipt an event
-        may be and still move the clock (10 minutes). ``topic`` is the topic's name where it is not the
-        source's.
+        - ``name``: what functions call it, by a parameter of that name.
+        - ``schema``: the columns as Spark DDL, or an Arrow schema.
+        - ``event_time=None``: the TIMESTAMP column that says when an event happened.
+        - ``lateness=None``: how long an event is waited for after its time, ``"10 minutes"``; not at all if
+          None.
+        - ``idle=None``: how long a silent producer is waited for beside others of the source (10 seconds if
+          None), and, if it is given, how long the source is beside others that a node reads (else always).
+        - ``max_ahead=None``: how far ahead of its receipt an event may be and still move the watermark (10
+          minutes if None).
+        - ``topic=None``: the topic's name where it is not the source's.
+        - ``key=None``: the topic's key column(s).
+
+        The watermark is the newest event time of each producer less ``lateness``, of the slowest one. A row
+        from before it is late where an operator says so.
 
         >>> Pipeline("shop").source("clicks", "url STRING, at TIMESTAMP", event_time="at").topic
         'clicks'
         """
-        timing = {"lateness": lateness, "idle": idle, "max_ahead": max_ahead}
-        given = {"event_time": event_time, "topic": topic, "key": key}
-        return self._add(declaring.source(name, schema, caller(), timing=timing, **given))
+        given = InputSettings(
+            TopicSettings(key, event_time, topic), TimingSettings(lateness, idle, max_ahead)
+        )
+        return self._add(declaring.input_topic(Source, name, schema, caller(), given))
 
     def table(
         self,
@@ -116,15 +145,22 @@ class Pipeline:
     ) -> Table:
         """Declare a compacted topic: rows that are changed and deleted by their key.
 
-        ``event_time`` is the TIMESTAMP column that says from when on a row is valid. ``idle`` is how long
-        those who read the table as of a time wait for it though it does not change; for ever, if it is
-        not given.
+        - ``name``: what functions call it, by a parameter of that name.
+        - ``schema``: the columns as Spark DDL, or an Arrow schema.
+        - ``key=None``: the column(s) that tell rows apart: ``"id"``, ``"shop,day"``; it has to be given.
+        - ``event_time=None``: the TIMESTAMP column that says from when on a row is valid, for
+          ``joins.as_of``.
+        - ``idle=None``: how long those who read the table as of a time wait for it though it does not change;
+          for ever if None.
+        - ``topic=None``: the topic's name where it is not the table's.
+
+        A view of a table shows its rows as they are now; a stream of it has its changes, with ``_deleted``.
 
         >>> Pipeline("shop").table("customers", "id BIGINT, name STRING", key="id").key
         ('id',)
         """
-        given = {"event_time": event_time, "topic": topic, "key": key}
-        return self._add(declaring.table(name, schema, caller(), idle=idle, **given))
+        given = InputSettings(TopicSettings(key, event_time, topic), TimingSettings(idle=idle))
+        return self._add(declaring.input_topic(Table, name, schema, caller(), given))
 
     def stream(
         self,
@@ -136,8 +172,16 @@ class Pipeline:
     ) -> Callable[[F], F]:
         """Declare a function whose rows go to a topic of the log, ``PIPELINE.FUNCTION``.
 
-        ``key``, ``event_time`` and ``partitions`` are the topic's. ``on_error`` says what becomes of a row
-        on which the function fails: ``"stop"`` stops the node, ``"dead_letter"`` sets the row aside.
+        - ``key=None``: the topic's key column(s); rows of one key are in one partition, in order.
+        - ``event_time=None``: the TIMESTAMP column of the rows that is the topic's event time.
+        - ``partitions=None``: how many the topic has, 1 to 1024; None leaves it to the engine.
+        - ``on_error="stop"``: what becomes of a row on which the function fails: ``"stop"`` stops the node
+          and names the row; ``"dead_letter"`` sets the row aside in the topic ``PIPELINE.NODE.dead`` and
+          goes on.
+
+        The function gets a DataFrame for each parameter, named after what it reads, and returns one. It is
+        returned unchanged.
+        Restart: a batch that comes again is appended once.
 
         >>> shop = Pipeline("shop")
         >>> @shop.stream(key="session")
@@ -146,7 +190,7 @@ class Pipeline:
         >>> shop["visits"].topic
         'shop.visits'
         """
-        return self._decorator("stream", key, event_time=event_time, partitions=partitions, on_error=on_error)
+        return self._decorator(StreamSettings(key, event_time, partitions, on_error))
 
     def view(
         self,
@@ -158,9 +202,16 @@ class Pipeline:
     ) -> Callable[[F], F]:
         """Declare a function whose rows are a keyed table that is kept up to date.
 
-        A later row of a key replaces the earlier one. ``order`` is a column: a scan in its order, of the
-        rows that differ in the last column of the key, is one look at an index, however many there are.
-        ``store`` is where the view is kept, if not where the pipeline's other views are.
+        - ``key=None``: the column(s) that tell rows apart; it has to be given.
+        - ``order=None``: a column: a scan in its order, of the rows that differ in the last column of the
+          key, is one look at an index, however many there are.
+        - ``on_error="stop"``: as for ``stream``.
+        - ``store=None``: where the view is kept, if not where the pipeline's other views are: the URL of a
+          PostgreSQL database.
+
+        A later row of a key replaces the earlier one; a row with ``_deleted`` true deletes it.
+        Restart: rows, batch number and positions are committed together, so a batch that comes again changes
+        nothing.
 
         >>> shop = Pipeline("shop")
         >>> @shop.view(key="shop, day")
@@ -169,10 +220,15 @@ class Pipeline:
         >>> shop["reports"].key
         ('shop', 'day')
         """
-        return self._decorator("view", key, order=order, on_error=on_error, store=store)
+        return self._decorator(ViewSettings(key, order, on_error, store))
 
     def sink(self, target: object, *, on_error: OnError = "stop") -> Callable[[F], F]:
-        """Declare a function whose rows are written to a target, one of ``headwater.pipeline.targets``.
+        """Declare a function whose rows are written to a target outside.
+
+        - ``target``: one of ``headwater.pipeline.targets``: ``targets.parquet("./archive")``.
+        - ``on_error="stop"``: as for ``stream``.
+
+        Restart: a batch that comes again changes nothing, but for ``targets.foreach``, which is called again.
 
         >>> shop = Pipeline("shop")
         >>> @shop.sink("any target")
@@ -184,10 +240,10 @@ class Pipeline:
         if target is None or inspect.isfunction(target):  # the latter: @shop.sink without its parentheses
             raise PipelineError(
                 "a sink has no target",
-                place=str(caller()),
+                location=str(caller()),
                 hint="name where its rows go, as in @shop.sink(target)",
             )
-        return self._decorator("sink", None, on_error=on_error, target=target)
+        return self._decorator(SinkSettings(target, on_error))
 
     def sql(
         self,
@@ -203,16 +259,24 @@ class Pipeline:
     ) -> Node:
         """Declare a query as a view or a stream; it reads what it selects from, by name.
 
+        - ``name``: the node's name.
+        - ``statement``: one SELECT of Spark's. A join of upstreams, GROUP BY or DISTINCT is refused: use
+          operators.
+        - ``kind="view"``: or ``"stream"``.
+        - ``key=None``: as for that decorator, and so all that follow.
+        - ``event_time=None``: of a stream.
+        - ``partitions=None``: of a stream.
+        - ``on_error="stop"``: as for ``stream``.
+        - ``store=None``: of a view.
+
         >>> shop = Pipeline("shop")
         >>> _ = shop.source("orders", "id BIGINT, amount DOUBLE")
         >>> _ = shop.sql("large_orders", "SELECT * FROM orders WHERE amount > 1000", key="id")
         >>> shop["large_orders"].upstreams
         ('orders',)
         """
-        settings = {"event_time": event_time, "partitions": partitions, "on_error": on_error, "store": store}
-        topic = self._topic(kind, name)
-        made = declaring.query(kind, name, statement, caller(), key=key, topic=topic, **settings)
-        return self._add(made)
+        given = QuerySettings(key, event_time, partitions, on_error, store)
+        return self._add(declaring.query(kind, statement, Origin(name, caller(), self.name), given))
 
     def __getitem__(self, name: str) -> Declaration:
         """Return what is declared under a name."""
@@ -229,50 +293,94 @@ class Pipeline:
         return tuple(each for each in self._declared.values() if isinstance(each, Table))
 
     @property
+    def input_topics(self) -> tuple[InputTopic, ...]:
+        """Everything that something else writes: the sources, then the tables."""
+        found = [each for each in self._declared.values() if isinstance(each, InputTopic)]
+        return tuple(sorted(found, key=lambda each: each.compacted))
+
+    @property
     def nodes(self) -> tuple[Node, ...]:
         """The streams, views and sinks, as declared."""
         return self._graph().nodes
 
     def problems(self) -> list[PipelineError]:
-        """Return everything that keeps the parts from fitting together."""
+        """Return everything that keeps the parts from fitting together, without Spark and without the log.
+
+        >>> shop = Pipeline("shop")
+        >>> @shop.view(key="id")
+        ... def large_orders(orders):
+        ...     return orders
+        >>> len(shop.problems())
+        1
+        """
         return [*self._graph().problems(), *table_names.problems(self.nodes, self.views)]
 
     def check(self) -> None:
-        """Raise the first of ``problems``, if there is one."""
+        """Raise the first of ``problems``, if there is one.
+
+        >>> Pipeline("shop").check()
+        """
         for problem in self.problems():
             raise problem
 
     def order(self) -> tuple[Node, ...]:
-        """Return the nodes, each after those it reads; raise what ``check`` raises."""
+        """Return the nodes, each after those it reads; raise what ``check`` raises.
+
+        >>> Pipeline("shop").order()
+        ()
+        """
         return tuple(each for each in self._graph().order() if isinstance(each, Node))
 
     def upstream(self, name: str) -> tuple[Declaration, ...]:
-        """Return all that something is made of, near and far, in order."""
+        """Return all that something is made of, near and far, in order.
+
+        - ``name``: of a source, a table or a node.
+
+        >>> shop = Pipeline("shop")
+        >>> _ = shop.source("orders", "id BIGINT")
+        >>> _ = shop.sql("large", "SELECT id FROM orders", key="id")
+        >>> [each.name for each in shop.upstream("large")]
+        ['orders']
+        """
         return self._graph().upstream(name)
 
     def downstream(self, name: str) -> tuple[Node, ...]:
-        """Return all nodes that are made of something, near and far, in order."""
+        """Return all nodes that are made of something, near and far, in order.
+
+        - ``name``: of a source, a table or a node.
+
+        >>> shop = Pipeline("shop")
+        >>> _ = shop.source("orders", "id BIGINT")
+        >>> _ = shop.sql("large", "SELECT id FROM orders", key="id")
+        >>> [each.name for each in shop.downstream("orders")]
+        ['large']
+        """
         return self._graph().downstream(name)
 
     def inputs(self, node: Node | str) -> tuple[str, ...]:
-        """Return the topics that a node reads."""
+        """Return the topics that a node reads.
+
+        - ``node``: the node, or its name.
+
+        >>> shop = Pipeline("shop")
+        >>> _ = shop.source("orders", "id BIGINT", topic="all-orders")
+        >>> _ = shop.sql("large", "SELECT id FROM orders", key="id")
+        >>> shop.inputs("large")
+        ('all-orders',)
+        """
         return self._graph().inputs(node.name if isinstance(node, Node) else node)
 
     def _graph(self) -> Graph:
         return Graph(self.name, self._declared)
 
-    def _decorator(self, kind: str, key: Key, **settings: Any) -> Callable[[F], F]:
+    def _decorator(self, settings: NodeSettings) -> Callable[[F], F]:
         def declare(function: F) -> F:
-            with told_at(caller()):
+            with errors_at(caller()):
                 below = declaring.function_of(function)
-            topic = self._topic(kind, below.__name__)
-            self._add(declaring.node(kind, function, origin(below), key=key, topic=topic, **settings))
+            self._add(declaring.node(function, origin(below), self.name, settings))
             return function
 
         return declare
-
-    def _topic(self, kind: str, name: str) -> str | None:
-        return f"{self.name}.{name}" if kind == "stream" else None
 
     def _add(self, made: D) -> D:
         for known in self._declared.values():

@@ -1,15 +1,22 @@
 """What ``@pipeline.sink(…)`` takes: where a node's rows go, before it is known what they look like.
 
-@shop.sink(parquet("./archive"))
+@shop.sink(targets.parquet("./archive"))
 def archived(orders):
     return orders
+
+A target is written to by one runner at a time. Each batch carries its number, so one that comes again after
+a crash changes nothing; only ``foreach`` cannot promise that. Rows that do not fit are refused before
+anything is written, and a target that has lost rows is refused when the node starts. ``docs/sinks.md`` says
+more.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -21,6 +28,16 @@ from headwater.stores import limits
 from headwater.values.fitting import shaped
 from headwater.values.keyed import declare
 from headwater.views.sqlite.store import ViewStore
+
+_VERSION = re.compile(r"(.+)@\d+(?:_changes)?")
+"""The table of a view's version, or of its changes."""
+
+
+class TableName(NamedTuple):
+    """A table, a file or a directory, and the database or path that holds it."""
+
+    database: str
+    name: str
 
 
 @dataclass(frozen=True)
@@ -34,26 +51,60 @@ class SinkTarget:
     """By what a row replaces an earlier one, if it does."""
     check: Callable[[pa.Schema], object] = field(default=lambda schema: None, repr=False)
     """Refuses columns that it cannot take, without connecting to anything."""
-    place: str | None = field(default=None, repr=False)
+    database: str | None = field(default=None, repr=False)
     """The database, file or directory, if it is one."""
     tables: tuple[str, ...] = ()
     """What it writes to there."""
 
+    def table_names(self) -> list[TableName]:
+        """Return what it writes to; one who writes to a view's version writes to the view."""
+        if self.database is None:
+            return []
+        views = [found[1] for name in self.tables if (found := _VERSION.fullmatch(name))]
+        return [TableName(self.database, name) for name in (*self.tables, *views)]
+
 
 def parquet(directory: str | os.PathLike[str]) -> SinkTarget:
-    """Append to Parquet files in a directory; ``headwater.sinks.parquet.read`` reads whole batches."""
+    """Append to Parquet files in a directory, listed in a manifest.
+
+    - ``directory``: made if it is not there; a relative one is found from where the program is now. The file
+      system needs locks and atomic renames: no object store.
+
+    Out: every row, in the order of the batches; a batch is visible whole when it is committed. Read it with
+    ``headwater.sinks.parquet.read`` or ``dataset``, which go by the manifest. ``_deleted`` is a column like
+    others. Small files are merged; those they replace stay for ten minutes.
+    Restart: a batch that comes again is left out; a runner that was replaced is refused.
+
+    >>> parquet("./archive").name
+    'parquet'
+    """
     path = os.path.abspath(directory)  # now: a program may go elsewhere
     return SinkTarget(
         "parquet",
         lambda schema: ParquetSink(path, schema),
         check=lambda schema: shaped(f'directory "{path}"', schema),
-        place=os.path.realpath(path),
+        database=os.path.realpath(path),
         tables=(path,),
     )
 
 
 def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0) -> SinkTarget:
-    """Keep a PostgreSQL table by key, and at least the last ``feed`` of its changes."""
+    """Keep a PostgreSQL table by key.
+
+    - ``dsn``: the database: ``"postgresql://shop@db.example/shop"``. It is not shown in messages.
+    - ``table``: its name, with or without a schema. It is made if it is not there; one that is needs the
+      columns and a unique constraint on the key, and is never altered or dropped.
+    - ``key``: the column(s) that tell rows apart.
+    - ``feed=0``: how many of its last changes are kept in ``TABLE_changes``, at least; 0 for none.
+
+    Out: one row for each key, the last one; ``_deleted`` deletes it. Rows, batch number and positions are
+    committed in one transaction.
+    Restart: a batch that comes again changes nothing; a runner that was replaced is refused; a broken
+    connection is made anew.
+
+    >>> postgres("postgresql://shop@db.example/shop", "stock", "item", feed=1000).tables
+    ('stock', 'stock_changes')
+    """
 
     def open(schema: pa.Schema) -> Sink:
         from headwater.views.postgres import PostgresSink
@@ -70,7 +121,19 @@ def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0)
 
 
 def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...]) -> SinkTarget:
-    """Keep a table by key in an SQLite file, which ``open_views`` reads."""
+    """Keep a table by key in an SQLite file, which ``open_views`` reads.
+
+    - ``path``: the file, made if it is not there; a relative one is found from where the program is now.
+    - ``table``: its name.
+    - ``key``: the column(s) that tell rows apart.
+
+    Out: one row for each key, the last one; ``_deleted`` deletes it. Rows, batch number and positions are
+    committed in one transaction.
+    Restart: a batch that comes again changes nothing; a runner that was replaced is refused.
+
+    >>> sqlite("shop.db", "stock", "item").key
+    ('item',)
+    """
     file = os.path.abspath(path)  # now: a program may go elsewhere
 
     def open(schema: pa.Schema) -> Sink:
@@ -88,7 +151,18 @@ def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...])
 
 
 def foreach(function: Callable[[pa.Table, int], object]) -> SinkTarget:
-    """Call a function with each batch's rows and number, at least once."""
+    """Call a function with each batch's rows and number, at least once.
+
+    - ``function``: ``function(rows, number)`` gets an Arrow table and the number of the batch. What it raises
+      stops the node, and the batch comes again.
+
+    Out: what your function does, one batch after the other, by number.
+    Restart: **the last batch may come again**, and a runner that was replaced may still call it. Keep the
+    number with the result, in one transaction, and leave out a number that is there.
+
+    >>> foreach(lambda rows, number: print(number, rows.num_rows)).name
+    'foreach'
+    """
     return SinkTarget("foreach", lambda schema: ForeachSink(function))
 
 

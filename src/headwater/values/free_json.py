@@ -37,6 +37,8 @@ class JsonText(str):
 
 def text(value: Any) -> str:
     """Return a Python value as JSON, or raise ``Misfit``."""
+    if isinstance(value, JsonText):
+        return str(value)
     try:
         written = orjson.dumps(value)
     except TypeError as error:

@@ -28,7 +28,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Refuse:
 
 def test_a_misspelt_key_is_told_with_its_place_and_what_may_be_meant(refused: Refuse) -> None:
     error = refused('shop.source("orders", "id BIGINT, amount DOUBLE", key="amuont")')
-    assert (error.message, error.place) == ('source "orders" has no column "amuont"', "shop.py:2")
+    assert (error.message, error.location) == ('source "orders" has no column "amuont"', "shop.py:2")
     assert str(error) == (
         'source "orders" has no column "amuont"\ndetail: shop.py:2\nhint: did you mean "amount"?'
     )

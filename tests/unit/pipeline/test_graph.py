@@ -76,7 +76,7 @@ def test_a_misspelt_upstream_is_told_with_its_place_and_the_nearest_name(shop: P
     )
     with pytest.raises(PipelineError) as caught:
         shop.check()
-    assert caught.value.place == "shop.py:3"
+    assert caught.value.location == "shop.py:3"
     assert str(caught.value) == (
         'view "rich_orders" has no upstream "custommers"\ndetail: shop.py:3\nhint: did you mean "customers"?'
     )

@@ -65,7 +65,7 @@ def test_a_module_that_was_imported_is_not_run_again(write: Write, monkeypatch: 
 
 def test_what_a_file_defines_can_be_imported_by_its_name(write: Write) -> None:
     write(ONE + "@shop.stream()\ndef seen(clicks):\n    return clicks\n")
-    function = load("shop.py").nodes[0].function
+    function = load("shop.py").nodes[0].code.function
     assert function is not None and function.__module__ == "shop"
     assert pickle.loads(pickle.dumps(function)) is function
 

@@ -15,7 +15,8 @@ import pytest
 
 from headwater import Pipeline, schema
 from headwater.errors import PipelineError
-from headwater.pipeline.pipeline import Node, Source, Table
+from headwater.pipeline.node import Node, SinkNode, StreamNode, ViewNode
+from headwater.pipeline.pipeline import Source, Table
 
 Declare = Callable[..., Pipeline]
 
@@ -52,16 +53,16 @@ def test_a_source_keeps_what_was_declared() -> None:
     assert shop.sources == (made,)
     assert isinstance(made, Source)
     assert (made.kind, made.topic, made.key, made.event_time) == ("source", "clicks", ("url",), "at")
-    assert (made.lateness, made.idle) == (timedelta(minutes=10), timedelta(seconds=1))
-    assert made.max_ahead == timedelta(hours=1)
+    assert (made.timing.lateness, made.timing.idle) == (timedelta(minutes=10), timedelta(seconds=1))
+    assert made.timing.max_ahead == timedelta(hours=1)
     assert made.schema.equals(schema.parse("url STRING, at TIMESTAMP"))
 
 
 def test_how_long_the_silent_are_waited_for_is_said_or_not() -> None:
     made = Pipeline("shop").source("clicks", "at TIMESTAMP", event_time="at")
-    assert (made.lateness, made.idle) == (timedelta(), None)
+    assert (made.timing.lateness, made.timing.idle) == (timedelta(), None)
     table = Pipeline("shop").table("rates", "k STRING, at TIMESTAMP", key="k", event_time="at", idle="1 hour")
-    assert table.idle == timedelta(hours=1)
+    assert table.timing.idle == timedelta(hours=1)
     with pytest.raises(PipelineError, match='table "rates" has idle but no event_time'):
         Pipeline("shop").table("rates", "k STRING", key="k", idle="1 hour")
 
@@ -71,7 +72,7 @@ def test_how_long_the_silent_are_waited_for_is_said_or_not() -> None:
 )
 def test_lateness_may_be_zero(zero: Any) -> None:
     made = Pipeline("shop").source("clicks", "at TIMESTAMP", event_time="at", lateness=zero)
-    assert made.lateness == timedelta()
+    assert made.timing.lateness == timedelta()
 
 
 def test_a_topic_may_have_another_name_and_an_arrow_schema() -> None:
@@ -110,11 +111,12 @@ def test_a_node_is_what_its_function_says() -> None:
         """
 
     [made] = shop.nodes
+    assert isinstance(made, StreamNode)
     assert (made.name, made.kind, made.topic) == ("visits", "stream", "shop.visits")
     assert made.upstreams == ("clicks", "customers")
     assert made.description == "Each visit.\n\nWith its customer."
     assert (made.key, made.event_time, made.partitions) == (("session",), "at", 4)
-    assert (made.on_error, made.function) == ("dead_letter", visits)
+    assert (made.on_error, made.code.function) == ("dead_letter", visits)
 
 
 def test_a_view_and_a_sink_have_no_topic() -> None:
@@ -127,8 +129,10 @@ def test_a_view_and_a_sink_have_no_topic() -> None:
     def sent(clicks: Any) -> None: ...
 
     view, sink = shop.nodes
-    assert (view.kind, view.topic, view.store, view.key) == ("view", None, "postgres://db/views", ("id",))
-    assert (sink.kind, sink.topic, sink.target, sink.on_error) == ("sink", None, target, "dead_letter")
+    assert isinstance(view, ViewNode) and isinstance(sink, SinkNode)
+    assert (view.kind, view.store, view.key) == ("view", "postgres://db/views", ("id",))
+    assert (sink.kind, sink.target, sink.on_error) == ("sink", target, "dead_letter")
+    assert view.readable_topic is view.written_topic is sink.readable_topic is sink.written_topic is None
 
 
 def test_each_declaration_knows_its_file_and_line(declare: Declare, tmp_path: Path) -> None:
@@ -141,7 +145,7 @@ def test_each_declaration_knows_its_file_and_line(declare: Declare, tmp_path: Pa
         "def seen(orders): ...",
         'shop.sql("also_seen", "SELECT * FROM orders", key="id")',
     )
-    assert [shop[name].place for name in ("orders", "seen", "also_seen")] == [
+    assert [shop[name].location for name in ("orders", "seen", "also_seen")] == [
         "shop.py:2",
         "shop.py:5",
         "shop.py:9",
@@ -153,10 +157,10 @@ def test_each_declaration_knows_its_file_and_line(declare: Declare, tmp_path: Pa
 def test_a_place_elsewhere_is_named_in_full(declare: Declare, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = declare(ORDERS)
     monkeypatch.chdir("/")
-    assert shop["orders"].place.endswith("/shop.py:2")
+    assert shop["orders"].location.endswith("/shop.py:2")
     (elsewhere := Path(shop.file).parent / "elsewhere").mkdir()
     monkeypatch.chdir(elsewhere)
-    assert shop["orders"].place == f"{shop.file}:2"
+    assert shop["orders"].location == f"{shop.file}:2"
 
 
 def test_a_users_own_decorator_does_not_hide_the_function() -> None:
@@ -176,7 +180,7 @@ def test_a_users_own_decorator_does_not_hide_the_function() -> None:
 
     [made] = shop.nodes
     assert (made.name, made.upstreams, made.description) == ("seen", ("clicks",), "What was seen.")
-    assert (made.function, made.file) == (seen, __file__)
+    assert (made.code.function, made.file) == (seen, __file__)
 
 
 def test_a_declaration_cannot_be_changed() -> None:
@@ -221,7 +225,8 @@ def test_a_query_is_a_node_too() -> None:
         "all_orders", "SELECT * FROM orders", key="id", store="postgresql://db/x", on_error="dead_letter"
     )
     stream = shop.sql("ids", "SELECT id FROM orders", kind="stream", key="id", event_time="at", partitions=2)
-    assert (view.kind, view.store, view.on_error, view.topic) == (
+    assert isinstance(view, ViewNode) and isinstance(stream, StreamNode)
+    assert (view.kind, view.store, view.on_error, view.readable_topic) == (
         "view",
         "postgresql://db/x",
         "dead_letter",
@@ -234,7 +239,7 @@ def test_a_query_is_a_node_too() -> None:
         2,
     )
     assert [node.upstreams for node in shop.nodes] == [("orders",), ("orders",)]
-    assert (stream.function, stream.statement) == (None, "SELECT id FROM orders")
+    assert (stream.code.function, stream.code.statement) == (None, "SELECT id FROM orders")
 
 
 @pytest.mark.parametrize("declaration", ["source", "table", "stream", "view", "sink", "sql"])

@@ -160,3 +160,13 @@ def test_a_sink_begins_before_it_commits(log: Log) -> None:
     log.create_topic("orders", "id BIGINT")
     with TopicSink(log, "orders", "node") as sink, pytest.raises(UsageError, match="has not begun"):
         sink.commit(Batch(0, pa.table({"id": [1]})))
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+@pytest.mark.parametrize("free", ['{"a":12345678901234567890123}', "1.00000000000000000001", '[null, "x"]'])
+def test_free_json_stays_as_it_is_beside_deletions(log: Log, free: str, deleted: bool) -> None:
+    log.create_topic("things", "id BIGINT, free VARIANT", key="id", cleanup="compact")
+    with TopicSink(log, "things", "node") as sink:
+        sink.begin()
+        sink.commit(Batch(0, pa.table({"id": [1, 2], "free": [free, None], "_deleted": [False, deleted]})))
+    assert [row["free"] for row in read(log, "things")] == [free, None]

@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from headwater.engine.failure import failures
 from headwater.errors import DiskFull, SinkRefused, SinkUnavailable
 from headwater.log.embedded.groups import State
-from headwater.pipeline.node import Node
+from headwater.pipeline.node import ViewNode
 from headwater.sinks import Batch, parquet
 from headwater.sinks.parquet import ParquetSink
 from headwater.stores import disk
 from headwater.stores.sqlite.connection import Writer
 from headwater.views import ViewStore
 
-NODE = Node(name="totals", kind="view", file="shop.py", line=1)
+NODE = ViewNode(name="totals", file="shop.py", line=1)
 
 
 def rows(count: int) -> pa.Table:

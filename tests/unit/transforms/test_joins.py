@@ -23,10 +23,10 @@ PAIRING = Pairing((("customer_id", "id"),))
 
 
 def test_within_makes_its_operator() -> None:
-    door = joins.within("right", ON, after="1 hour", how="left", prefix="c_")
+    transform = joins.within("right", ON, after="1 hour", how="left", prefix="c_")
     made = Within(PAIRING, ("at", "since"), timedelta(), timedelta(hours=1), "left", "c_")
-    assert (door.name, door.right, door.pairing) == ("within", "right", PAIRING)
-    assert door.build(ORDERS, CUSTOMERS) == made
+    assert (transform.name, transform.right, transform.pairing) == ("within", "right", PAIRING)
+    assert transform.build(ORDERS, CUSTOMERS) == made
 
 
 def test_as_of_makes_its_operator() -> None:
@@ -64,20 +64,20 @@ def test_what_cannot_be_is_refused_at_once(made: Any, message: str) -> None:
         made()
 
 
-@pytest.mark.parametrize("door", [joins.within("r", ON), joins.as_of("r", ON)])
-def test_a_side_without_an_event_time_is_refused(door: Any) -> None:
+@pytest.mark.parametrize("transform", [joins.within("r", ON), joins.as_of("r", ON)])
+def test_a_side_without_an_event_time_is_refused(transform: Any) -> None:
     with pytest.raises(UsageError, match="its left rows have no event time"):
-        door.build(Side(ORDERS.schema, None), CUSTOMERS)
+        transform.build(Side(ORDERS.schema, None), CUSTOMERS)
     with pytest.raises(UsageError, match="its right rows have no event time"):
-        door.build(ORDERS, Side(CUSTOMERS.schema, None, ("id",)))
+        transform.build(ORDERS, Side(CUSTOMERS.schema, None, ("id",)))
 
 
 @pytest.mark.parametrize(
-    "door", [joins.as_of("t", {"placed": "since"}), joins.lookup("t", {"placed": "since"})]
+    "transform", [joins.as_of("t", {"placed": "since"}), joins.lookup("t", {"placed": "since"})]
 )
-def test_a_table_is_joined_by_its_key(door: Any) -> None:
+def test_a_table_is_joined_by_its_key(transform: Any) -> None:
     with pytest.raises(UsageError, match="goes by the key of a table, and since is not it"):
-        door.build(ORDERS, CUSTOMERS)
+        transform.build(ORDERS, CUSTOMERS)
 
 
 def test_a_misspelt_column_of_the_table_is_told() -> None:

@@ -1,4 +1,4 @@
-"""What the doors to windows refuse, and what they make."""
+"""What windows refuse when they are called, and which operator each makes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from unit.operators.windows.windowed import Count
 MINUTE = timedelta(minutes=1)
 
 
-def built(door: Any) -> Any:
-    return door.build(Side(SCHEMA, "at"))
+def built(transform: Any) -> Any:
+    return transform.build(Side(SCHEMA, "at"))
 
 
-def test_each_door_makes_its_operator() -> None:
+def test_each_window_makes_its_operator() -> None:
     tumbling = built(windows.tumbling("1 minute", "k, x", n=Count()))
     assert (tumbling.size, tumbling.hop, tumbling.key) == (MINUTE, MINUTE, ("k", "x"))
     hopping = built(windows.hopping("1 minute", "20 seconds", ["k"], offset="5 seconds", n=Count()))
@@ -41,11 +41,11 @@ def test_each_door_makes_its_operator() -> None:
 
 
 def test_early_results_are_asked_for() -> None:
-    door = windows.tumbling("1 minute", emit="early", every="10 seconds", n=Count())
-    assert built(door).every == timedelta(seconds=10)
+    transform = windows.tumbling("1 minute", emit="early", every="10 seconds", n=Count())
+    assert built(transform).every == timedelta(seconds=10)
     assert built(windows.tumbling("1 minute", emit="early", every=100, n=Count())).every == 100
-    door = windows.session("1 minute", emit="early", every="10 seconds", n=Count())
-    assert built(door).every == timedelta(seconds=10)
+    transform = windows.session("1 minute", emit="early", every="10 seconds", n=Count())
+    assert built(transform).every == timedelta(seconds=10)
     assert built(windows.session("1 minute", emit="early", every=100, n=Count())).every == 100
     assert built(windows.session("1 minute", n=Count())).every is None
     assert built(windows.sliding("1 minute", emit="early", every=1, n=Count())).every == 1
@@ -73,12 +73,12 @@ def test_early_sessions_that_cannot_be_meant_are_refused(settings: dict[str, Any
 
 
 def test_settings_of_other_windows_are_told_whose_they_are() -> None:
-    for door, setting, hint in (
+    for transform, setting, hint in (
         (windows.sliding, "compare", "only tumbling and hopping windows take compare="),
         (windows.session, "offset", "only tumbling and hopping windows take offset="),
     ):
         with pytest.raises(UsageError) as caught:
-            door("1 minute", n=Count(), **{setting: "1 hour"})  # type: ignore[operator]
+            transform("1 minute", n=Count(), **{setting: "1 hour"})  # type: ignore[operator]
         assert caught.value.hint == hint
 
 

@@ -20,10 +20,10 @@ from headwater.cli.screens.progress import Step, progress
 from headwater.durations import MICROSECOND, interval_text
 from headwater.engine.figures.lateness import DEFAULT, LADDER, Profile, profile
 from headwater.log import Log, Start
-from headwater.pipeline.declaring import length_or_zero
+from headwater.pipeline.declaration import Source
 from headwater.pipeline.loading import load
-from headwater.pipeline.node import Source
 from headwater.pipeline.pipeline import Pipeline
+from headwater.pipeline.settings import length_or_zero
 
 QUANTILES = {"50%": 0.5, "90%": 0.9, "99%": 0.99, "99.9%": 0.999, "all": 1.0}
 ENOUGH = 0.999
@@ -69,7 +69,7 @@ def lateness(
     """
     pipeline = load(file) if file is not None else None
     sources = _sources(pipeline, topic)
-    declared = {each.lateness for each in sources}
+    declared = {each.timing.lateness for each in sources}
     judged = {*LADDER, *declared, *map(length_or_zero, given)}
     named = url or (pipeline.log if pipeline is not None else log_url(None))
     log_location.check(named, make=False)
@@ -94,10 +94,10 @@ def _sources(pipeline: Pipeline | None, topic: str) -> list[Source]:
 def _read(log: Log, topic: str, since: Start, judged: set[timedelta], sources: list[Source]) -> Profile:
     timing = DEFAULT
     for each in sources[:1]:
-        if each.idle is not None:
-            timing = replace(timing, idle=each.idle // MICROSECOND)
-        if each.max_ahead is not None:
-            timing = replace(timing, max_ahead=each.max_ahead // MICROSECOND)
+        if each.timing.idle is not None:
+            timing = replace(timing, idle=each.timing.idle // MICROSECOND)
+        if each.timing.max_ahead is not None:
+            timing = replace(timing, max_ahead=each.timing.max_ahead // MICROSECOND)
     first, last = log.resolve(topic, since).offsets, log.resolve(topic, "latest").offsets
     total = sum(max(0, end - first.get(partition, 0)) for partition, end in last.items())
     with progress(f"reading {topic}", total) as step:

@@ -71,8 +71,8 @@ def _loaded(file: str, node: str) -> Pipeline:
     pipeline = load(file)
     check_parts(pipeline)
     found = pipeline[node]  # says so if there is none
-    if found.kind != "view":
-        hint = getattr(found, "computed_anew", None)
+    if not found.has_versions:
+        hint = found.recompute_hint
         raise UsageError(f"{found.title} cannot be built anew", detail="only views have versions", hint=hint)
     return pipeline
 

@@ -20,7 +20,7 @@ from headwater.engine.figures.progress import progress
 from headwater.errors import UsageError
 from headwater.log.open import open as open_log
 from headwater.pipeline.loading import load
-from headwater.pipeline.node import Declaration, Node
+from headwater.pipeline.node import Node
 from headwater.pipeline.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def verify(file: str, nodes: tuple[str, ...], form: str, **where: Any) -> None:
         verdicts = apart(partial(verdicts_of, pipeline, ready, where)) if ready else []
     _print(chosen, verdicts, form)
     _tell_unverified(
-        pipeline, verdicts, [] if nodes else [each for each in pipeline.order() if each.kind == "sink"]
+        pipeline, verdicts, [] if nodes else [each for each in pipeline.order() if not each.verifiable]
     )
     tell_wrong(pipeline, verdicts)
 
@@ -61,13 +61,9 @@ def verify(file: str, nodes: tuple[str, ...], form: str, **where: Any) -> None:
 def _chosen(pipeline: Pipeline, names: Sequence[str]) -> list[Node]:
     """Return the nodes to verify: those that were named, or all that can be."""
     for each in (pipeline[name] for name in names):
-        if not _verifiable(each):
+        if not each.verifiable:
             raise UsageError(f"{each.title} cannot be verified", detail="views and streams can be")
-    return [node for node in pipeline.order() if _verifiable(node) and (not names or node.name in names)]
-
-
-def _verifiable(each: Declaration) -> bool:
-    return isinstance(each, Node) and each.kind in ("stream", "view")
+    return [node for node in pipeline.order() if node.verifiable and (not names or node.name in names)]
 
 
 def _with_results(pipeline: Pipeline, nodes: Sequence[Node]) -> list[str]:

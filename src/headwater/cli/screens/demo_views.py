@@ -44,7 +44,7 @@ def _read(pipeline: Pipeline) -> Iterator[Shown]:
     with open_views(pipeline.home / "views.db") as views:
         made = views.names()
         for node in pipeline.nodes:
-            if node.kind == "view" and node.name in made:
+            if node.name in made:
                 view = views[node.name]
                 yield Shown(node.name, node.description, view.count(), view.schema, _rows(view))
 

@@ -22,7 +22,8 @@ from headwater.engine.plan.phases import Capturing
 from headwater.engine.plan.shape import Shape
 from headwater.engine.plan.user_code import call
 from headwater.errors import PipelineError
-from headwater.pipeline.node import Declaration, Node
+from headwater.pipeline.declaration import Declaration
+from headwater.pipeline.node import Node
 
 MOST = 100
 """Records of one batch that are named, or set aside, at once."""
@@ -40,7 +41,7 @@ class Poisoned(PipelineError):
             f"{node.title} failed on {len(culprits)} record{'s' if len(culprits) != 1 else ''}",
             detail=str(culprits[0]),
             hint='correct the code, or set such records aside with on_error="dead_letter"',
-            place=node.place,
+            location=node.location,
         )
         self.culprits = culprits
 

@@ -108,5 +108,5 @@ def _stopped(shape: Shape, results: pa.Table, failing: dict[int, str]) -> Pipeli
         f"{shape.node.title} failed on {len(failing)} of the results of its {shape.stage.name}",
         detail=f"{said}: ({shown})",
         hint='correct the code, or set such results aside with on_error="dead_letter"',
-        place=shape.node.place,
+        location=shape.node.location,
     )

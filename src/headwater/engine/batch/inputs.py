@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -29,10 +28,9 @@ from headwater.engine.source.records import Span, records
 from headwater.errors import TopicError
 from headwater.log import Log, Position, Topic
 from headwater.log.position import parse_start
-from headwater.pipeline.declaring import IDLE, MAX_AHEAD
-from headwater.pipeline.node import Declaration, Node, Source, Table
+from headwater.pipeline.declaration import IDLE, MAX_AHEAD, Declaration, InputTopic
+from headwater.pipeline.node import Node
 from headwater.pipeline.pipeline import Pipeline
-from headwater.topic import Cleanup
 
 MOST, LEAST, FOR_WORKERS = 500_000, 20_000, 200_000
 """Rows that a micro-batch takes from one topic: fewer where many nodes share it, so that none waits long for
@@ -42,13 +40,12 @@ CORES = 6
 each core (``bench/nodes.py``)."""
 
 
-def declare(log: Log, each: Declaration) -> Topic:
+def declare(log: Log, each: InputTopic) -> Topic:
     """Make the topic of a source or table if it is not there, and check it if it is."""
-    assert isinstance(each, Source | Table)
     if each.topic not in {topic.name for topic in log.topics()}:
-        settings: dict[str, Any] = {"key": each.key, "event_time": each.event_time}
-        cleanup: Cleanup = "compact" if isinstance(each, Table) else "delete"
-        return log.create_topic(each.topic, each.schema, cleanup=cleanup, **settings)
+        return log.create_topic(
+            each.topic, each.schema, key=each.key, event_time=each.event_time, cleanup=each.cleanup
+        )
     topic = log.topic(each.topic)
     _check(each, topic)
     return topic
@@ -203,41 +200,41 @@ def timing(each: Declaration, patient: bool) -> dict[str, str]:
     One who is patient waits for a silent producer, however long that takes, and believes events of any
     time unless the source says otherwise: a test's events need not be from before today.
     """
-    if not isinstance(each, Source | Table):
+    declared = each.timing
+    if declared is None:
         return {"lateness": "marks", "idle": _text(durations.LONGEST)}
-    told = {"lateness": timedelta(), "idle": each.idle or IDLE, "silence": each.idle, "max_ahead": None}
-    if isinstance(each, Source):
-        told |= {"lateness": each.lateness, "max_ahead": each.max_ahead}
-    if patient:
-        told |= {"idle": durations.LONGEST, "silence": None}
-    elif told["max_ahead"] is None:
-        told["max_ahead"] = MAX_AHEAD
-    return {key: _text(length) for key, length in told.items() if length is not None}
+    lengths = {
+        "lateness": declared.lateness,
+        "idle": durations.LONGEST if patient else declared.idle or IDLE,
+        "silence": None if patient else declared.idle,
+        "max_ahead": declared.max_ahead or (None if patient else MAX_AHEAD),
+    }
+    return {key: _text(length) for key, length in lengths.items() if length is not None}
 
 
 def _text(length: timedelta) -> str:
     return str(length // durations.MICROSECOND)
 
 
-def _check(each: Source | Table, topic: Topic) -> None:
+def _check(each: InputTopic, topic: Topic) -> None:
     """Refuse a declaration that does not describe the topic that is there."""
     for field in each.schema:
         there = topic.schema.field(field.name) if field.name in topic.schema.names else None
         if there is None or there.type != field.type:
             raise TopicError(
                 f'topic "{topic.name}" is not as {each.title} declares it: column "{field.name}"',
-                detail=f"{each.place}; the topic has {topic.settings()['schema']}",
+                detail=f"{each.location}; the topic has {topic.settings()['schema']}",
             )
-    if isinstance(each, Table) and not topic.compacted:
-        raise TopicError(f'topic "{topic.name}" is not compacted, so it is no table', detail=each.place)
-    if isinstance(each, Table) and set(each.key) != set(topic.key):
+    if each.compacted and not topic.compacted:
+        raise TopicError(f'topic "{topic.name}" is not compacted, so it is no table', detail=each.location)
+    if each.compacted and set(each.key) != set(topic.key):
         raise TopicError(
             f'topic "{topic.name}" has the key {", ".join(topic.key)}, not {", ".join(each.key)}',
-            detail=each.place,
+            detail=each.location,
             hint="a deletion tells the topic's key only: declare the table with that",
         )
     if each.event_time != topic.event_time:
         raise TopicError(
             f'topic "{topic.name}" has the event time {topic.event_time}, not {each.event_time}',
-            detail=each.place,
+            detail=each.location,
         )

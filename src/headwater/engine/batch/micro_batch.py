@@ -18,7 +18,7 @@ from headwater.engine.batch.packed_read import OffsetRange
 from headwater.engine.home.checkpoint import Reached
 from headwater.engine.plan.pruning import NOTHING, Used
 from headwater.log import Position
-from headwater.pipeline.node import Declaration
+from headwater.pipeline.declaration import Declaration
 
 FEW = int(os.environ.get("HEADWATER_DRIVER_ROWS", 20_000))
 """Records up to which a node's part of a micro-batch is computed in the driver."""

@@ -40,7 +40,8 @@ from headwater.engine.state.run_lists import RunLists
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.log import Position
 from headwater.operators.operator import ERROR, NEVER
-from headwater.pipeline.node import Declaration, Node
+from headwater.pipeline.declaration import Declaration
+from headwater.pipeline.node import Node
 from headwater.sinks import crash
 from headwater.sinks.sink import Batch, Sink
 from headwater.stores import disk
@@ -173,7 +174,7 @@ class NodeRun:
 
     def _keyed(self, rows: pa.Table) -> pa.Table:
         """Set rows aside that cannot be kept by key, if any are set aside; what keeps them refuses them."""
-        key = keyed_results.replacing(self.node)
+        key = self.node.replacement_key
         if self.node.on_error != "dead_letter" or not set(key) <= set(rows.column_names):
             return rows
         kept, lost = keyed_results.without_key(rows, key)
@@ -204,7 +205,7 @@ class NodeRun:
                     raise failures.of(self.node, error) from error
                 self.check_inputs()  # what is gone is no record's fault
                 if not search():
-                    raise CodeFailed(f"{self.node.title} failed", place=self.node.place) from error
+                    raise CodeFailed(f"{self.node.title} failed", location=self.node.location) from error
                 self._set_aside(slice, error)
 
     def _set_aside(self, slice: MicroBatch, error: Exception) -> None:
@@ -338,8 +339,8 @@ def _check_ahead(node: Node, committed: int, path: Path) -> None:
         raise PipelineError(
             f"the checkpoint of {node.title} is older than its results",
             detail=f'batch {committed} is committed, and "{path}" does not know it',
-            hint=f"restore the checkpoint; or {node.computed_anew}",
-            place=node.place,
+            hint=f"restore the checkpoint; or {node.recompute_hint}",
+            location=node.location,
         )
 
 
@@ -349,8 +350,8 @@ def _check_missed(node: Node, done: NodeProgress, folder: Path, upstreams: list[
         raise PipelineError(
             f"{node.title} has missed some of its input",
             detail="the pipeline has run without it, and the query that it shares has gone on",
-            hint=node.computed_anew,
-            place=node.place,
+            hint=node.recompute_hint,
+            location=node.location,
         )
 
 
@@ -360,6 +361,6 @@ def _check_lost(node: Node, lost: str | None) -> None:
         raise PipelineError(
             f"{node.title} is older than its checkpoint",
             detail=f"{lost}: it was moved, emptied, or restored from a backup",
-            hint=node.computed_anew,
-            place=node.place,
+            hint=node.recompute_hint,
+            location=node.location,
         )

@@ -28,7 +28,7 @@ from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.recovery import recover
 from headwater.errors import Fenced, HeadwaterError, InputLost, passes
 from headwater.log import Position
-from headwater.pipeline.node import Declaration
+from headwater.pipeline.declaration import Declaration
 from headwater.sinks import crash
 
 SIDE_BY_SIDE = 4

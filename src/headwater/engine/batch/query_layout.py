@@ -27,7 +27,7 @@ from headwater.pipeline.pipeline import Pipeline
 def place(pipeline: Pipeline, shape: Shape, version: Version, *, share: bool) -> Path:
     """Return the checkpoint of the query that a node is to run in; nothing is made."""
     own = version.home / "checkpoint"
-    alone = not share or shape.node.kind == "sink" or version.number > 1
+    alone = not share or not shape.node.shares_query or version.number > 1
     if own.exists() or alone:
         return own.resolve()
     return _open_query(pipeline, shape)
@@ -104,7 +104,7 @@ def _open_query(pipeline: Pipeline, shape: Shape) -> Path:
 
 def fate(pipeline: Pipeline, shape: Shape) -> str:
     """Return what a node's results depend on, as the name of a directory."""
-    store = (shape.node.store or pipeline.views) if shape.node.kind == "view" else None
+    store = shape.node.store_url(pipeline.views)
     if store is None:
         return "own"
     return hashlib.sha256(store.rpartition("@")[2].encode()).hexdigest()[:8]  # no secret, not even hashed

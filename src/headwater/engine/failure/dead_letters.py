@@ -82,10 +82,10 @@ class DeadLetters:
         with self._log.producer(self.topic, id=self.topic) as producer:
             producer.send_batch(self._letters(new))
 
-    def sink(self, version: int) -> Sink:
-        """Return where a version of the node sets rows aside that its operator has failed on."""
+    def sink(self, producer: str) -> Sink:
+        """Return where a version of the node, as a producer, sets rows aside that its operator failed on."""
         self.make()
-        return TopicSink(self._log, self.topic, f"{self.topic}.v{version}")
+        return TopicSink(self._log, self.topic, producer)
 
     def redrive(self) -> int:
         """Append every record that can be read again to the topic it came from; return how many.
@@ -93,7 +93,7 @@ class DeadLetters:
         It is a new record there, which every reader of the topic meets. Each is appended once,
         however often this is called.
         """
-        known = enumerate(self.rows())
+        known = ((row["_offset"], row) for row in self.rows(meta=True))
         found = [(number, row) for number, row in known if row["topic"] and row["record"] is not None]
         done = 0
         for name in sorted({row["topic"] for _, row in found}):
@@ -102,7 +102,8 @@ class DeadLetters:
 
     def _append_again(self, name: str, letters: Sequence[tuple[int, dict[str, Any]]]) -> int:
         topic, before = self._log.topic(name), self._log.resolve(name, "latest")
-        with self._log.producer(name, id=f"{self.topic}.redrive") as producer:
+        own = self._log.topic(self.topic).id  # letters of a topic of this name that was deleted were others
+        with self._log.producer(name, id=f"{self.topic}.redrive.{own}") as producer:
             for number, letter in letters:
                 if letter["deleted"]:
                     key = _decoded(letter, _only_key(topic)).to_pylist()[0]
@@ -121,11 +122,11 @@ class DeadLetters:
         ids = {topic.name: topic.id for topic in self._log.topics()}
         return [row for row in self.rows() if row["topic"] and row["topic_id"] == ids.get(row["topic"])]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return what was set aside, oldest first."""
+    def rows(self, *, meta: bool = False) -> list[dict[str, Any]]:
+        """Return what was set aside, oldest first; with its place in the topic of letters, if asked."""
         if self.topic not in {topic.name for topic in self._log.topics()}:
             return []
-        return [row for batch in self._log.read(self.topic) for row in batch.to_pylist()]
+        return [row for batch in self._log.read(self.topic, meta=meta) for row in batch.to_pylist()]
 
     def _letters(self, culprits: Sequence[Culprit]) -> list[dict[str, object]]:
         """Return what is kept of records: all those of a partition are read at once."""

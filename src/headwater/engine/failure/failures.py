@@ -22,11 +22,11 @@ def told(node: Node, text: str) -> HeadwaterError:
     python = text.rpartition("Traceback (most recent call last)")[2] or text
     raised = _RAISED.findall(python)
     own = [int(line) for file, line in _LINE.findall(python) if file == node.file]
-    place = f"{node.place.rpartition(':')[0]}:{own[-1]}" if own else node.place
+    location = f"{node.location.rpartition(':')[0]}:{own[-1]}" if own else node.location
     if not raised:
-        return PipelineError(f"{node.title} failed", detail=_first(text), place=node.place)
+        return PipelineError(f"{node.title} failed", detail=_first(text), location=node.location)
     kind, words = raised[-1]
-    return PipelineError(f"{node.title} failed: {kind}", detail=words.strip() or None, place=place)
+    return PipelineError(f"{node.title} failed: {kind}", detail=words.strip() or None, location=location)
 
 
 def of(node: Node, error: BaseException) -> HeadwaterError:

@@ -26,7 +26,7 @@ from headwater.engine.figures.delays import Delays, Ints
 from headwater.engine.source.offset_plan import NEVER, Timing
 from headwater.errors import UsageError
 from headwater.log import Log, Position, Start
-from headwater.pipeline.declaring import IDLE, MAX_AHEAD
+from headwater.pipeline.declaration import IDLE, MAX_AHEAD
 
 DEFAULT = Timing(0, IDLE // MICROSECOND, MAX_AHEAD // MICROSECOND)
 LADDER = tuple(timedelta(seconds=each) for each in (0, 1, 10, 60, 600, 3_600, 86_400))

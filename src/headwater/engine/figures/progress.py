@@ -162,7 +162,7 @@ def _stored(
     pipeline: Pipeline, node: Node, views: Views | None
 ) -> tuple[int, int | None, HeadwaterError | None]:
     """Return the published version of a view and its rows, or why they are not known."""
-    if node.kind != "view" or views is None:
+    if not node.has_versions or views is None:
         return 1, None, None
     try:
         view = views[node.name]

@@ -36,9 +36,9 @@ def check(home: Path, log: Log, node: Node) -> None:
             raise PipelineError(
                 f'topic "{was.topic}" has lost rows that {node.title} had set aside',
                 detail=lost,
-                hint=f"bring the topic back if there is a copy of it; or {node.computed_anew}; "
+                hint=f"bring the topic back if there is a copy of it; or {node.recompute_hint}; "
                 f'or remove "{home / _NOTE}" to go on without them',
-                place=node.place,
+                location=node.location,
             )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headwater import durable
+from headwater.engine.home import notes
 from headwater.errors import SinkUnavailable, UsageError
 from headwater.pipeline.node import Node
 from headwater.pipeline.pipeline import Pipeline
@@ -58,7 +59,7 @@ class Versions:
             return False
 
     def _known(self, node: Node) -> dict[int, bool]:
-        if node.kind != "view":
+        if not node.has_versions:
             return {}
         try:
             return self._views.versions(node.name)
@@ -78,11 +79,11 @@ class Rebuilding(Versions):
 
     def next(self, node: Node, start: str = "earliest") -> Version:
         """Return a version to be built beside the others, from a place on."""
-        if node.kind != "view":
+        if not node.has_versions:
             raise UsageError(
                 f"{node.title} cannot be built anew",
                 detail="only views have versions",
-                hint=node.computed_anew,
+                hint=node.recompute_hint,
             )
         made = self._version(node, max(self._known(node), default=0) + 1)
         shutil.rmtree(made.home, ignore_errors=True)  # what a rebuild left that was broken off
@@ -105,6 +106,14 @@ def left(home: Path, node: Node) -> list[int]:
     return sorted(int(each.name[1:]) for each in found if each.name[1:].isdecimal())
 
 
-def late_producer(topic: str, version: Version) -> str:
-    """Return as whom a version writes its late rows: each version numbers its batches anew."""
-    return f"{topic}.v{version.number}"
+def producer(topic: str, version: Version) -> str:
+    """Return as whom a version writes rows apart: each numbers its batches anew.
+
+    So does one of the same number in a home that was removed and made again.
+    """
+    return f"{topic}.v{version.number}.{_identity(version.home)}"
+
+
+def _identity(home: Path) -> str:
+    """Return what tells a checkpoint from any other, also from one that had its name before."""
+    return str((notes.read(home / "definition.json") or {}).get("id", ""))

@@ -46,7 +46,7 @@ def views_in(home: Path) -> Views:
 
 def _urls(pipeline: Pipeline) -> dict[str, str]:
     """Return where each view is kept that is not in the pipeline's own store."""
-    found = {node.name: node.store or pipeline.views for node in pipeline.nodes if node.kind == "view"}
+    found = {node.name: node.store_url(pipeline.views) for node in pipeline.nodes}
     return {name: url for name, url in found.items() if url is not None}
 
 

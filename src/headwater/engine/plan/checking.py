@@ -13,18 +13,16 @@ from headwater import record
 from headwater.engine.plan import derived
 from headwater.engine.plan.blank import Blank, blank
 from headwater.engine.plan.shape import shape
-from headwater.pipeline.declaring import told_at
-from headwater.pipeline.node import Declaration, Node, Source, SourceLine, Table
+from headwater.pipeline.declaration import InputTopic
+from headwater.pipeline.node import Node
 from headwater.pipeline.pipeline import Pipeline
-from headwater.pipeline.targets import SinkTarget
-from headwater.stores import limits
-from headwater.values.keyed import declare
+from headwater.pipeline.source_line import errors_at
 
 
 def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
     """Return the columns of every node's result, or raise the first thing that is wrong."""
     pipeline.check()
-    known = {each.name: _declared(each, spark) for each in (*pipeline.sources, *pipeline.tables)}
+    known = {each.name: _declared(each, spark) for each in pipeline.input_topics}
     results: dict[str, pa.Schema] = {}
     for node in pipeline.order():
         upstreams = {name: pipeline[name] for name in node.upstreams}
@@ -39,16 +37,10 @@ def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
 
 def check_stored(pipeline: Pipeline, node: Node, columns: pa.Schema) -> None:
     """Refuse columns that a node's store cannot hold."""
-    with told_at(SourceLine(node.file, node.line)):
-        if isinstance(node.target, SinkTarget):
-            node.target.check(columns)
-        elif node.kind == "view" and (node.store or pipeline.views):
-            limits.check_postgres(declare(node.title, columns, node.key), changes=True)
-        elif node.kind == "view":
-            limits.check_sqlite(declare(node.title, columns, node.key))
+    with errors_at(node.source_line):
+        node.check_stored(columns, pipeline.views)
 
 
-def _declared(each: Declaration, spark: SparkSession) -> Blank:
-    assert isinstance(each, Source | Table)
-    schema = record.read_schema(each.schema, isinstance(each, Table))
+def _declared(each: InputTopic, spark: SparkSession) -> Blank:
+    schema = record.read_schema(each.schema, each.compacted)
     return blank(spark, schema, each.event_time, each.key)

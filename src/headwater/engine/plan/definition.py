@@ -6,6 +6,7 @@ same to it as to the query that wrote them.
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -53,15 +54,15 @@ def check(home: Path, shape: Shape, topics: list[str]) -> None:
     before = notes.read(path)
     if before is None:
         durable.make(home)
-        notes.write(path, now)
+        notes.write(path, {**now, "id": uuid.uuid4().hex})
         return
     for name, what in _NAMES.items():
         if before.get(name) != now[name]:
             raise PipelineError(
                 f"{shape.node.title} has changed: {what}",
                 detail=_difference(before.get(name), now[name]),
-                hint=f"{shape.node.computed_anew}, or take the change back",
-                place=shape.node.place,
+                hint=f"{shape.node.recompute_hint}, or take the change back",
+                location=shape.node.location,
             )
 
 

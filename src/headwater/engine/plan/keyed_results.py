@@ -14,57 +14,49 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.engine.plan.phases import Stage
-from headwater.errors import PipelineError, nearest
-from headwater.pipeline.node import Declaration, Node, Table
-from headwater.pipeline.targets import SinkTarget
-from headwater.schema import type_name
+from headwater.errors import PipelineError
+from headwater.pipeline.declaration import Declaration, Table
+from headwater.pipeline.node import Node
 from headwater.values.fitting import DELETED
 from headwater.values.keyed import last_of_each_key
-
-
-def replacing(node: Node) -> tuple[str, ...]:
-    """Return the key by which a node's row replaces an earlier one: a view's own, or that of a target."""
-    if node.kind == "sink" and isinstance(node.target, SinkTarget):
-        return node.target.key
-    return node.key if node.kind == "view" else ()
 
 
 def read_by(node: Node, upstreams: Mapping[str, Declaration], stage: Stage | None) -> str | None:
     """Return the name of the table that a node shows, row by row; refuse a view of it with another key."""
     (first, *others) = upstreams.values()
-    if not replacing(node) or others or stage is not None or not isinstance(first, Table):
+    if not node.replacement_key or others or stage is not None or not isinstance(first, Table):
         return None
-    if set(replacing(node)) != set(first.key):
-        if node.kind == "sink":  # it has all changes, as the user's code makes them
+    if set(node.replacement_key) != set(first.key):
+        if node.may_rekey_tables:  # it has all changes, as the user's code makes them
             return None
         raise PipelineError(
             f"{node.title} has another key than {first.title}, whose rows it shows",
             detail=f"{', '.join(node.key)} is not {', '.join(first.key)}: a row that changes would be left "
             "under its old key",
             hint=f"give it the key {', '.join(first.key)}, under that name",
-            place=node.place,
+            location=node.location,
         )
     return first.name
 
 
 def settles(node: Node, stage: Stage) -> bool:
     """Tell whether a node has the key by which results of its operator replace each other."""
-    return bool(replacing(node)) and set(stage.operator.identity) == set(replacing(node))
+    return bool(node.replacement_key) and set(stage.operator.identity) == set(node.replacement_key)
 
 
 def check_deletions(node: Node, stage: Stage | None, schema: pa.Schema) -> None:
     """Refuse what would keep results that are gone: code that drops their mark, a view with another key."""
     if stage is None or DELETED not in stage.output.names or settles(node, stage):
         return
-    identity, key = set(stage.operator.identity), set(replacing(node))
+    identity, key = set(stage.operator.identity), set(node.replacement_key)
     listed = ", ".join(stage.operator.identity)
     if key and (key < identity or key > identity):
         raise PipelineError(
             f"{node.title} has another key than the results of its {stage.name}",
-            detail=f"{', '.join(replacing(node))} is not {listed}: a result that is gone would stay, or take "
-            "another one's row with it",
+            detail=f"{', '.join(node.replacement_key)} is not {listed}: a result that is gone would stay, or "
+            "take another one's row with it",
             hint=f"give it the key {listed}",
-            place=node.place,
+            location=node.location,
         )
     if DELETED in schema.names:
         return
@@ -72,27 +64,8 @@ def check_deletions(node: Node, stage: Stage | None, schema: pa.Schema) -> None:
         f'{node.title} leaves out the column "{DELETED}" of the results of its {stage.name}',
         detail="a result that is gone would be a row of nulls",
         hint=f'keep "{DELETED}", or make it a view with the key {listed}',
-        place=node.place,
+        location=node.location,
     )
-
-
-def check_key(node: Node, schema: pa.Schema) -> None:
-    """Refuse a key, or an order, that names a column which the result has not."""
-    asked = [*((column, "key") for column in node.key), *([(node.order, "order")] if node.order else [])]
-    for column, what in asked:
-        if column not in schema.names:
-            raise PipelineError(
-                f'{node.title} has no column "{column}", which its {what} names',
-                detail="its result has " + ", ".join(schema.names),
-                hint=nearest(column, schema.names) or f"add the column to the result, or change the {what}",
-                place=node.place,
-            )
-    if node.order and pa.types.is_nested(schema.field(node.order).type):
-        raise PipelineError(
-            f'{node.title} cannot be in the order of "{node.order}"',
-            detail=f"it is {type_name(schema.field(node.order))}",
-            place=node.place,
-        )
 
 
 def newest(rows: pa.Table, key: Sequence[str]) -> pa.Table:
@@ -120,7 +93,7 @@ def living(rows: pa.Table) -> pa.Table:
 
 def without_gone(node: Node, made: pa.Table, taken: pa.Table) -> pa.Table:
     """Return results with a deletion for each key that was taken in and has none."""
-    names = list(replacing(node))
+    names = list(node.replacement_key)
     # A view has no null in its key, and may have it in a wider type.
     known, there = taken.select(names).drop_null(), made.select(names).drop_null()
     known = known.cast(there.schema)
@@ -141,7 +114,7 @@ def _check_own(node: Node, strange: pa.Table) -> None:
         f"{node.title} has a row under another key than it came in with",
         detail=f"{told}: it would stay when what it is made of is deleted",
         hint="keep the columns of the key as they are, and compute others beside them",
-        place=node.place,
+        location=node.location,
     )
 
 

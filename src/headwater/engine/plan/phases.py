@@ -1,4 +1,4 @@
-"""What happens when a DataFrame goes through an operator's door: it depends on who is calling.
+"""What happens when a DataFrame goes through an operator: it depends on who is calling.
 
 A node's function is called more than once. Over blanks, to learn what comes before its operator;
 over one micro-batch's results, for what comes after it; and over everything, to recompute. A node
@@ -66,20 +66,20 @@ Phase = Callable[[Stage], DataFrame]
 _phase: ContextVar[Phase | None] = ContextVar("phase", default=None)
 
 
-def apply(rows: DataFrame, door: OperatorSpec) -> DataFrame:
-    """Return what comes out of an operator for a DataFrame, and the one that its door has."""
-    inputs = (rows,) if door.pairing is None else (rows, door.right)
+def apply(rows: DataFrame, spec: OperatorSpec) -> DataFrame:
+    """Return what comes out of an operator for a DataFrame, and the one that it is joined with."""
+    inputs = (rows,) if spec.pairing is None else (rows, spec.right)
     sides = [
         Side(arrow_schema(each), column_marks.event_time_of(each), column_marks.key_of(each))
         for each in inputs
     ]
-    operator, schema = door.build(*sides), sides[0].schema
-    if door.pairing is not None:
-        schema = door.pairing.schema(door.name, schema, sides[1].schema)
-        parts = [_sent(each, number, door.pairing, schema) for number, each in enumerate(inputs)]
+    operator, schema = spec.build(*sides), sides[0].schema
+    if spec.pairing is not None:
+        schema = spec.pairing.schema(spec.name, schema, sides[1].schema)
+        parts = [_sent(each, number, spec.pairing, schema) for number, each in enumerate(inputs)]
         rows = parts[0].unionByName(parts[1])
     output = _nullable(operator.output(schema))  # a result that is gone has nothing but its identity
-    stage = Stage(door.name, rows, operator, schema, output, inputs, door.pairing, door.tables)
+    stage = Stage(spec.name, rows, operator, schema, output, inputs, spec.pairing, spec.tables)
     return _through(stage, sides[0].event_time)
 
 
@@ -114,7 +114,7 @@ def _through(stage: Stage, event_time: str | None) -> DataFrame:
 
 @contextmanager
 def during(phase: Phase) -> Iterator[None]:
-    """Decide what the doors do within the block."""
+    """Decide what operators do within the block."""
     before = _phase.set(phase)
     try:
         yield

@@ -21,7 +21,8 @@ from headwater.engine.plan.pruning import Used
 from headwater.engine.plan.refusals import Instead, Refused
 from headwater.engine.plan.user_code import call, carry
 from headwater.errors import PipelineError
-from headwater.pipeline.node import Declaration, Node
+from headwater.pipeline.declaration import Declaration
+from headwater.pipeline.node import Node
 from headwater.values.fitting import DELETED
 
 RESULTS = "what comes out of its operator"
@@ -78,14 +79,14 @@ def shape(node: Node, upstreams: Mapping[str, Declaration], blanks: Mapping[str,
         rows = call(node, frames)
     stage, schema = capturing.stage, arrow_schema(rows)
     _PlanReading(node, blanks).look(rows, capturing)
-    keyed_results.check_key(node, schema)
+    node.check_named_columns(schema)
     keyed_results.check_deletions(node, stage, schema)
     return Shape(
         node,
         upstreams,
         rows,
         schema,
-        node.event_time or column_marks.event_time_of(rows),
+        column_marks.event_time_of(rows),
         stage,
         straight=_straight(stage.sides if stage else (rows,), frames),
         bare=rows is capturing.made,
@@ -127,7 +128,7 @@ class _PlanReading:
 
     def _look_alone(self, rows: DataFrame) -> None:
         read = self._sources(rows)
-        if len(read) > 1 and read & self._tables and keyed_results.replacing(self._node):
+        if len(read) > 1 and read & self._tables and self._node.replacement_key:
             raise self._refused(refusals.SEVERAL)
 
     def _look_before(self, side: DataFrame, stage: Stage, number: int) -> None:
@@ -157,7 +158,7 @@ class _PlanReading:
 
 
 def _error(node: Node, what: Instead, hint: str) -> PipelineError:
-    return PipelineError(f"{node.title} {what.what}", detail=what.detail, hint=hint, place=node.place)
+    return PipelineError(f"{node.title} {what.what}", detail=what.detail, hint=hint, location=node.location)
 
 
 def _upstream_after(node: Node, stage: Stage) -> PipelineError:
@@ -165,7 +166,7 @@ def _upstream_after(node: Node, stage: Stage) -> PipelineError:
         f"{node.title} uses an upstream after its operator, {stage.name}",
         detail="what comes after an operator sees its results only",
         hint="use the upstream before the operator, or make a stream of the operator's results",
-        place=node.place,
+        location=node.location,
     )
 
 

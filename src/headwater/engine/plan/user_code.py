@@ -23,7 +23,7 @@ _NAMING = threading.Lock()
 
 def carry(node: Node) -> None:
     """Let a node's code travel to the workers with all that its file defines."""
-    module = inspect.getmodule(node.function) if node.function is not None else None
+    module = inspect.getmodule(node.code.function) if node.code.function is not None else None
     if module is not None and module.__name__ in sys.modules and not module.__name__.startswith("headwater."):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
@@ -32,7 +32,7 @@ def call(node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
     """Return the DataFrame that a node's function, or its SQL, makes of its upstreams."""
     before = setting_aside.set(node.on_error == "dead_letter")
     try:
-        result = _sql(node, frames) if node.function is None else node.function(**frames)
+        result = _sql(node, frames) if node.code.function is None else node.code.function(**frames)
     except HeadwaterError as error:
         raise _at(node, error) from error
     except (Exception, SystemExit) as error:
@@ -43,51 +43,56 @@ def call(node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
         raise PipelineError(
             f"{node.title} returned {type(result).__name__}, not a DataFrame",
             hint="does it end with `return …`?",
-            place=node.place,
+            location=node.location,
         )
     return result
 
 
 def _sql(node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:
-    assert node.statement is not None
+    assert node.code.statement is not None
     with _NAMING:
         for name, frame in frames.items():
             frame.createOrReplaceTempView(name)
-        return next(iter(frames.values())).sparkSession.sql(node.statement)
+        return next(iter(frames.values())).sparkSession.sql(node.code.statement)
 
 
 def _at(node: Node, error: HeadwaterError) -> HeadwaterError:
     if isinstance(error, PipelineError):
         return error
     return PipelineError(
-        f"{node.title}: {error.message}", detail=error.detail, hint=error.hint, place=_place(node, error)
+        f"{node.title}: {error.message}",
+        detail=error.detail,
+        hint=error.hint,
+        location=_location(node, error),
     )
 
 
-def _place(node: Node, error: BaseException) -> str:
+def _location(node: Node, error: BaseException) -> str:
     """Return the line of the user's own file where it went wrong."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename == node.file]
-    return f"{node.place.rpartition(':')[0]}:{own[-1].lineno}" if own else node.place
+    return f"{node.location.rpartition(':')[0]}:{own[-1].lineno}" if own else node.location
 
 
 def _failed(node: Node, error: BaseException) -> PipelineError:
     """Return what a function raised, in our own words where they say more than Spark's."""
-    place, text = _place(node, error), str(error)
+    location, text = _location(node, error), str(error)
     for sign, known in _KNOWN.items():
         if sign in text:
             return PipelineError(
-                f"{node.title} {known.what}", detail=known.detail, hint=known.hint, place=place
+                f"{node.title} {known.what}", detail=known.detail, hint=known.hint, location=location
             )
     if isinstance(error, SystemExit):
         return PipelineError(
             f"{node.title} ended the program when it was called",
             detail=f"SystemExit: {error.code}",
             hint="return a DataFrame; to refuse to go on, raise an error that says why",
-            place=place,
+            location=location,
         )
     return PipelineError(
-        f"{node.title} failed when it was called: {type(error).__name__}", detail=said(error), place=place
+        f"{node.title} failed when it was called: {type(error).__name__}",
+        detail=said(error),
+        location=location,
     )
 
 

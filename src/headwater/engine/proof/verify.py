@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import singledispatch
 from typing import Any
 
 import pyarrow as pa
@@ -20,18 +21,19 @@ from headwater.engine.batch.finishing import Finishing
 from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.exchange.frames import frame
 from headwater.engine.home import checkpoint, node_progress
-from headwater.engine.home.versions import late_producer
+from headwater.engine.home.versions import producer as producer_of
 from headwater.engine.inspection import Inspection
 from headwater.engine.plan import keyed_results, phases, pruning
 from headwater.engine.plan.phases import Phase, Stage
 from headwater.engine.plan.shape import RESULTS
 from headwater.engine.plan.user_code import call
 from headwater.engine.proof.equality import frozen
-from headwater.errors import UsageError
+from headwater.errors import PipelineError, UsageError
 from headwater.log import Position
 from headwater.operators.joins.as_of import REVISION
 from headwater.operators.operator import NEVER
-from headwater.pipeline.node import Declaration, Node
+from headwater.pipeline.declaration import Declaration
+from headwater.pipeline.node import Node, StreamNode, ViewNode
 from headwater.values.fitting import DELETED
 from headwater.values.keyed import declare, settle
 
@@ -74,19 +76,23 @@ class Verdict:
 def verify(look: Inspection, name: str) -> Verdict:
     """Compute a view or stream again and compare it with what is stored."""
     member = look.member(name)
+    if not member.node.verifiable:
+        raise UsageError(f"{member.node.title} cannot be verified", detail="what it holds is not known here")
     if member.stage is not None and not member.stage.operator.repeatable:
         return Verdict(
             name, unproved=f"its {member.stage.name} goes by what had arrived, and a batch has it all"
         )
-    if member.node.kind == "stream" and not _told_apart(member):
+    if not member.node.replacement_key and not _told_apart(member):
         return Verdict(name, unproved="its code drops or renames what tells results apart")
     if _hidden_estimates(member):
         return Verdict(name, unproved=f"its code goes on with estimates: {', '.join(_estimates(member))}")
-    if member.node.kind == "view":
-        return replace(_view(look, member), aside=_estimates(member))
-    if member.node.kind == "stream":
-        return replace(_stream(look, member), aside=_estimates(member))
-    raise UsageError(f"{member.node.title} cannot be verified", detail="what a sink holds is not known here")
+    return replace(_with_stored(member.node, look, member), aside=_estimates(member))
+
+
+@singledispatch
+def _with_stored(node: Node, look: Inspection, member: NodeRun) -> Verdict:
+    """Compute a node again and compare it with what is stored, as its type stores it."""
+    raise NotImplementedError(f"how {node.title} is verified")
 
 
 def _told_apart(member: NodeRun) -> bool:
@@ -112,7 +118,8 @@ def _hidden_estimates(member: NodeRun) -> bool:
     return used is None or bool(used & hidden)
 
 
-def _view(look: Inspection, member: NodeRun) -> Verdict:
+@_with_stored.register
+def _view(node: ViewNode, look: Inspection, member: NodeRun) -> Verdict:
     batch, stored = _snapshot(look, member.node)
     if batch < 0:
         return Verdict(member.node.name, unproved=_NOTHING)
@@ -124,14 +131,14 @@ def _view(look: Inspection, member: NodeRun) -> Verdict:
     return compared(member.node, living.to_pylist(), _proved(stored, member).to_pylist(), living.schema)
 
 
-def _stream(look: Inspection, member: NodeRun) -> Verdict:
-    assert member.node.topic is not None
+@_with_stored.register
+def _stream(node: StreamNode, look: Inspection, member: NodeRun) -> Verdict:
     batch = checkpoint.last_done(member.checkpoint)
     if batch < 0 or node_progress.read(member.home).batch < 0:
         return Verdict(member.node.name, unproved=_NOTHING)
     producer = f"{look.pipeline.name}.{member.node.name}"
     wanted = _proved(recomputed(look, member, batch), member)
-    found = _proved(_before(look, member.node.topic, batch, producer), member)
+    found = _proved(_before(look, node.topic, batch, producer), member)
     identity = member.stage.operator.identity if member.stage else ()
     expected, stored = (_last(rows.to_pylist(), identity, found.schema) for rows in (wanted, found))
     return counted(member.node, expected, stored, found.schema)
@@ -211,9 +218,19 @@ def _late(look: Inspection, member: NodeRun, batch: int) -> DataFrame | None:
     topic = look.late_topic(member.node)
     if member.stage is None or topic not in {each.name for each in look.log.topics()}:
         return None
-    producer = late_producer(topic, look.version(member.node.name))
-    found = _before(look, topic, batch, producer).select(member.stage.schema.names).cast(member.stage.schema)
-    return frame(look.spark, found) if found.num_rows else None
+    producer = producer_of(topic, look.version(member.node.name))
+    found = _before(look, topic, batch, producer)
+    if not found.num_rows:  # those of another version may have other columns
+        return None
+    names = member.stage.schema.names
+    if not set(names) <= set(found.column_names):
+        raise PipelineError(
+            f"{member.node.title} has changed: the columns that go into its operator",
+            detail=f'topic "{topic}", of what came too late for it, has not all of them',
+            hint=f"{member.node.recompute_hint}, or take the change back",
+            place=member.node.location,
+        )
+    return frame(look.spark, found.select(names).cast(member.stage.schema))
 
 
 def _before(look: Inspection, topic: str, batch: int, producer: str) -> pa.Table:

@@ -25,8 +25,8 @@ def check(log: Log, node: Node, places: Iterable[Position]) -> None:
             raise InputLost(
                 f'topic "{at.topic}" is not the one that {node.title} has read',
                 detail=error.detail,
-                hint=f"{node.computed_anew}, from the topic that is there",
-                place=node.place,
+                hint=f"{node.recompute_hint}, from the topic that is there",
+                location=node.location,
             ) from error
         except OffsetLost as error:
             raise _lost(log, node, at, error) from error
@@ -39,13 +39,13 @@ def _lost(log: Log, node: Node, at: Position, error: OffsetLost) -> InputLost:
         return InputLost(
             f'topic "{at.topic}" ends before where {node.title} has read',
             detail=error.detail,
-            hint=f"bring the end of the topic back if there is a copy of it; or {node.computed_anew}",
-            place=node.place,
+            hint=f"bring the end of the topic back if there is a copy of it; or {node.recompute_hint}",
+            location=node.location,
         )
     return InputLost(
         f'{gone:,} record{"s" if gone != 1 else ""} of topic "{at.topic}" that {node.title} has not read '
         f"{'are' if gone != 1 else 'is'} gone",
         detail=f"{error.message}: retention has passed where the pipeline stands",
-        hint=f"{node.computed_anew}, from what is left; let retention be longer than a pipeline may rest",
-        place=node.place,
+        hint=f"{node.recompute_hint}, from what is left; let retention be longer than a pipeline may rest",
+        location=node.location,
     )

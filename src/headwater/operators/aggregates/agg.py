@@ -1,6 +1,8 @@
 """The aggregates of windows, as users write them: ``from headwater import agg``, then ``agg.count()``.
 
-Each makes a declaration; ``docs/operators/aggregates.md`` tells what each means, to the last null.
+Each makes a declaration, which a window or ``tables.group`` takes as ``name=agg.count()``. Results do not
+depend on the order or the split of rows, but for ``quantile`` and ``top_k``, which say so. ``over`` applies
+one to an Arrow table. ``docs/operators/aggregates.md`` tells what each means, to the last null.
 
 Invariant: what can be refused without knowing the columns is refused here, at once.
 """
@@ -48,7 +50,11 @@ Shares = float | Sequence[float]
 
 
 def count(column: str | None = None) -> Aggregate:
-    """Count the rows, or those in which a column is not null. BIGINT, never null.
+    """Count the rows, or those in which a column is not null.
+
+    - ``column=None``: of any type; without it all rows count.
+
+    Out: BIGINT, never null. State: a number for each group.
 
     >>> import pyarrow as pa
     >>> rows = pa.table({"n": [1, None]})
@@ -61,8 +67,11 @@ def count(column: str | None = None) -> Aggregate:
 def sum(column: str) -> Aggregate:
     """Add numbers, without rounding on the way: the nearest value to the true sum, in any order.
 
-    Integers give BIGINT, and a sum that does not fit it is an error; decimals DECIMAL(38, s); floats
-    DOUBLE. Nothing but nulls gives null.
+    - ``column``: numbers. Nulls are passed over.
+
+    Out: BIGINT of integers, and a sum that does not fit it is an error; DECIMAL(38, s) of decimals; DOUBLE of
+    floats. Null where there is nothing but nulls. State: a few numbers for each group; of floats up to 300
+    bytes.
 
     >>> import pyarrow as pa
     >>> sum("x").over(pa.table({"x": [1e100, 1.0, -1e100]}))
@@ -74,7 +83,10 @@ def sum(column: str) -> Aggregate:
 def mean(column: str) -> Aggregate:
     """Take the mean of numbers: the true sum by the count, rounded once.
 
-    Decimals give DECIMAL(38, s + 4), other numbers DOUBLE. Nothing but nulls gives null.
+    - ``column``: numbers. Nulls are passed over.
+
+    Out: DECIMAL(38, s + 4) of decimals, DOUBLE of other numbers. Null where there is nothing but nulls.
+    State: a few numbers for each group; of floats up to 300 bytes.
 
     >>> import pyarrow as pa
     >>> mean("n").over(pa.table({"n": [1, 2, None]}))
@@ -84,10 +96,15 @@ def mean(column: str) -> Aggregate:
 
 
 def rate(column: str | None = None, per: str | timedelta = "1 second") -> Aggregate:
-    """Count the rows, or add a column of numbers, for each ``per`` that the window is long. DOUBLE.
+    """Count the rows, or add a column of numbers, for each ``per`` that the window is long.
 
-    The exact count or sum by the length of the window, rounded once; also where the window is not
-    finished. Nothing but nulls in the column gives null. Sessions refuse it: their lengths differ.
+    - ``column=None``: numbers to add, nulls passed over; without it rows are counted.
+    - ``per="1 second"``: the length of time that the rate is told for.
+
+    Out: DOUBLE: the exact count or sum by the length of the whole window, rounded once; also where the
+    window is not finished. Null where the column has nothing but nulls. Sessions refuse it, for their
+    lengths differ.
+    State: as ``count`` or ``sum``.
 
     >>> import pyarrow as pa
     >>> from datetime import timedelta
@@ -100,7 +117,11 @@ def rate(column: str | None = None, per: str | timedelta = "1 second") -> Aggreg
 
 
 def variance(column: str) -> Aggregate:
-    """Take the variance of numbers as a sample, as Spark's ``var_samp``. DOUBLE; null for less than two.
+    """Take the variance of numbers as a sample, as Spark's ``var_samp``.
+
+    - ``column``: numbers. Nulls are passed over.
+
+    Out: DOUBLE; null for less than two values. State: about 60 bytes for each group, up to 900.
 
     >>> import pyarrow as pa
     >>> variance("x").over(pa.table({"x": [1.0, 2.0, 3.0]}))
@@ -112,7 +133,9 @@ def variance(column: str) -> Aggregate:
 def stddev(column: str) -> Aggregate:
     """Take the standard deviation of numbers as a sample, as Spark's ``stddev_samp``.
 
-    DOUBLE; null for less than two.
+    - ``column``: numbers. Nulls are passed over.
+
+    Out: DOUBLE; null for less than two values. State: about 60 bytes for each group, up to 900.
 
     >>> import pyarrow as pa
     >>> stddev("x").over(pa.table({"x": [1.0, 3.0, 5.0]}))
@@ -122,7 +145,11 @@ def stddev(column: str) -> Aggregate:
 
 
 def min(column: str) -> Aggregate:
-    """Take the least value: -0.0 is before 0.0, and NaN after all numbers. Nothing but nulls gives null.
+    """Take the least value: -0.0 is before 0.0, and NaN after all numbers.
+
+    - ``column``: numbers, texts, bytes, booleans, dates or times. Nulls are passed over.
+
+    Out: the type of the column; null where there is nothing but nulls. State: a value for each group.
 
     >>> import pyarrow as pa
     >>> min("s").over(pa.table({"s": ["b", None, "a"]}))
@@ -132,7 +159,11 @@ def min(column: str) -> Aggregate:
 
 
 def max(column: str) -> Aggregate:
-    """Take the greatest value: -0.0 is before 0.0, and NaN after all numbers. Nothing but nulls gives null.
+    """Take the greatest value: -0.0 is before 0.0, and NaN after all numbers.
+
+    - ``column``: numbers, texts, bytes, booleans, dates or times. Nulls are passed over.
+
+    Out: the type of the column; null where there is nothing but nulls. State: a value for each group.
 
     >>> import pyarrow as pa
     >>> max("s").over(pa.table({"s": ["b", None, "a"]}))
@@ -144,6 +175,10 @@ def max(column: str) -> Aggregate:
 def any(column: str) -> Aggregate:
     """Take a value of any type, the same one in any order: the greatest. Of booleans: whether any is true.
 
+    - ``column``: of any type. Nulls are passed over.
+
+    Out: the type of the column; null where there is nothing but nulls. State: a value for each group.
+
     >>> import pyarrow as pa
     >>> any("ok").over(pa.table({"ok": [False, True, None]}))
     [True]
@@ -152,7 +187,12 @@ def any(column: str) -> Aggregate:
 
 
 def first(column: str) -> Aggregate:
-    """Take the earliest value by event time, passing over nulls; of equal times the least.
+    """Take the earliest value by event time; of equal times the least.
+
+    - ``column``: of any type. Rows in which it is null are passed over.
+
+    Out: the type of the column; null where there is nothing but nulls. State: a value and its time for each
+    group.
 
     >>> import numpy as np, pyarrow as pa
     >>> first("s").over(pa.table({"s": ["late", "early"]}), at=np.array([2, 1]))
@@ -162,7 +202,12 @@ def first(column: str) -> Aggregate:
 
 
 def last(column: str) -> Aggregate:
-    """Take the latest value by event time, passing over nulls; of equal times the greatest.
+    """Take the latest value by event time; of equal times the greatest.
+
+    - ``column``: of any type. Rows in which it is null are passed over.
+
+    Out: the type of the column; null where there is nothing but nulls. State: a value and its time for each
+    group.
 
     >>> import numpy as np, pyarrow as pa
     >>> last("s").over(pa.table({"s": ["late", "early"]}), at=np.array([2, 1]))
@@ -172,9 +217,12 @@ def last(column: str) -> Aggregate:
 
 
 def collect(column: str, limit: int = 100) -> Aggregate:
-    """Collect the earliest values, at most ``limit``, in the order of event time and then of value.
+    """Collect the earliest values, in the order of event time and then of value.
 
-    An ARRAY; nothing but nulls gives null.
+    - ``column``: of any type. Nulls are passed over; a value that is there twice comes twice.
+    - ``limit=100``: how many at the most.
+
+    Out: an ARRAY; null where there is nothing but nulls. State: up to ``limit`` values for each group.
 
     >>> import numpy as np, pyarrow as pa
     >>> collect("s", limit=2).over(pa.table({"s": ["c", "a", "b"]}), at=np.array([3, 1, 2]))
@@ -184,7 +232,11 @@ def collect(column: str, limit: int = 100) -> Aggregate:
 
 
 def distinct(column: str) -> Aggregate:
-    """Count distinct values exactly: it keeps every one of them. BIGINT, never null.
+    """Count distinct values exactly.
+
+    - ``column``: of any type. Nulls are passed over; NaN equals NaN, and 0.0 equals -0.0.
+
+    Out: BIGINT, never null. State: every distinct value of each group; for more, ``approx_distinct``.
 
     >>> import pyarrow as pa
     >>> distinct("s").over(pa.table({"s": ["a", "b", "a", None]}))
@@ -194,10 +246,14 @@ def distinct(column: str) -> Aggregate:
 
 
 def exact_quantile(column: str, q: Shares) -> Aggregate:
-    """Take the least value that at least a share ``q`` of the values do not exceed: it keeps all values.
+    """Take the least value that at least a share ``q`` of the values do not exceed, as ``percentile_disc``.
 
-    Of the type of the column, as ``percentile_disc``; an ARRAY where ``q`` is several shares. Nothing
-    but nulls gives null.
+    - ``column``: what ``min`` takes. Nulls are passed over.
+    - ``q``: a share from 0 to 1, or several, ``[0.5, 0.99]``; taken to six decimal places.
+
+    Out: the type of the column; an ARRAY where ``q`` is several shares; null where there is nothing but
+    nulls.
+    State: every value of each group; for more, ``quantile``.
 
     >>> import pyarrow as pa
     >>> exact_quantile("n", [0.5, 0.9]).over(pa.table({"n": [4, 1, 3, 2]}))
@@ -209,8 +265,13 @@ def exact_quantile(column: str, q: Shares) -> Aggregate:
 def approx_distinct(column: str, error: float = 0.02, bounds: bool = False) -> Aggregate:
     """Estimate how many distinct values there are, in a few kilobytes: HyperLogLog.
 
-    ``error`` is the standard error, relative. With ``bounds`` two more columns, ``…_low`` and
-    ``…_high``, hold the true count in 95 of 100 cases. The estimate depends on the values alone.
+    - ``column``: of any type. Nulls are passed over.
+    - ``error=0.02``: the relative standard error, from 0.0008 to 0.1.
+    - ``bounds=False``: True adds two columns, ``NAME_low`` and ``NAME_high``: the true count is between
+      them in 95 of 100 cases.
+
+    Out: BIGINT. It depends on the distinct values alone. State: up to 2 kB for each group at an error of
+    0.02, four times that at half the error.
 
     >>> import pyarrow as pa
     >>> approx_distinct("n", bounds=True).over(pa.table({"n": [1, 2, 2, None]}))
@@ -222,10 +283,15 @@ def approx_distinct(column: str, error: float = 0.02, bounds: bool = False) -> A
 def quantile(column: str, q: Shares, error: float = 0.01, bounds: bool = False) -> Aggregate:
     """Estimate the value that a share ``q`` of the values do not exceed, in a few kilobytes: KLL.
 
-    DOUBLE, or an ARRAY where ``q`` is several shares. ``error`` is that of the rank: the value told has
-    a true rank of ``q`` ± ``error`` in 99 of 100 cases. With ``bounds`` two more columns, ``…_low`` and
-    ``…_high``, are the values at these ranks. Few values, up to ``2.5 / error``, are told exactly; of more,
-    what is told depends on chance and on the split: it is not exact.
+    - ``column``: numbers. Nulls and NaN are passed over.
+    - ``q``: a share from 0 to 1, or several, ``[0.5, 0.99]``.
+    - ``error=0.01``: that of the rank, from 0.0001 to 0.2: the value has a true rank of ``q`` ± ``error``
+      in 99 of 100 cases.
+    - ``bounds=False``: True adds two columns, ``NAME_low`` and ``NAME_high``: the values at these ranks.
+
+    Out: DOUBLE, or an ARRAY where ``q`` is several shares. Up to ``2.5 / error`` values it is exact; of
+    more, it depends on chance and on the split, within the error. State: up to 7 kB for each group at an
+    error of 0.01, twice that at half the error.
 
     >>> import pyarrow as pa
     >>> quantile("n", 0.5).over(pa.table({"n": [1, 2, 3]}))
@@ -235,11 +301,16 @@ def quantile(column: str, q: Shares, error: float = 0.01, bounds: bool = False) 
 
 
 def top_k(column: str, k: int = 10, bounds: bool = False) -> Aggregate:
-    """Find the most frequent values and their counts: an ARRAY of STRUCT<value, count>.
+    """Find the most frequent values and their counts.
 
-    Of equal counts the least value comes first. With ``bounds`` two more columns, ``…_low`` and
-    ``…_high``, are arrays of the bounds of each count, which always hold. Up to 768 distinct values, or
-    ``12 * k``, are counted exactly; of more, what is told depends on the split: it is not exact.
+    - ``column``: numbers, texts, booleans, dates or times. Nulls are passed over.
+    - ``k=10``: how many values.
+    - ``bounds=False``: True adds two columns, ``NAME_low`` and ``NAME_high``: ARRAYs of the bounds of each
+      count, which always hold.
+
+    Out: an ARRAY of STRUCT<value, count>, the most frequent first; of equal counts the least value. Up to 768
+    distinct values, or ``12 * k``, are counted exactly; of more, counts may be too high, never too low, and
+    depend on the split. State: that many values and counts for each group.
 
     >>> import pyarrow as pa
     >>> top_k("s", k=1).over(pa.table({"s": ["a", "b", "a"]}))
@@ -249,10 +320,14 @@ def top_k(column: str, k: int = 10, bounds: bool = False) -> Aggregate:
 
 
 def bloom(column: str, expected: int = 10_000, error: float = 0.01) -> Aggregate:
-    """Make a Bloom filter of the values, to be asked by `may_contain`. BINARY; nothing but nulls gives null.
+    """Make a Bloom filter of the values, which ``may_contain`` asks.
 
-    It says yes to every value that was there, and to a share ``error`` of others while there are no
-    more than ``expected`` distinct ones. Every group keeps the whole filter: 12 kB by default.
+    - ``column``: anything but decimals and nested types. Nulls are passed over.
+    - ``expected=10000``: how many distinct values a group may have for ``error`` to hold.
+    - ``error=0.01``: the share of values that were not there of which it says that they may have been.
+
+    Out: BINARY; null where there is nothing but nulls. A value that was there is always told to be. State:
+    the whole filter for each group, from the first row on: 12 kB by default.
 
     >>> import pyarrow as pa
     >>> (seen,) = bloom("n").over(pa.table({"n": [1, 2]}))

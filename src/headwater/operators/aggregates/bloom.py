@@ -67,7 +67,9 @@ class Bloom(Sketch):
 def may_contain(bloom: bytes, values: Iterable[Any] | pa.Array) -> list[bool]:
     """Tell of each value whether it may be in a filter; what was put in always is.
 
-    Values are of the type of the column: texts for STRING, integers for any integer type, and so on.
+    - ``bloom``: the filter, as ``agg.bloom`` gives it.
+    - ``values``: a list or an Arrow array, of the type of the column: texts for STRING, integers for any
+      integer type, and so on; no nulls.
 
     >>> from headwater import agg
     >>> (seen,) = agg.bloom("user").over(pa.table({"user": ["ada", "bob"]}))

@@ -66,7 +66,7 @@ def test_an_error_of_user_code_is_told_with_its_line(spark: SparkSession, tmp_pa
 
     with pytest.raises(PipelineError, match='view "wrong" failed when it was called') as caught:
         check(pipeline, spark)
-    assert str(line('return orders.select("id", "amout")  # here')) in (caught.value.place or "")
+    assert str(line('return orders.select("id", "amout")  # here')) in (caught.value.location or "")
     assert "amout" in (caught.value.detail or "")
 
 
@@ -169,7 +169,7 @@ def test_a_function_that_ends_the_program_is_refused_with_its_line(
     for look in (partial(check, pipeline, spark), partial(Runner, pipeline, spark=spark)):
         with pytest.raises(PipelineError, match='view "leaving" ended the program') as caught:
             look()
-        assert str(line("sys.exit(0)  # here, too")) in (caught.value.place or "")
+        assert str(line("sys.exit(0)  # here, too")) in (caught.value.location or "")
 
 
 def test_what_spark_says_is_told_without_its_codes(spark: SparkSession, tmp_path: Path) -> None:

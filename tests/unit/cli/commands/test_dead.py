@@ -97,3 +97,14 @@ def test_a_deletion_that_was_set_aside_deletes_again(tmp_path: Path) -> None:
             ("tea", None, True),
         ]
         assert rows[1]["_occurred"] == since
+
+
+def test_letters_of_a_topic_that_was_made_again_are_appended_too(file: str, tmp_path: Path) -> None:
+    with headwater.open(f"file:{tmp_path / 'log'}") as log:
+        assert DeadLetters(log, "shop", load(file).nodes[0]).redrive() == 1
+        log.delete_topic("shop.plain.dead")
+        letters = DeadLetters(log, "shop", load(file).nodes[0])
+        letters.bury([Culprit("orders", 0, 2, "ValueError: not even")])
+        assert (letters.redrive(), letters.redrive()) == (1, 0)
+        rows = [row for batch in log.read("orders") for row in batch.to_pylist()]
+    assert [row["amount"] for row in rows] == ["1", "two", "3", "two", "3"]

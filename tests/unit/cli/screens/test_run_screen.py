@@ -33,7 +33,7 @@ FINE = Status(
     state_bytes=12_300_000,
     error=None,
 )
-ERROR = PipelineError('view "totals" failed: ValueError', detail="no tax on 0.0", place="shop.py:12")
+ERROR = PipelineError('view "totals" failed: ValueError', detail="no tax on 0.0", location="shop.py:12")
 BROKEN = replace(FINE, node="totals", state="broken", batches=0, rate=0.0, error=ERROR)
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from headwater import schema as schemas
 from headwater.engine.proof.equality import frozen, value
 from headwater.engine.proof.verify import Verdict, compared, counted
-from headwater.pipeline.node import Table
+from headwater.pipeline.declaration import Table
 from soaking import examples
 
 NAN = float("nan")

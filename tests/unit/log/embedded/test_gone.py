@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import resource
 import shutil
@@ -117,6 +118,7 @@ def test_a_commit_into_a_groups_file_that_was_deleted_is_refused(log: EmbeddedLo
 
 @contextmanager
 def no_descriptors() -> Iterator[None]:
+    gc.collect()  # what earlier tests have left open would be closed, and free, at any moment
     taken = []
     try:
         while True:
