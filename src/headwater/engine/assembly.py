@@ -198,7 +198,7 @@ class Assembly(Inspection):
                 f"what comes too late for {node.title} has other columns than before",
                 detail=f'topic "{topic}" has those of before',
                 hint=f"copy what it holds, then run `headwater topic delete {topic}`: it is made anew",
-                place=node.location,
+                location=node.location,
             ) from error
         return topic
 

@@ -228,7 +228,7 @@ def _late(look: Inspection, member: NodeRun, batch: int) -> DataFrame | None:
             f"{member.node.title} has changed: the columns that go into its operator",
             detail=f'topic "{topic}", of what came too late for it, has not all of them',
             hint=f"{member.node.recompute_hint}, or take the change back",
-            place=member.node.location,
+            location=member.node.location,
         )
     return frame(look.spark, found.select(names).cast(member.stage.schema))
 
