@@ -16,8 +16,8 @@ setup: .venv/ready  ## make .venv with the package and all tools
 demo: setup  ## see a pipeline at work, in the terminal
 	@$(BIN)/headwater demo
 
-quick: setup  ## unit tests alone: no Spark session, no server
-	$(BIN)/python -m pytest tests/unit -n auto
+quick: setup  ## unit tests alone, of properties a fifth of the examples: no Spark session, no server
+	SOAK=$${SOAK:-0.2} $(BIN)/python -m pytest tests/unit -n auto
 
 test: setup  ## run all tests, with the servers they need
 	$(BIN)/python -m pytest tests/unit tests/docs tests/contract src -n auto

@@ -45,8 +45,8 @@ SAME_NAMES = {"Count", "Max", "Mean", "Min", "Sum"}
 """Aggregates of windows and of tables: their names stand in the definitions of checkpoints."""
 
 
-OTHERWISE = {"Behind"}
-"""A word of rows that is also the name of an error, for a view that is not as far as a reader needs."""
+OTHERWISE = {"Behind", "Target"}
+"""Words that still name something else: an error of a view's reader; what a suite of sinks writes to."""
 
 
 class Term(NamedTuple):
