@@ -151,7 +151,7 @@ class Captured:
 
 def door(view: str) -> OperatorSpec:
     node = flights_kit.pipeline()[view]
-    return node.function(*[Captured()] * len(node.upstreams))  # type: ignore[no-any-return,attr-defined]
+    return node.code.function(*[Captured()] * len(node.upstreams))  # type: ignore[no-any-return,attr-defined]
 
 
 class Played:

@@ -154,8 +154,11 @@ class Partition:
 
     def roll(self) -> None:
         """Begin a new segment, so that the one before can be archived, deleted or compacted."""
-        self.sync()
-        self.publish()
+        reached = self.sync()
+        if not self._fsync:  # once for each segment: a power loss then takes nothing of those before the newest
+            os.fdatasync(self._fd)
+            durable.sync(self.directory)
+        self.publish(reached)
         fresh = self._segment(self.tail.end)
         if fresh.base == self.tail.segment.base:
             return
