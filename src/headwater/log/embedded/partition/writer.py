@@ -155,7 +155,7 @@ class Partition:
     def roll(self) -> None:
         """Begin a new segment, so that the one before can be archived, deleted or compacted."""
         reached = self.sync()
-        if not self._fsync:  # once for each segment: a power loss then takes nothing of those before the newest
+        if not self._fsync:  # once a segment: a power loss then takes nothing of those before the newest
             os.fdatasync(self._fd)
             durable.sync(self.directory)
         self.publish(reached)
