@@ -113,7 +113,7 @@ def test_fast_slow_joining_and_broken_producers_make_nobody_late(spark: SparkSes
         harness.step()
         (late,) = harness.late("by_minute")
         assert late["meter"] == "slow" and late["late_window_start"] == start + timedelta(minutes=3)
-        ahead = [each.producer for each in harness._runner.nodes["by_minute"].member.counts.reached.ahead]
+        ahead = [each.producer for each in harness._runner.nodes["by_minute"].node_run.counts.reached.ahead]
         assert ahead == ["broken"]
         harness.verify()
 
@@ -195,4 +195,4 @@ def test_inputs_that_fall_silent_do_not_hold_the_others_for_ever(spark: SparkSes
         wait_for("rich", {1: "gold", 2: "gold", 3: "gold", 4: "silver"})
         wait_for("paid", {1: None, 2: start + timedelta(minutes=10.5), 3: None, 4: None})
         assert all(verify(runner, name).ok for name in runner.nodes)
-        assert [running.member.counts.late for running in runner.nodes.values()] == [0, 0, 0]
+        assert [running.node_run.counts.late for running in runner.nodes.values()] == [0, 0, 0]

@@ -1,4 +1,4 @@
-"""Puts a pipeline together to be run: a member for each node, in a query, with its sinks.
+"""Puts a pipeline together to be run: a `NodeRun` for each node, in a query, with its sinks.
 
 Invariant: nodes that share a query have the order of the pipeline; a sink belongs to one version of a node.
 """
@@ -55,14 +55,14 @@ OF_ONE = (SinkRefused, DiskFull)
 class Running:
     """A node, and the query that runs it."""
 
-    member: NodeRun
+    node_run: NodeRun
     version: Version
     query: Query
 
     @property
     def error(self) -> HeadwaterError | None:
         """Why it does not go on."""
-        return self.member.error or self.query.error
+        return self.node_run.error or self.query.error
 
 
 class Assembly(Inspection):
@@ -96,9 +96,9 @@ class Assembly(Inspection):
         for node in pipeline.order():
             self._prepare(node, self.versions.current(node))
 
-    def member(self, name: str) -> NodeRun:
+    def node_run(self, name: str) -> NodeRun:
         """Return a node, as it runs."""
-        return self.nodes[name].member
+        return self.nodes[name].node_run
 
     def version(self, name: str) -> Version:
         """Return the version of a node that runs."""
@@ -108,29 +108,29 @@ class Assembly(Inspection):
         """Release everything but Spark."""
         for query in self.queries.values():
             query.stop()
-            for member in query.members.values():
-                member.close()
+            for node_run in query.node_runs.values():
+                node_run.close()
         super().close()
 
     def _prepare(self, node: Node, version: Version) -> None:
         """Make a node ready to run, in the query that it shares or in one of its own."""
-        member = self._member(node, version)
-        path = query_layout.place(self.pipeline, member.shape, version, share=self._share)
+        node_run = self._node_run(node, version)
+        path = query_layout.place(self.pipeline, node_run.shape, version, share=self._share)
         query = self.queries.setdefault(path, self._query(path))
-        query.members[node.name] = member
-        query.members = {each: query.members[each] for each in self._ordered(query)}
-        self.nodes[node.name] = Running(member, version, query)
+        query.node_runs[node.name] = node_run
+        query.node_runs = {each: query.node_runs[each] for each in self._ordered(query)}
+        self.nodes[node.name] = Running(node_run, version, query)
 
     def _ordered(self, query: Query) -> list[str]:
-        return [node.name for node in self.pipeline.order() if node.name in query.members]
+        return [node.name for node in self.pipeline.order() if node.name in query.node_runs]
 
-    def _member(self, node: Node, version: Version) -> NodeRun:
-        member = super()._member(node, version)
-        check_stored(self.pipeline, node, member.schema)
-        topic = derived.check(member.shape)
+    def _node_run(self, node: Node, version: Version) -> NodeRun:
+        node_run = super()._node_run(node, version)
+        check_stored(self.pipeline, node, node_run.schema)
+        topic = derived.check(node_run.shape)
         if topic is not None:
             self._create_topic(topic)
-        return member
+        return node_run
 
     def _query(self, path: Path) -> Query:
         return Query(path, self.inputs, self._leave)
@@ -150,31 +150,33 @@ class Assembly(Inspection):
         return self.pipeline[name].readable_topic or ""
 
     def _begin(self, query: Query, versions: dict[str, Version]) -> None:
-        """Open the sinks of a query's members, which shuts out any other runner."""
-        upstreams = {name for member in query.members.values() for name in member.upstreams}
+        """Open the sinks of a query's nodes, which shuts out any other runner."""
+        upstreams = {name for node_run in query.node_runs.values() for name in node_run.upstreams}
         query.begin({name: self.inputs.resolve(self.pipeline[name], "earliest") for name in upstreams})
-        for name, member in query.members.items():
-            member.error = self._begin_member(member, versions[name])
-            if isinstance(member.error, SHARED) and not isinstance(member.error, OF_ONE):
-                raise member.error
-        for member in query.members.values():
-            if member.error is not None:
-                raise member.error
+        for name, node_run in query.node_runs.items():
+            node_run.error = self._begin_member(node_run, versions[name])
+            if isinstance(node_run.error, SHARED) and not isinstance(node_run.error, OF_ONE):
+                raise node_run.error
+        for node_run in query.node_runs.values():
+            if node_run.error is not None:
+                raise node_run.error
 
-    def _begin_member(self, member: NodeRun, version: Version) -> HeadwaterError | None:
+    def _begin_member(self, node_run: NodeRun, version: Version) -> HeadwaterError | None:
         """Open the sink of a node; what fails there keeps no other from beginning."""
-        late, dead = (partial(make, member.node, version) for make in (self._late, self._dead_rows))
+        late, dead = (partial(make, node_run.node, version) for make in (self._late, self._dead_rows))
         try:
-            side_topics.check(version.home, self.log, member.node)
-            self._check_late(member)
-            member.begin(self._sink(member, version), late, dead, partial(self._reject, member.node, version))
+            side_topics.check(version.home, self.log, node_run.node)
+            self._check_late(node_run)
+            node_run.begin(
+                self._sink(node_run, version), late, dead, partial(self._reject, node_run.node, version)
+            )
         except HeadwaterError as error:
             return error
         return None
 
-    def _sink(self, member: NodeRun, version: Version) -> Sink:
+    def _sink(self, node_run: NodeRun, version: Version) -> Sink:
         context = SinkContext(self.pipeline.name, self.log, self.store)
-        return open_sink(member.node, member.schema, version.number, context)
+        return open_sink(node_run.node, node_run.schema, version.number, context)
 
     def _late(self, node: Node, version: Version, schema: pa.Schema) -> Sink:
         self.ownership.check()  # it begins with its first row: then another runner may have begun
@@ -183,11 +185,11 @@ class Assembly(Inspection):
         side_topics.note(version.home, self.log, topic)
         return TopicSink(self.log, topic, producer(topic, version))
 
-    def _check_late(self, member: NodeRun) -> None:
+    def _check_late(self, node_run: NodeRun) -> None:
         """Refuse to begin where the first row that comes too late would find no place."""
-        there = self.late_topic(member.node) in {topic.name for topic in self.log.topics()}
-        if member.stage is not None and there:
-            self._late_topic(member.node, member.stage.late)
+        there = self.late_topic(node_run.node) in {topic.name for topic in self.log.topics()}
+        if node_run.stage is not None and there:
+            self._late_topic(node_run.node, node_run.stage.late)
 
     def _late_topic(self, node: Node, schema: pa.Schema) -> str:
         topic = self.late_topic(node)

@@ -34,7 +34,7 @@ class Gathering(Assembly):
                 self.ownership.check()
                 there = self._brought_together(_near(queries))
                 if len(there) > 1:
-                    self._merge(fate, sorted(there, key=lambda query: -len(query.members)))
+                    self._merge(fate, sorted(there, key=lambda query: -len(query.node_runs)))
             except (
                 HeadwaterError,
                 OSError,
@@ -62,10 +62,10 @@ class Gathering(Assembly):
         """Return the queries that could be one, by what the results of their nodes depend on."""
         groups: dict[str, list[Query]] = {}
         for query in self.queries.values() if self._share else ():
-            names = list(query.members)
+            names = list(query.node_runs)
             movable = all(query_layout.may_move(self.nodes[name].version) for name in names)
             if names and movable and query.error is None and not query.apart:
-                fate = query_layout.fate(self.pipeline, query.members[names[0]].shape)
+                fate = query_layout.fate(self.pipeline, query.node_runs[names[0]].shape)
                 groups.setdefault(fate, []).append(query)
         return groups
 
@@ -73,7 +73,7 @@ class Gathering(Assembly):
         """Let a query read up to places in its inputs, and stop there; tell whether it has come to them."""
         try:
             self.ownership.check()
-            self._begin(query, {name: self.nodes[name].version for name in query.members})
+            self._begin(query, {name: self.nodes[name].version for name in query.node_runs})
             query.start(places).processAllAvailable()
         except Exception:  # whatever it is, it is told when the query starts as always
             return False
@@ -88,15 +88,15 @@ class Gathering(Assembly):
         into = query_layout.next_query(self.pipeline, fate)
         known = [query_merge.standing(query.checkpoint, query.upstreams) for query in queries]
         found = [each for each in known if each is not None]
-        homes = [member.home for query in queries for member in query.members.values()]
+        homes = [node_run.home for query in queries for node_run in query.node_runs.values()]
         query_merge.merge(found, {home: node_progress.read(home) for home in homes}, into)
         merged = self.queries[into] = self._query(into)
         for query in queries:
             del self.queries[query.checkpoint]
-            merged.members |= query.members
+            merged.node_runs |= query.node_runs
             merged.left += query.left  # while it read on
-        merged.members = {name: merged.members[name] for name in self._ordered(merged)}
-        for name in merged.members:
+        merged.node_runs = {name: merged.node_runs[name] for name in self._ordered(merged)}
+        for name in merged.node_runs:
             query_layout.move(self.nodes[name].version, into)
             self.nodes[name].query = merged
 

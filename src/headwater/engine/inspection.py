@@ -46,9 +46,9 @@ class Inspection(Closing):
         self.versions = Versions(pipeline, self.store)
         self._versions: dict[str, Version] = {}
 
-    def member(self, name: str) -> NodeRun:
+    def node_run(self, name: str) -> NodeRun:
         """Return a node, as it is to run or has run."""
-        return self._member(self._node(name), self.version(name))
+        return self._node_run(self._node(name), self.version(name))
 
     def version(self, name: str) -> Version:
         """Return the version of a node that was in force when it was first looked at."""
@@ -75,7 +75,7 @@ class Inspection(Closing):
             raise UsageError(f"{found.title} is no node", hint="name a view, a stream or a sink")
         return found
 
-    def _member(self, node: Node, version: Version) -> NodeRun:
+    def _node_run(self, node: Node, version: Version) -> NodeRun:
         upstreams = {name: self.pipeline[name] for name in node.upstreams}
         inputs = self.inputs.without(self.dead(node).skips())
         made = shape(node, upstreams, inputs.blanks(upstreams))

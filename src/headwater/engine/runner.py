@@ -99,12 +99,12 @@ class Runner(Gathering):
 
     def rebuild(self, name: str) -> int:
         """Compute a view anew from the log, beside the one that readers see, and switch to that version."""
-        node = self.nodes[name].member.node
+        node = self.nodes[name].node_run.node
         version = self.versions.next(node)
-        member = self._member(node, version)
-        definition.check(version.home, member.shape, list(self.pipeline.inputs(node)))
-        query = self._query(member.checkpoint.resolve())
-        query.members[name] = member
+        node_run = self._node_run(node, version)
+        definition.check(version.home, node_run.shape, list(self.pipeline.inputs(node)))
+        query = self._query(node_run.checkpoint.resolve())
+        query.node_runs[name] = node_run
         try:
             self._begin(query, {name: version})
             query.start().processAllAvailable()
@@ -119,12 +119,12 @@ class Runner(Gathering):
 
     def reset(self, name: str, to: Start) -> int:
         """Let a view begin anew, empty, from a place in its inputs, in the version that is returned."""
-        node = self.nodes[name].member.node
+        node = self.nodes[name].node_run.node
         places = {each: self.log.resolve(self._topic(each), to) for each in node.upstreams}
         version = self.versions.next(node, place_text(to))
-        member = self._member(node, version)
-        checkpoint.begin(member.checkpoint, places)
-        self._sink(member, version).close()  # makes the version
+        node_run = self._node_run(node, version)
+        checkpoint.begin(node_run.checkpoint, places)
+        self._sink(node_run, version).close()  # makes the version
         self.versions.publish(node, version)
         return version.number
 
@@ -137,11 +137,11 @@ class Runner(Gathering):
     def _take_over(self) -> None:
         """Begin as the one runner of this pipeline, if its checkpoints are of these nodes."""
         for running in self.nodes.values():
-            topics = list(self.pipeline.inputs(running.member.node))
-            definition.check(running.version.home, running.member.shape, topics)
+            topics = list(self.pipeline.inputs(running.node_run.node))
+            definition.check(running.version.home, running.node_run.shape, topics)
         self.ownership.take()
         for path, query in self.queries.items():
-            for name in query.members:
+            for name in query.node_runs:
                 query_layout.join(self.nodes[name].version, path)
         self.gather()
         query_layout.drop_unused(self.pipeline)
@@ -155,7 +155,7 @@ class Runner(Gathering):
     def _start(self, query: Query) -> None:
         try:
             self.ownership.check()
-            self._begin(query, {name: self.nodes[name].version for name in query.members})
+            self._begin(query, {name: self.nodes[name].version for name in query.node_runs})
             query.start()
         except Exception as error:
             self._failed(query, error if isinstance(error, HeadwaterError) else _why(query, error))
@@ -164,7 +164,7 @@ class Runner(Gathering):
 
     def _await(self, query: Query) -> None:
         """Wait until a query has processed its input; one that has failed may be started again."""
-        while query.members and query.spark is not None:
+        while query.node_runs and query.spark is not None:
             try:
                 query.spark.processAllAvailable()
                 return
@@ -184,7 +184,9 @@ class Runner(Gathering):
         """Decide how a query that has ended goes on; tell whether what made it fail is out of its way."""
         query.stop()
         try:
-            failing = {name: why for name, member in query.members.items() if (why := _own_error(member))}
+            failing = {
+                name: why for name, node_run in query.node_runs.items() if (why := _own_error(node_run))
+            }
             error = next(iter(failing.values()), error)
             left = {name: why for name, why in failing.items() if not self._mend(name, why)}
             mended = bool(failing) and (not left or self._part(query, left))
@@ -195,16 +197,16 @@ class Runner(Gathering):
             return False
         query.again, query.error = 0.0, None
         self._adopt(query)
-        if not query.members:
+        if not query.node_runs:
             del self.queries[query.checkpoint]
         return True
 
     def _mend(self, name: str, error: HeadwaterError) -> bool:
         """Take what made a node fail out of its way, if that can be done."""
         running = self.nodes[name]
-        node, query = running.member.node, running.query
+        node, query = running.node_run.node, running.query
         if not isinstance(error, SinkUnavailable) and self.versions.replaced(node, running.version):
-            del query.members[name]  # it was rebuilt
+            del query.node_runs[name]  # it was rebuilt
             self._prepare(node, self.versions.current(node))
             self._start(self.nodes[name].query)
             return True
@@ -212,11 +214,11 @@ class Runner(Gathering):
 
     def _part(self, query: Query, failing: dict[str, HeadwaterError]) -> bool:
         """Let nodes that fail for a reason of their own go on by themselves, so that the others can."""
-        if len(failing) == len(query.members) or any(map(partial(self._is_shared, query), failing.items())):
+        if len(failing) == len(query.node_runs) or any(map(partial(self._is_shared, query), failing.items())):
             return False
         for name, why in failing.items():
             path = self._leave(name)
-            del query.members[name]
+            del query.node_runs[name]
             _back_off(self._alone(name, path), why)
         return True
 
@@ -229,7 +231,7 @@ class Runner(Gathering):
         """Return a query for one node, which goes on from a checkpoint."""
         running = self.nodes[name]
         running.query = self.queries[path] = self._query(path)
-        running.query.members[name] = running.member
+        running.query.node_runs[name] = running.node_run
         return running.query
 
     def _is_shared(self, query: Query, failing: tuple[str, HeadwaterError]) -> bool:
@@ -239,7 +241,7 @@ class Runner(Gathering):
             return False
         # The results of streams go to the log, those of the views that they run with to a store.
         elsewhere = [
-            each for each in query.members.values() if _goes_to(each) != _goes_to(query.members[name])
+            each for each in query.node_runs.values() if _goes_to(each) != _goes_to(query.node_runs[name])
         ]
         return not isinstance(why, SinkUnavailable) or not elsewhere
 
@@ -247,18 +249,18 @@ class Runner(Gathering):
         return sum(query.done for query in self.queries.values())
 
 
-def _own_error(member: NodeRun) -> HeadwaterError | None:
-    """Return why a member has failed, or why it cannot go on though it was not asked: planning has failed."""
-    if member.error is None:
+def _own_error(node_run: NodeRun) -> HeadwaterError | None:
+    """Return why a node has failed, or why it cannot go on though it was not asked: planning has failed."""
+    if node_run.error is None:
         try:
-            member.check_inputs()
+            node_run.check_inputs()
         except InputLost as error:
-            member.error = error
-    return member.error
+            node_run.error = error
+    return node_run.error
 
 
-def _goes_to(member: NodeRun) -> str:
-    return "log" if member.node.written_topic is not None else "store"
+def _goes_to(node_run: NodeRun) -> str:
+    return "log" if node_run.node.written_topic is not None else "store"
 
 
 def _back_off(query: Query, error: HeadwaterError) -> None:
@@ -272,13 +274,13 @@ def _back_off(query: Query, error: HeadwaterError) -> None:
 
 
 def _why(query: Query, error: BaseException | None) -> HeadwaterError:
-    """Return why a query has ended: what a member says, or else what Spark does."""
-    told = next((member.error for member in query.members.values() if member.error is not None), None)
-    return told or failures.told(next(iter(query.members.values())).node, str(error))
+    """Return why a query has ended: what a node says, or else what Spark does."""
+    told = next((node_run.error for node_run in query.node_runs.values() if node_run.error is not None), None)
+    return told or failures.told(next(iter(query.node_runs.values())).node, str(error))
 
 
 def _stands_still(queries: list[Query]) -> HeadwaterError:
-    names = ", ".join(f'"{name}"' for query in queries for name in query.members)
+    names = ", ".join(f'"{name}"' for query in queries for name in query.node_runs)
     return HeadwaterError(
         f"nothing was processed for {STILL_SECONDS:.0f} seconds, and {names} has input left",
         hint="the pipeline's spark.log may tell why",

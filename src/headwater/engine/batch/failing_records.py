@@ -46,15 +46,15 @@ class RejectedRecords(PipelineError):
         self.records = records
 
 
-def find(shape: Shape, inputs: Inputs, slice: MicroBatch) -> list[RejectedRecord]:
+def find(shape: Shape, inputs: Inputs, micro_batch: MicroBatch) -> list[RejectedRecord]:
     """Return the records of a micro-batch on which a node's code fails, up to ``MOST`` of them."""
-    found = (record for each in shape.upstreams.values() for record in _of(shape, inputs, slice, each))
+    found = (record for each in shape.upstreams.values() for record in _of(shape, inputs, micro_batch, each))
     return list(islice(found, MOST))
 
 
-def _of(shape: Shape, inputs: Inputs, slice: MicroBatch, each: Declaration) -> Iterator[RejectedRecord]:
+def _of(shape: Shape, inputs: Inputs, micro_batch: MicroBatch, each: Declaration) -> Iterator[RejectedRecord]:
     """Yield the records of one input."""
-    records = slice.placed(inputs, each)
+    records = micro_batch.placed(inputs, each)
     if each.name == shape.table:
         records = keyed_results.living(records)
     if not records.num_rows:

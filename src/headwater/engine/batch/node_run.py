@@ -142,13 +142,13 @@ class NodeRun:
                     sink.close()
         self._late_sink = self._dead_sink = None
 
-    def process(self, number: int, slice: MicroBatch, *, search: Callable[[], bool]) -> None:
+    def process(self, number: int, micro_batch: MicroBatch, *, search: Callable[[], bool]) -> None:
         """Do a node's part of a micro-batch; where its code fails, ``search`` tells whether to look why."""
-        before, after = self.mine(slice.before), self.mine(slice.after)
+        before, after = self.mine(micro_batch.before), self.mine(micro_batch.after)
         if before == after:
             return
         started = time.perf_counter()
-        rows = self._keyed(self._computed(number, slice, search))
+        rows = self._keyed(self._computed(number, micro_batch, search))
         if self._letters:
             self._dead_rows().commit(Batch(number, letters(self._letters)))
         crash.point("query: computed")
@@ -159,14 +159,14 @@ class NodeRun:
         self.done = replace(done, receipt=self._sink.receipt())
         crash.point("query: committed")
         if fresh:  # what is repeated has been counted
-            self._count(slice, rows.num_rows)
+            self._count(micro_batch, rows.num_rows)
         self.counts.reached = after
         self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
 
-    def asks_spark(self, slice: MicroBatch) -> bool:
+    def asks_spark(self, micro_batch: MicroBatch) -> bool:
         """Tell whether a micro-batch has code of the user's to run, or so much that workers compute it."""
         own = self.shape.straight and (self.stage is None or self.shape.bare)
-        return bool(slice.size(self._names)) and not (own and slice.is_small(self._names))
+        return bool(micro_batch.size(self._names)) and not (own and micro_batch.is_small(self._names))
 
     def mine(self, reached: Reached) -> Reached:
         """Return how far a query has come in the inputs of the node."""
@@ -183,21 +183,21 @@ class NodeRun:
             self._letters = [*self._letters, rejected(lost, [why] * lost.num_rows)]
         return kept
 
-    def _count(self, slice: MicroBatch, out: int) -> None:
+    def _count(self, micro_batch: MicroBatch, out: int) -> None:
         if self.stage is None:
-            self.counts.rows += slice.size(self._names)
+            self.counts.rows += micro_batch.size(self._names)
         for note in self._notes:  # an operator counts its rows itself
             self.counts.note(note)
         self.counts.batches += 1
         self.counts.out += out
 
-    def _computed(self, number: int, slice: MicroBatch, search: Callable[[], bool]) -> pa.Table:
+    def _computed(self, number: int, micro_batch: MicroBatch, search: Callable[[], bool]) -> pa.Table:
         while True:
             self._letters = []
             try:
                 if self.stage is None:
-                    return self._plain(slice)
-                return self._stateful(self.stage, number, slice)
+                    return self._plain(micro_batch)
+                return self._stateful(self.stage, number, micro_batch)
             except HeadwaterError:
                 raise
             except Exception as error:
@@ -206,11 +206,11 @@ class NodeRun:
                 self.check_inputs()  # what is gone is no record's fault
                 if not search():
                     raise CodeFailed(f"{self.node.title} failed", location=self.node.location) from error
-                self._set_aside(slice, error)
+                self._set_aside(micro_batch, error)
 
-    def _set_aside(self, slice: MicroBatch, error: Exception) -> None:
+    def _set_aside(self, micro_batch: MicroBatch, error: Exception) -> None:
         """Leave out the records from now on that are to blame for an error; or raise, naming one."""
-        found = failing_records.find(self.shape, self.inputs, slice)
+        found = failing_records.find(self.shape, self.inputs, micro_batch)
         if not found:  # it fails on no record alone
             raise failures.of(self.node, error) from error
         if self.node.on_error != "dead_letter":
@@ -218,19 +218,19 @@ class NodeRun:
         self.inputs = self.inputs.without(self._reject(found))
         crash.point("query: set aside")
 
-    def _plain(self, slice: MicroBatch) -> pa.Table:
-        if not slice.size(self._names):
+    def _plain(self, micro_batch: MicroBatch) -> pa.Table:
+        if not micro_batch.size(self._names):
             return self.shape.schema.empty_table()
         if self.shape.table is not None:
-            return self._of_table(slice, self.upstreams[self.shape.table])
-        if self.shape.straight and slice.is_small(self._names):
-            (rows,) = self._straight(slice)
+            return self._of_table(micro_batch, self.upstreams[self.shape.table])
+        if self.shape.straight and micro_batch.is_small(self._names):
+            (rows,) = self._straight(micro_batch)
             return rows.cast(self.shape.schema)
-        return self._called(self._frames(slice), few=slice.is_small(self._names))
+        return self._called(self._frames(micro_batch), few=micro_batch.is_small(self._names))
 
-    def _of_table(self, slice: MicroBatch, table: Declaration) -> pa.Table:
+    def _of_table(self, micro_batch: MicroBatch, table: Declaration) -> pa.Table:
         """Return what becomes of the rows that have changed; a micro-batch of them fits in the driver."""
-        changed = keyed_results.newest(slice.table(self.inputs, table), table.key)
+        changed = keyed_results.newest(micro_batch.table(self.inputs, table), table.key)
         living = keyed_results.living(changed)
         if self.shape.straight:
             made = living.cast(self.shape.schema)
@@ -243,17 +243,17 @@ class NodeRun:
         made = self.shape.last.evaluated(frames) if few else None
         return call(self.node, frames).toArrow().cast(self.shape.schema) if made is None else made
 
-    def _stateful(self, stage: Stage, number: int, slice: MicroBatch) -> pa.Table:
+    def _stateful(self, stage: Stage, number: int, micro_batch: MicroBatch) -> pa.Table:
         work = StepContext(
             str(self.home),
             stage.operator,
             stage.schema,
             str(self._states.home.absolute()),
-            before=_or_never(self.done.clock(number - 1, self.mine(slice.before))),
-            now=_or_never(self.done.clock(number, self.mine(slice.after))),
+            before=_or_never(self.done.clock(number - 1, self.mine(micro_batch.before))),
+            now=_or_never(self.done.clock(number, self.mine(micro_batch.after))),
             buckets=self._states.before(number),
         )
-        results = self._stepped(stage, work, slice)
+        results = self._stepped(stage, work, micro_batch)
         self._notes = results.notes
         finished = self._finishing.finish(results.main)
         if results.late.num_rows:
@@ -263,54 +263,56 @@ class NodeRun:
         self._states.commit(number, results.buckets)
         return finished.made
 
-    def _stepped(self, stage: Stage, work: StepContext, slice: MicroBatch) -> Results:
-        if slice.is_small(self._names):
-            taken = self._taken(stage, slice)
+    def _stepped(self, stage: Stage, work: StepContext, micro_batch: MicroBatch) -> Results:
+        if micro_batch.is_small(self._names):
+            taken = self._taken(stage, micro_batch)
             results = runtime.gathered(bucket_step.here(work, taken, BUCKETS), stage.late, stage.output)
             results.check(taken.num_rows)
             return results
-        return runtime.spread(work, self._packed(stage, slice), stage.output)
+        return runtime.spread(work, self._packed(stage, micro_batch), stage.output)
 
-    def _packed(self, stage: Stage, slice: MicroBatch) -> DataFrame:
+    def _packed(self, stage: Stage, micro_batch: MicroBatch) -> DataFrame:
         """Return the rows that go into the operator, on their way to its buckets."""
         if self.shape.straight:
             upstreams = [self.upstreams[name] for name in self.shape.straight]
             parts = [
-                part for side, each in enumerate(upstreams) for part in slice.parts(self.inputs, each, side)
+                part
+                for side, each in enumerate(upstreams)
+                for part in micro_batch.parts(self.inputs, each, side)
             ]
             schemas = [self.inputs.schema(each) for each in upstreams]
             return packed_read.packed(stage.rows.sparkSession, parts, stage, schemas, BUCKETS)
-        return runtime.packed(self._before(slice), stage.operator, BUCKETS, tally=True)
+        return runtime.packed(self._before(micro_batch), stage.operator, BUCKETS, tally=True)
 
-    def _taken(self, stage: Stage, slice: MicroBatch) -> pa.Table:
+    def _taken(self, stage: Stage, micro_batch: MicroBatch) -> pa.Table:
         """Return the few rows that go into the operator."""
-        if not slice.size(self._names):
+        if not micro_batch.size(self._names):
             return stage.schema.empty_table()
         if self.shape.straight:
-            return stage.taken(self._straight(slice))
-        frames = self._frames(slice)
+            return stage.taken(self._straight(micro_batch))
+        frames = self._frames(micro_batch)
         sides = [made for side in self.shape.sides if (made := side.evaluated(frames)) is not None]
         if len(sides) == len(self.shape.sides):
             return stage.taken(sides)
-        return self._before(slice).toArrow().cast(stage.schema)
+        return self._before(micro_batch).toArrow().cast(stage.schema)
 
-    def _straight(self, slice: MicroBatch) -> list[pa.Table]:
+    def _straight(self, micro_batch: MicroBatch) -> list[pa.Table]:
         """Return the records of upstreams that no code comes before."""
-        return [slice.table(self.inputs, self.upstreams[name]) for name in self.shape.straight]
+        return [micro_batch.table(self.inputs, self.upstreams[name]) for name in self.shape.straight]
 
-    def _before(self, slice: MicroBatch) -> DataFrame:
+    def _before(self, micro_batch: MicroBatch) -> DataFrame:
         """Return what user code makes of the records, up to the operator."""
         capturing = Capturing()
         with phases.during(capturing):
-            call(self.node, self._frames(slice))
+            call(self.node, self._frames(micro_batch))
         assert capturing.stage is not None
         return capturing.stage.rows
 
-    def _frames(self, slice: MicroBatch) -> dict[str, DataFrame]:
-        if slice.is_small(self._names):
-            return {name: slice.frame(self.inputs, each) for name, each in self.upstreams.items()}
+    def _frames(self, micro_batch: MicroBatch) -> dict[str, DataFrame]:
+        if micro_batch.is_small(self._names):
+            return {name: micro_batch.frame(self.inputs, each) for name, each in self.upstreams.items()}
         used = self.shape.used
-        return {name: slice.part(self.inputs, each, used) for name, each in self.upstreams.items()}
+        return {name: micro_batch.part(self.inputs, each, used) for name, each in self.upstreams.items()}
 
     def _late_rows(self, schema: pa.Schema) -> Sink:
         if self._late_sink is None:

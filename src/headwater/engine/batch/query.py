@@ -42,7 +42,7 @@ class Query:
 
     def __init__(self, checkpoint: Path, inputs: Inputs, leave: Callable[[str], Path]):
         self.checkpoint = checkpoint
-        self.members: dict[str, NodeRun] = {}
+        self.node_runs: dict[str, NodeRun] = {}
         """Replaced, never changed, while it runs: others look at it meanwhile."""
         self.left: list[tuple[str, Path]] = []
         """Nodes that have left while it ran, each with the checkpoint that it goes on from."""
@@ -76,7 +76,7 @@ class Query:
         recover(self.checkpoint)
 
     def start(self, until: Mapping[str, Position] | None = None) -> StreamingQuery:
-        """Start, when every member has begun; no further than places in some inputs, if any are given."""
+        """Start, when every node has begun; no further than places in some inputs, if any are given."""
         self._secured = self._stopping = False
         writer = self._stream(until).writeStream.foreachBatch(self._process)
         self.spark = writer.option("checkpointLocation", str(self.checkpoint.resolve())).start()
@@ -89,7 +89,7 @@ class Query:
         reached = checkpoint.reached(self.checkpoint, checkpoint.last_done(self.checkpoint))
         wanted = {name: at for name, at in places.items() if name in self.upstreams}
         there = all(reached.inputs[name].position.passed(at) for name, at in wanted.items())
-        return there and not any(map(_has_missed, self.members.values()))
+        return there and not any(map(_has_missed, self.node_runs.values()))
 
     def stop(self) -> None:
         """End, if it is running."""
@@ -100,72 +100,78 @@ class Query:
 
     @property
     def upstreams(self) -> dict[str, Declaration]:
-        """The inputs of all members."""
-        return {name: each for member in self.members.values() for name, each in member.upstreams.items()}
+        """The inputs of all nodes."""
+        return {
+            name: each for node_run in self.node_runs.values() for name, each in node_run.upstreams.items()
+        }
 
     def _stream(self, until: Mapping[str, Position] | None) -> DataFrame:
         begin = checkpoint.begun(self.checkpoint)
-        return self._inputs.plan(self.upstreams, begin, len(self.members), until)
+        return self._inputs.plan(self.upstreams, begin, len(self.node_runs), until)
 
     def _process(self, rows: DataFrame, number: int) -> None:
         checkpoint.secure(self.checkpoint, number, first=not self._secured)
         self._secured = True
         before = checkpoint.reached(self.checkpoint, number - 1)
-        slice = MicroBatch(before, checkpoint.reached(self.checkpoint, number))
+        micro_batch = MicroBatch(before, checkpoint.reached(self.checkpoint, number))
         crash.point("query: planned")
-        self._compute(number, slice, rows.sparkSession)
-        failed = next((member.error for member in self.members.values() if member.error), None)
+        self._compute(number, micro_batch, rows.sparkSession)
+        failed = next((node_run.error for node_run in self.node_runs.values() if node_run.error), None)
         if failed is not None:
             raise failed
-        node_progress.write(self.checkpoint, {each.home: each.done for each in self.members.values()})
+        node_progress.write(self.checkpoint, {each.home: each.done for each in self.node_runs.values()})
         crash.point("query: noted")
         self.done += 1
         self.error = None  # it goes on
 
-    def _compute(self, number: int, slice: MicroBatch, session: SparkSession) -> None:
-        """Let every member do its part; those whose code fails leave the others, if there are any."""
-        members, compute = list(self.members.values()), partial(self._side_by_side, session, slice)
-        compute(partial(_try, number, slice, lambda: len(members) == 1 and not self._stopping), members)
+    def _compute(self, number: int, micro_batch: MicroBatch, session: SparkSession) -> None:
+        """Let every node do its part; those whose code fails leave the others, if there are any."""
+        node_runs, compute = list(self.node_runs.values()), partial(self._side_by_side, session, micro_batch)
+        compute(
+            partial(_try, number, micro_batch, lambda: len(node_runs) == 1 and not self._stopping), node_runs
+        )
         if self._stopping:  # Spark ends the jobs of a query that is stopped: that is no code's fault
             return
-        failing = [name for name, each in self.members.items() if isinstance(each.error, CodeFailed)]
-        if len(failing) == len(self.members):
-            compute(partial(_try, number, slice, lambda: not self._stopping), members)
+        failing = [name for name, each in self.node_runs.items() if isinstance(each.error, CodeFailed)]
+        if len(failing) == len(self.node_runs):
+            compute(partial(_try, number, micro_batch, lambda: not self._stopping), node_runs)
             return
         for name in failing:
             self.left.append((name, self._leave(name)))
-            self.members = {each: member for each, member in self.members.items() if each != name}
+            self.node_runs = {each: node_run for each, node_run in self.node_runs.items() if each != name}
             crash.point("query: left")
 
     def _side_by_side(
         self,
         session: SparkSession,
-        slice: MicroBatch,
+        micro_batch: MicroBatch,
         compute: Callable[[NodeRun], None],
-        members: list[NodeRun],
+        node_runs: list[NodeRun],
     ) -> None:
-        """Call a function with every member, with as many at the same time as there are cores for.
+        """Call a function with every node, with as many at the same time as there are cores for.
 
         Those that the driver computes come one after the other, as they would be in each other's way.
         """
-        asking = [[member] for member in members if member.asks_spark(slice)]
-        groups = [*asking, [member for member in members if not member.asks_spark(slice)]]
+        asking = [[node_run] for node_run in node_runs if node_run.asks_spark(micro_batch)]
+        groups = [*asking, [node_run for node_run in node_runs if not node_run.asks_spark(micro_batch)]]
         with ThreadPoolExecutor(min(len(groups), self._inputs.cores, SIDE_BY_SIDE)) as pool:
             # Spark ends the jobs of a query that is stopped by what its thread hands on.
             list(pool.map(inheritable_thread_target(session)(lambda some: [*map(compute, some)]), groups))
 
 
-def _try(number: int, slice: MicroBatch, search: Callable[[], bool], member: NodeRun) -> None:
-    """Let a member do its part; what fails there keeps no other from doing its own."""
+def _try(number: int, micro_batch: MicroBatch, search: Callable[[], bool], node_run: NodeRun) -> None:
+    """Let a node do its part; what fails there keeps no other from doing its own."""
     try:
-        member.error = None
-        member.process(number, slice, search=search)
+        node_run.error = None
+        node_run.process(number, micro_batch, search=search)
     except HeadwaterError as error:
-        member.error = error
+        node_run.error = error
     except (Exception, SystemExit) as error:  # a fold, or a function that a sink calls, may end the program
-        member.error = failures.of(member.node, error)
+        node_run.error = failures.of(node_run.node, error)
 
 
-def _has_missed(member: NodeRun) -> bool:
-    """Tell whether its query has done what a member, by its own account, has not."""
-    return node_progress.has_missed(node_progress.read(member.home), member.checkpoint, member.upstreams)
+def _has_missed(node_run: NodeRun) -> bool:
+    """Tell whether its query has done what a node, by its own account, has not."""
+    return node_progress.has_missed(
+        node_progress.read(node_run.home), node_run.checkpoint, node_run.upstreams
+    )

@@ -87,8 +87,8 @@ class Meter:
         return [self._status(running, behind) for running in list(self._runner.nodes.values())]
 
     def _status(self, running: Running, behind: Behind) -> Status:
-        counts, node = running.member.counts, running.member.node
-        reached = counts.reached or written(running.member.checkpoint, node)
+        counts, node = running.node_run.counts, running.node_run.node
+        reached = counts.reached or written(running.node_run.checkpoint, node)
         lag = behind_of(self._runner.pipeline.inputs(node), reached, behind)
         failing = _failing(running, lag)
         return Status(
@@ -104,7 +104,7 @@ class Meter:
             duplicates=counts.duplicates,
             seconds=counts.seconds,
             lag=lag,
-            clock=clock_of(running.member.checkpoint, reached),
+            clock=clock_of(running.node_run.checkpoint, reached),
             state_bytes=sum(list(counts.states.values())),
             error=running.error if failing else None,
             alert=_alert(running, self._late_share),
@@ -135,7 +135,7 @@ class RowRate:
 
 def _alert(running: Running, most: float) -> str | None:
     """Return what is to be said of a node of whose rows more than a share have come too late."""
-    counts, node = running.member.counts, running.member.node
+    counts, node = running.node_run.counts, running.node_run.node
     if counts.rows < LATE_LEAST or counts.late <= most * counts.rows:
         return None
     return (

@@ -41,73 +41,75 @@ ROW_BITS = 32
 
 def verify(look: Inspection, name: str) -> Verdict:
     """Compute a view or stream again and compare it with what is stored."""
-    member = look.member(name)
-    if not member.node.verifiable:
-        raise UsageError(f"{member.node.title} cannot be verified", detail="what it holds is not known here")
-    if member.stage is not None and not member.stage.operator.repeatable:
-        return Verdict(
-            name, unproved=f"its {member.stage.name} goes by what had arrived, and a batch has it all"
+    node_run = look.node_run(name)
+    if not node_run.node.verifiable:
+        raise UsageError(
+            f"{node_run.node.title} cannot be verified", detail="what it holds is not known here"
         )
-    if not member.node.replacement_key and not _told_apart(member):
+    if node_run.stage is not None and not node_run.stage.operator.repeatable:
+        return Verdict(
+            name, unproved=f"its {node_run.stage.name} goes by what had arrived, and a batch has it all"
+        )
+    if not node_run.node.replacement_key and not _told_apart(node_run):
         return Verdict(name, unproved="its code drops or renames what tells results apart")
-    if _hidden_estimates(member):
-        return Verdict(name, unproved=f"its code goes on with estimates: {', '.join(_estimates(member))}")
-    return replace(_with_stored(member.node, look, member), aside=_estimates(member))
+    if _hidden_estimates(node_run):
+        return Verdict(name, unproved=f"its code goes on with estimates: {', '.join(_estimates(node_run))}")
+    return replace(_with_stored(node_run.node, look, node_run), aside=_estimates(node_run))
 
 
 @singledispatch
-def _with_stored(node: Node, look: Inspection, member: NodeRun) -> Verdict:
+def _with_stored(node: Node, look: Inspection, node_run: NodeRun) -> Verdict:
     """Compute a node again and compare it with what is stored, as its type stores it."""
     raise NotImplementedError(f"how {node.title} is verified")
 
 
-def _told_apart(member: NodeRun) -> bool:
+def _told_apart(node_run: NodeRun) -> bool:
     """Tell whether the results of a node still have what tells them apart."""
-    identity = member.stage.operator.identity if member.stage else ()
-    return set(identity) <= set(member.shape.schema.names)
+    identity = node_run.stage.operator.identity if node_run.stage else ()
+    return set(identity) <= set(node_run.shape.schema.names)
 
 
-def _estimates(member: NodeRun) -> tuple[str, ...]:
+def _estimates(node_run: NodeRun) -> tuple[str, ...]:
     """Return the columns of a node's operator that another run may tell otherwise."""
-    if member.stage is None:
+    if node_run.stage is None:
         return ()
-    history = member.stage.operator.history
-    return tuple(name for name in history if name != REVISION and name in member.stage.output.names)
+    history = node_run.stage.operator.history
+    return tuple(name for name in history if name != REVISION and name in node_run.stage.output.names)
 
 
-def _hidden_estimates(member: NodeRun) -> bool:
+def _hidden_estimates(node_run: NodeRun) -> bool:
     """Tell whether code behind the operator may have made something else of its estimates."""
-    hidden = set(_estimates(member)) - set(member.shape.schema.names)
-    if not hidden or member.shape.bare:
+    hidden = set(_estimates(node_run)) - set(node_run.shape.schema.names)
+    if not hidden or node_run.shape.bare:
         return False
-    used = pruning.used(member.shape.rows, member.shape.leaves).get(RESULTS)
+    used = pruning.used(node_run.shape.rows, node_run.shape.leaves).get(RESULTS)
     return used is None or bool(used & hidden)
 
 
 @_with_stored.register
-def _view(node: ViewNode, look: Inspection, member: NodeRun) -> Verdict:
-    batch, stored = _snapshot(look, member.node)
+def _view(node: ViewNode, look: Inspection, node_run: NodeRun) -> Verdict:
+    batch, stored = _snapshot(look, node_run.node)
     if batch < 0:
-        return Verdict(member.node.name, unproved=NOT_BEGUN)
-    rows = recomputed(look, member, batch)
-    if member.node.on_error == "dead_letter":
-        rows, _ = keyed_results.without_key(rows, member.node.key)
-    fitted = settle(rows, declare(member.node.title, member.schema, member.node.key))
-    living = _proved(pa.Table.from_batches([fitted.rows.filter(pa.array(~fitted.deleted))]), member)
-    return compared(member.node, living.to_pylist(), _proved(stored, member).to_pylist(), living.schema)
+        return Verdict(node_run.node.name, unproved=NOT_BEGUN)
+    rows = recomputed(look, node_run, batch)
+    if node_run.node.on_error == "dead_letter":
+        rows, _ = keyed_results.without_key(rows, node_run.node.key)
+    fitted = settle(rows, declare(node_run.node.title, node_run.schema, node_run.node.key))
+    living = _proved(pa.Table.from_batches([fitted.rows.filter(pa.array(~fitted.deleted))]), node_run)
+    return compared(node_run.node, living.to_pylist(), _proved(stored, node_run).to_pylist(), living.schema)
 
 
 @_with_stored.register
-def _stream(node: StreamNode, look: Inspection, member: NodeRun) -> Verdict:
-    batch = checkpoint.last_done(member.checkpoint)
-    if batch < 0 or node_progress.read(member.home).batch < 0:
-        return Verdict(member.node.name, unproved=NOT_BEGUN)
-    producer = f"{look.pipeline.name}.{member.node.name}"
-    wanted = _proved(recomputed(look, member, batch), member)
-    found = _proved(_before(look, node.topic, batch, producer), member)
-    identity = member.stage.operator.identity if member.stage else ()
+def _stream(node: StreamNode, look: Inspection, node_run: NodeRun) -> Verdict:
+    batch = checkpoint.last_done(node_run.checkpoint)
+    if batch < 0 or node_progress.read(node_run.home).batch < 0:
+        return Verdict(node_run.node.name, unproved=NOT_BEGUN)
+    producer = f"{look.pipeline.name}.{node_run.node.name}"
+    wanted = _proved(recomputed(look, node_run, batch), node_run)
+    found = _proved(_before(look, node.topic, batch, producer), node_run)
+    identity = node_run.stage.operator.identity if node_run.stage else ()
     expected, stored = (_last(rows.to_pylist(), identity, found.schema) for rows in (wanted, found))
-    return counted(member.node, expected, stored, found.schema)
+    return counted(node_run.node, expected, stored, found.schema)
 
 
 def _last(rows: Rows, identity: Sequence[str], schema: pa.Schema) -> Rows:
@@ -119,31 +121,31 @@ def _last(rows: Rows, identity: Sequence[str], schema: pa.Schema) -> Rows:
     return [row for row in last.values() if not row.get(DELETED)]
 
 
-def _proved(rows: pa.Table, member: NodeRun) -> pa.Table:
+def _proved(rows: pa.Table, node_run: NodeRun) -> pa.Table:
     """Return rows without the columns that tell how a result came about."""
-    history = member.stage.operator.history if member.stage else ()
+    history = node_run.stage.operator.history if node_run.stage else ()
     return rows.drop_columns([name for name in history if name in rows.column_names])
 
 
-def recomputed(look: Inspection, member: NodeRun, batch: int) -> pa.Table:
+def recomputed(look: Inspection, node_run: NodeRun, batch: int) -> pa.Table:
     """Return what a node's function makes of all its input up to a batch."""
-    start = checkpoint.begun_of(member.home)
-    reached = checkpoint.reached(member.checkpoint, checkpoint.kept(member.checkpoint, batch))
+    start = checkpoint.begun_of(node_run.home)
+    reached = checkpoint.reached(node_run.checkpoint, checkpoint.kept(node_run.checkpoint, batch))
     frames = {
-        name: _frame(member, each, start[name], reached.inputs[name].position)
-        for name, each in member.upstreams.items()
+        name: _frame(node_run, each, start[name], reached.inputs[name].position)
+        for name, each in node_run.upstreams.items()
     }
-    clock = node_progress.read(member.home).clock(batch, member.mine(reached))
-    late = _late(look, member, batch)
+    clock = node_progress.read(node_run.home).clock(batch, node_run.mine(reached))
+    late = _late(look, node_run, batch)
     noted = Noting(phases.whole(NEVER if clock is None else clock, late))
     with phases.during(noted):
-        made = call(member.node, frames)
+        made = call(node_run.node, frames)
     try:
-        return made.toArrow().cast(member.shape.schema)
+        return made.toArrow().cast(node_run.shape.schema)
     except Exception:  # a user's code raises anything; it is named then, or set aside as the stream did
-        if noted.results is None or member.shape.bare:
+        if noted.results is None or node_run.shape.bare:
             raise
-        return Finishing(member.shape, member.inputs, most=None).finish(noted.results.toArrow()).made
+        return Finishing(node_run.shape, node_run.inputs, most=None).finish(noted.results.toArrow()).made
 
 
 class Noting:
@@ -159,31 +161,31 @@ class Noting:
         return self.results
 
 
-def _frame(member: NodeRun, each: Declaration, start: Position, end: Position) -> DataFrame:
-    if each.name != member.shape.table:
-        return member.inputs.batch(each, str(start), end)
-    rows = keyed_results.newest(member.inputs.table(each, start, end), each.key)
-    return member.inputs.frame(each, keyed_results.living(rows))
+def _frame(node_run: NodeRun, each: Declaration, start: Position, end: Position) -> DataFrame:
+    if each.name != node_run.shape.table:
+        return node_run.inputs.batch(each, str(start), end)
+    rows = keyed_results.newest(node_run.inputs.table(each, start, end), each.key)
+    return node_run.inputs.frame(each, keyed_results.living(rows))
 
 
-def _late(look: Inspection, member: NodeRun, batch: int) -> DataFrame | None:
+def _late(look: Inspection, node_run: NodeRun, batch: int) -> DataFrame | None:
     """Return the rows that the node's operator has judged to be late, up to a batch."""
-    topic = look.late_topic(member.node)
-    if member.stage is None or topic not in {each.name for each in look.log.topics()}:
+    topic = look.late_topic(node_run.node)
+    if node_run.stage is None or topic not in {each.name for each in look.log.topics()}:
         return None
-    producer = producer_of(topic, look.version(member.node.name))
+    producer = producer_of(topic, look.version(node_run.node.name))
     found = _before(look, topic, batch, producer)
     if not found.num_rows:  # those of another version may have other columns
         return None
-    names = member.stage.schema.names
+    names = node_run.stage.schema.names
     if not set(names) <= set(found.column_names):
         raise PipelineError(
-            f"{member.node.title} has changed: the columns that go into its operator",
+            f"{node_run.node.title} has changed: the columns that go into its operator",
             detail=f'topic "{topic}", of what came too late for it, has not all of them',
-            hint=f"{member.node.recompute_hint}, or take the change back",
-            location=member.node.location,
+            hint=f"{node_run.node.recompute_hint}, or take the change back",
+            location=node_run.node.location,
         )
-    return frame(look.spark, found.select(names).cast(member.stage.schema))
+    return frame(look.spark, found.select(names).cast(node_run.stage.schema))
 
 
 def _before(look: Inspection, topic: str, batch: int, producer: str) -> pa.Table:

@@ -214,7 +214,10 @@ def test_a_node_whose_code_fails_leaves_its_neighbours_alone(spark: SparkSession
         harness.send("orders", rows("1", "two", "3"))
         harness.step()
         assert shared.spark is not None and shared.spark.runId == run  # it was not even started again
-        assert (list(shared.members), list(runner.nodes["strict"].query.members)) == (["healthy"], ["strict"])
+        assert (list(shared.node_runs), list(runner.nodes["strict"].query.node_runs)) == (
+            ["healthy"],
+            ["strict"],
+        )
         assert [row["amount"] for row in harness.view("strict")] == [1, 3]
         assert "CAST_INVALID_INPUT" in harness.dead("strict")[0]["error"]
         harness.restart()
@@ -241,7 +244,7 @@ def test_records_of_several_partitions_are_set_aside_by_their_places(
             assert sorted(row["id"] for row in runner.store.view("strict").scan().to_pylist()) == [
                 n for n in range(30) if n % 3
             ]
-            letters = runner.dead(runner.nodes["strict"].member.node).rows()
+            letters = runner.dead(runner.nodes["strict"].node_run.node).rows()
             assert verify(runner, "strict").ok
         assert {letter["partition"] for letter in letters} == {0, 1, 2}
         assert sorted(json.loads(letter["record"])["id"] for letter in letters) == list(range(0, 30, 3))

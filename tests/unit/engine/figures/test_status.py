@@ -30,9 +30,9 @@ class Fake:
             batches=0, rows=0, out=0, late=0, duplicates=0, seconds=0.0, states={}, reached=None
         )
         place = pipeline.home / "nodes" / "seen" / "v1" / "checkpoint"
-        member = SimpleNamespace(node=pipeline["seen"], counts=self.counts, checkpoint=place)
+        node_run = SimpleNamespace(node=pipeline["seen"], counts=self.counts, checkpoint=place)
         self.query = SimpleNamespace(spark=None, broken=False, done=0, batches=0)
-        self.running = SimpleNamespace(member=member, query=self.query, error=None)
+        self.running = SimpleNamespace(node_run=node_run, query=self.query, error=None)
         self.nodes = {"seen": self.running}
 
     def dead(self, node: Node) -> SimpleNamespace:
