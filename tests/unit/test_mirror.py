@@ -25,13 +25,13 @@ MISSING = {
     "cli/formats": "cell_text clocks csv_rows key_values units view_changes writers",
     "cli/screens": "demo_screen demo_views progress run_output terminal",
     "drawing": "label layout mermaid svg text",
-    "engine": "assembly inspection node_sinks runner",
-    "engine/batch": "failing_records finishing micro_batch node_run",
+    "engine": "inspection node_sinks",
+    "engine/batch": "failing_records finishing",
     "engine/exchange": "blobs worker_gc",
     "engine/failure": "failures guarded_plan",
-    "engine/plan": "blank catalyst column_marks derived keyed_results phases refusals shape user_code",
-    "engine/proof": "verdict verify",
-    "engine/source": "log_options planner records writer",
+    "engine/plan": "blank catalyst column_marks derived phases refusals shape user_code",
+    "engine/proof": "verdict",
+    "engine/source": "log_options planner records",
     "log": "interface parallel position process record_batch report stretch",
     "log/embedded": (
         "appender consumer failures log maintenance memory partition_stats storage stream stretches"

@@ -190,7 +190,7 @@ def test_another_fold_is_refused_until_its_view_is_rebuilt(harness: Harness, spa
     with Runner(changed, spark=spark, patient=True) as runner:
         with pytest.raises(PipelineError, match="has changed: its operator's settings") as caught:
             runner.catch_up()
-        assert "headwater rebuild test_pipelines.py totals" in (caught.value.hint or "")
+        assert "headwater rebuild test_runner.py totals" in (caught.value.hint or "")
         assert runner.store.view("totals").get("ada") == {
             "who": "ada",
             "at": at(30),
