@@ -8,7 +8,14 @@ from functools import cache
 from typing import Any
 
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from headwater.log import Log
 
@@ -65,3 +72,21 @@ def until(holds: Callable[[], bool], seconds: float = 30) -> bool:
             return True
         time.sleep(0.1)
     return False
+
+
+def configure(servers: str, topic: str, **values: Any) -> None:
+    """Change a topic's settings, as an administrator would."""
+    entries = [
+        ConfigEntry(name.replace("_", "."), str(value), incremental_operation=AlterConfigOpType.SET)
+        for name, value in values.items()
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    [told] = admin(servers).incremental_alter_configs([resource]).values()
+    told.result(30)
+
+
+def filled(kafka: Log, name: str, count: int = 10, partitions: int = 1) -> None:
+    """Make a topic of a log that has the numbers up to a count."""
+    kafka.create_topic(name, "n BIGINT", partitions=partitions)
+    with kafka.producer(name) as producer:
+        producer.send_batch([{"n": n} for n in range(count)])

@@ -31,13 +31,11 @@ MISSING = {
     "engine/failure": "failures guarded_plan",
     "engine/plan": "blank catalyst column_marks derived phases refusals shape user_code",
     "engine/proof": "verdict",
-    "engine/source": "log_options planner records",
     "log": "interface parallel position process record_batch report stretch",
     "log/embedded": (
         "appender consumer failures log maintenance memory partition_stats storage stream stretches"
     ),
     "log/embedded/partition": "frame head reader segment tail",
-    "log/kafka": "cluster consumer failures log maintenance messages reader registry scan stretches",
     "operators": "columns joined operator spec tolerance",
     "operators/aggregates": (
         "aggregate amounts bloom by_group digits extremes hashing holdings last_time row_count sketches "

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import ConfigResource, ResourceType
 
-from headwater.errors import DamagedLog, TopicError, UsageError
+from headwater.errors import DamagedLog
 from headwater.log import Log
 from kafka_broker import Broker
 from kafka_kit import admin, rows, until
@@ -20,16 +19,6 @@ def settings(servers: str, topic: str) -> dict[str, str]:
     resource = ConfigResource(ResourceType.TOPIC, topic)
     [told] = admin(servers).describe_configs([resource]).values()
     return {name: entry.value for name, entry in told.result(30).items()}
-
-
-def configure(servers: str, topic: str, **values: Any) -> None:
-    entries = [
-        ConfigEntry(name.replace("_", "."), str(value), incremental_operation=AlterConfigOpType.SET)
-        for name, value in values.items()
-    ]
-    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-    [told] = admin(servers).incremental_alter_configs([resource]).values()
-    told.result(30)
 
 
 def test_a_declaration_becomes_the_brokers_settings(kafka: Log, kafka_broker: str, name: str) -> None:
@@ -53,41 +42,6 @@ def test_a_compacted_topic_keeps_its_tombstones_for_the_retention(
     assert told["cleanup.policy"] == "compact"
     assert told["delete.retention.ms"] == "7200000"
     assert told["retention.ms"] == "-1"
-
-
-def test_what_the_broker_cannot_do_is_refused(kafka: Log, name: str) -> None:
-    with pytest.raises(UsageError, match="archive"):
-        kafka.create_topic(name, "id BIGINT", archive="old")
-    with pytest.raises(TopicError, match="invalid topic name"):
-        kafka.create_topic("__mine", "id BIGINT")
-    kafka.create_topic(name, "id BIGINT")
-    with pytest.raises(UsageError, match="by hand"):
-        kafka.compact(name)
-
-
-def test_compaction_leaves_holes_that_readers_pass(kafka: Log, kafka_broker: str, name: str) -> None:
-    kafka.create_topic(name, "id BIGINT, n BIGINT", key="id", cleanup="compact")
-    configure(kafka_broker, name, segment_ms=1000, min_cleanable_dirty_ratio=0.01, delete_retention_ms=100)
-    with kafka.producer(name) as producer:
-        for n in range(30):
-            producer.send_batch([{"id": i, "n": n} for i in range(10)])
-        producer.delete(3)
-        producer.flush()
-
-    def compacted() -> bool:
-        with kafka.producer(name) as producer:  # a segment is closed by the next record
-            producer.send({"id": 99, "n": 0})
-        return len(rows(kafka, name)) < 30
-
-    assert until(compacted, 60)
-    found = {row["id"]: row["n"] for row in rows(kafka, name) if not row["_deleted"]}
-    assert {i: found[i] for i in range(10) if i != 3} == {i: 29 for i in range(10) if i != 3}
-    assert kafka.verify(name).ok
-    end = kafka.resolve(name, "latest").offsets[0]
-    with kafka.consumer(name, f"g-{name}") as consumer:
-        while consumer.poll(3) is not None:
-            pass
-        assert consumer.position().offsets == {0: end}
 
 
 def test_retention_by_time_deletes(kafka: Log, name: str) -> None:

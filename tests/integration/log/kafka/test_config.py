@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaError
 
-from headwater.errors import HeadwaterError, LogUnavailable, UsageError, passes
-from headwater.log.kafka import failures
+from headwater.errors import HeadwaterError, UsageError
 from headwater.log.kafka.config import Config
 from headwater.log.open import open as open_log
 from kafka_broker import PASSWORD, USER, Broker
@@ -41,42 +37,6 @@ def test_options_come_from_the_url_and_a_file(
     with open_log(url) as log:
         assert log.url == f"kafka://{broker.sasl_servers}"
         assert isinstance(log.topics(), list)
-
-
-@pytest.mark.kafka
-def test_a_wrong_password_is_told_without_it(broker: Broker) -> None:
-    with pytest.raises(LogUnavailable, match="denies access") as told:
-        open_log(f"kafka://{broker.sasl_servers}", **SASL, **{"sasl.password": "hush-4711"})
-    assert "hush-4711" not in str(told.value)
-
-
-def test_an_unreachable_broker_is_told_in_seconds() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    started = time.monotonic()
-    with pytest.raises(LogUnavailable, match=f"cannot reach Kafka at 127.0.0.1:{port}") as told:
-        open_log(f"kafka://127.0.0.1:{port}")
-    assert time.monotonic() - started < 8
-    assert told.value.detail is not None
-    assert "refused" in told.value.detail
-
-
-@pytest.mark.parametrize(
-    ("code", "waits"),
-    [
-        (KafkaError._ALL_BROKERS_DOWN, True),
-        (KafkaError._TIMED_OUT, True),
-        (KafkaError.NOT_ENOUGH_REPLICAS, True),
-        (KafkaError._AUTHENTICATION, False),
-        (KafkaError.TOPIC_AUTHORIZATION_FAILED, False),
-        (KafkaError.UNSUPPORTED_VERSION, False),
-    ],
-)
-def test_a_cluster_is_waited_for_unless_it_says_no(code: int, waits: bool) -> None:
-    error = failures.translated(KafkaError(code), Config("kafka://127.0.0.1:9092", {}), "read")
-    assert isinstance(error, LogUnavailable)
-    assert passes(error) == waits
 
 
 def test_nothing_is_written_on_standard_error() -> None:
