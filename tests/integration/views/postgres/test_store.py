@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -12,44 +11,17 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pytest
-from psycopg.sql import SQL, Identifier, Literal
+from psycopg.sql import SQL, Identifier
 
-from headwater import Position
-from headwater.errors import OffsetLost, SinkRefused, SinkUnavailable, UsageError
+from headwater.errors import OffsetLost, SinkUnavailable, UsageError
 from headwater.sinks import Batch
 from headwater.views import View, open_views
 from headwater.views.postgres import PostgresSink, PostgresStore
-from postgres_server import Server, own_schema
+from postgres_kit import STOCK, selected, stock
+from postgres_server import Server
 
 SCHEMA = "url STRING, n INT, price DECIMAL(30,10), at TIMESTAMP, tags ARRAY<BINARY>, free VARIANT"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-STOCK = "item STRING, count BIGINT"
-
-
-@pytest.fixture
-def store(server: Server) -> Iterator[PostgresStore]:
-    with PostgresStore(server.dsn) as store:
-        yield store
-
-
-@pytest.fixture
-def name() -> str:
-    return f"v_{uuid.uuid4().hex[:12]}"
-
-
-@pytest.fixture
-def db(server: Server) -> Iterator[psycopg.Connection]:
-    with psycopg.connect(server.dsn, autocommit=True) as db:
-        yield db
-
-
-def stock(number: int, **counts: int) -> Batch:
-    rows = pa.table({"item": list(counts), "count": list(counts.values())})
-    return Batch(number, rows, (Position("orders", {0: number + 1}),))
-
-
-def selected(db: psycopg.Connection, table: str) -> dict[str, int]:
-    return dict(db.execute(SQL("SELECT item, count FROM {}").format(Identifier(table))).fetchall())
 
 
 def row(url: str, n: int, price: str | None = "1.5") -> dict[str, Any]:
@@ -114,43 +86,6 @@ def test_free_json_of_any_size_of_number_comes_back(server: Server, store: Postg
     assert found is not None and found["free"] == "[123456789012345678901234567890,0.1]"
 
 
-# Versions, as those see them who select from the table
-
-
-def test_the_published_version_has_the_name_of_the_view(
-    store: PostgresStore, name: str, db: psycopg.Connection
-) -> None:
-    old = store.sink(name, STOCK, "item")
-    old.begin()
-    old.commit(stock(0, tea=1))
-    new = store.sink(name, STOCK, "item", version=2)
-    new.begin()
-    new.commit(stock(0, tea=2))
-    assert selected(db, name) == {"tea": 1}
-    store.publish(name, 2)
-    assert selected(db, name) == {"tea": 2}
-    old.commit(stock(1, tea=3))
-    assert (selected(db, name), selected(db, f"{name}@1")) == ({"tea": 2}, {"tea": 3})
-    store.drop(name, 1)
-    tables = db.execute("SELECT relname FROM pg_class WHERE relname LIKE %s AND relkind = 'r'", (f"{name}%",))
-    assert {table for (table,) in tables} == {name, f"{name}_changes"}
-
-
-def test_who_could_read_a_view_can_read_it_after_a_rebuild(
-    store: PostgresStore, name: str, db: psycopg.Connection
-) -> None:
-    reader = Identifier(f"Reader {name}")
-    store.sink(name, STOCK, "item")
-    db.execute(SQL("CREATE ROLE {}").format(reader))
-    for table in (name, f"{name}_changes"):
-        db.execute(SQL("GRANT SELECT ON {} TO {}").format(Identifier(table), reader))
-    store.sink(name, STOCK, "item", version=2)
-    store.publish(name, 2)
-    db.execute(SQL("SET ROLE {}").format(reader))
-    assert selected(db, name) == {}
-    assert db.execute(SQL("SELECT * FROM {}").format(Identifier(f"{name}_changes"))).fetchall() == []
-
-
 def test_a_scan_that_is_under_way_is_finished_before_the_switch(store: PostgresStore, name: str) -> None:
     old = store.sink(name, STOCK, "item")
     old.begin()
@@ -208,17 +143,6 @@ def test_a_name_that_the_server_would_cut_is_refused(store: PostgresStore) -> No
         store.sink("v" * 48, STOCK, "item")
 
 
-def test_a_database_that_has_never_been_written_to_has_no_views(
-    server: Server, db: psycopg.Connection
-) -> None:
-    db.execute("CREATE DATABASE empty")
-    with open_views(server.dsn.removesuffix("postgres") + "empty") as views:
-        assert views.names() == []
-        with pytest.raises(UsageError, match='no view "stock"'):
-            views["stock"]
-    db.execute("DROP DATABASE empty")
-
-
 @pytest.mark.parametrize(
     "url",
     [
@@ -235,65 +159,6 @@ def test_no_error_tells_a_password(url: str, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises((UsageError, SinkUnavailable)) as caught, open_views(url) as views:
         views.names()
     assert "sec" not in str(caught.value) and "ret" not in str(caught.value)
-
-
-# Names that are not proof
-
-
-def put_aside(db: psycopg.Connection, table: str) -> None:
-    """Make a table of a user's own, with a row in it."""
-    db.execute(SQL("CREATE TABLE {} (mine TEXT)").format(Identifier(table)))
-    db.execute(SQL("INSERT INTO {} VALUES ('precious')").format(Identifier(table)))
-
-
-def is_there(db: psycopg.Connection, table: str) -> bool:
-    return db.execute(SQL("SELECT mine FROM {}").format(Identifier(table))).fetchall() == [("precious",)]
-
-
-def test_a_users_table_with_the_name_of_the_changes_is_not_taken(
-    store: PostgresStore, name: str, db: psycopg.Connection
-) -> None:
-    put_aside(db, f"{name}_changes")
-    with pytest.raises(UsageError, match=r"_changes.*\n.*belongs to no view"):
-        store.sink(name, STOCK, "item")
-    assert is_there(db, f"{name}_changes") and name not in store.names()
-
-
-@pytest.mark.parametrize("suffix", ["_changes", ""])
-def test_a_users_table_in_the_place_of_ours_is_neither_renamed_nor_dropped(
-    store: PostgresStore, name: str, db: psycopg.Connection, suffix: str
-) -> None:
-    store.sink(name, STOCK, "item")
-    db.execute(SQL("DROP TABLE {} CASCADE").format(Identifier(name + suffix)))
-    db.execute(SQL("DROP TABLE IF EXISTS {}").format(Identifier(f"{name}_changes")))
-    put_aside(db, name + suffix)
-    with pytest.raises(UsageError, match="is not the one that Headwater has made"):
-        store.sink(name, STOCK, "item")
-    store.sink(name, STOCK, "item", version=2)
-    with pytest.raises((UsageError, SinkRefused)):
-        store.publish(name, 2)
-    assert is_there(db, name + suffix)
-    if not suffix:
-        with pytest.raises(UsageError, match="is not the one"):
-            store.drop(name)
-    else:
-        store.drop(name)
-    assert is_there(db, name + suffix)
-
-
-def test_a_users_table_where_a_version_would_go_stays(
-    store: PostgresStore, name: str, db: psycopg.Connection
-) -> None:
-    store.sink(name, STOCK, "item")
-    put_aside(db, f"{name}@1")
-    put_aside(db, f"{name}@3")
-    with pytest.raises(UsageError, match="cannot be kept in table"):
-        store.sink(name, STOCK, "item", version=3)
-    store.sink(name, STOCK, "item", version=2)
-    with pytest.raises(SinkRefused, match="already exists"):
-        store.publish(name, 2)
-    assert store.versions(name) == {1: True, 2: False}
-    assert is_there(db, f"{name}@1") and is_there(db, f"{name}@3")
 
 
 def test_a_table_that_its_sink_was_given_is_neither_replaced_nor_dropped(
@@ -322,24 +187,6 @@ def test_an_index_of_a_users_own_outlives_an_arrangement(
     store.arrange(name, None)
     found = db.execute("SELECT indexname FROM pg_indexes WHERE tablename = %s", (name,)).fetchall()
     assert {index for (index,) in found} == {own, f"{name}_pkey"}
-
-
-def test_a_catalog_of_somebody_else_is_not_written_to(server: Server, db: psycopg.Connection) -> None:
-    with own_schema(server) as url, psycopg.connect(url, autocommit=True) as own:
-        own.execute("CREATE TABLE headwater_sinks (mine TEXT)")
-        with PostgresStore(url) as store, pytest.raises(UsageError, match="is not Headwater's"):
-            store.sink("orders", STOCK, "item")
-
-
-def test_a_comment_of_the_users_beside_the_mark_does_no_harm(
-    store: PostgresStore, name: str, db: psycopg.Connection
-) -> None:
-    store.sink(name, STOCK, "item")
-    (mark,) = db.execute("SELECT obj_description(%s::regclass)", (name,)).fetchone() or ()
-    db.execute(SQL("COMMENT ON TABLE {} IS {}").format(Identifier(name), Literal(f"Stock. {mark}")))
-    store.sink(name, STOCK, "item", version=2)
-    store.publish(name, 2)
-    store.drop(name, 1)
 
 
 def test_changes_that_somebody_has_dropped_are_told_as_gone(
