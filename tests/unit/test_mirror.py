@@ -25,10 +25,6 @@ MISSING = {
     "cli/formats": "cell_text clocks csv_rows key_values units view_changes writers",
     "cli/screens": "demo_screen demo_views progress run_output terminal",
     "drawing": "label layout mermaid svg text",
-    "engine": "inspection",
-    "engine/batch": "failing_records finishing",
-    "engine/failure": "guarded_plan",
-    "engine/plan": "blank catalyst column_marks phases shape",
     "log": "interface parallel position process record_batch report stretch",
     "log/embedded": (
         "appender consumer failures log maintenance memory partition_stats storage stream stretches"

@@ -1,0 +1,74 @@
+"""What a node turns out to be when its function is called over blanks: columns, operator, time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from headwater import Pipeline, latest, record
+from headwater.engine.plan.blank import blank
+from headwater.engine.plan.shape import RESULTS, Shape, shape
+from headwater.errors import PipelineError
+from headwater.pipeline.node import Node
+
+Code = Callable[[DataFrame], DataFrame]
+
+
+def shaped(spark: SparkSession, code: Code, upstream: str = "moves") -> Shape:
+    pipeline = Pipeline("crm")
+    pipeline.source("moves", "who STRING, city STRING, at TIMESTAMP", event_time="at")
+    pipeline.table("people", "who STRING, city STRING", key="who")
+
+    def of_moves(moves: DataFrame) -> DataFrame:
+        return code(moves)
+
+    def of_people(people: DataFrame) -> DataFrame:
+        return code(people)
+
+    chosen = of_people if upstream == "people" else of_moves
+    pipeline.view(key="who")(chosen)
+    node = pipeline[chosen.__name__]
+    assert isinstance(node, Node)
+    blanks = {
+        each.name: blank(spark, record.read_schema(each.schema, each.compacted), each.event_time, each.key)
+        for each in pipeline.input_topics
+    }
+    return shape(node, {upstream: pipeline[upstream]}, blanks)
+
+
+def test_rows_that_no_code_touches_are_straight(spark: SparkSession) -> None:
+    found = shaped(spark, lambda moves: moves)
+    assert (found.straight, found.stage, found.event_time) == (("moves",), None, "at")
+    assert found.schema.names == ["who", "city", "at"]
+
+
+def test_an_operator_whose_results_are_the_nodes_is_bare(spark: SparkSession) -> None:
+    found = shaped(spark, lambda moves: moves.transform(latest(by="who")))
+    assert found.stage is not None and found.stage.name == "latest"
+    assert (found.straight, found.bare) == (("moves",), True)
+
+
+def test_code_around_an_operator_is_seen_with_the_columns_that_it_uses(spark: SparkSession) -> None:
+    found = shaped(
+        spark,
+        lambda moves: (
+            moves.select("who", "at").transform(latest(by="who")).select("who", F.lit(1).alias("n"))
+        ),
+    )
+    assert (found.straight, found.bare) == ((), False)
+    assert found.used["moves"] == {"who", "at"}
+    assert set(found.leaves.values()) == {"moves", RESULTS}
+
+
+def test_a_view_of_a_table_is_known_and_its_mark_of_deletions_is_not_stored(spark: SparkSession) -> None:
+    found = shaped(spark, lambda people: people, "people")
+    assert found.table == "people"
+    assert (found.schema.names, found.stored.names) == (["who", "city", "_deleted"], ["who", "city"])
+
+
+def test_an_upstream_behind_the_operator_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(PipelineError, match="uses an upstream after its operator, latest"):
+        shaped(spark, lambda moves: moves.transform(latest(by="who")).union(moves))
