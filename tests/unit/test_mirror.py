@@ -55,9 +55,6 @@ MISSING = {
     "stores/sqlite": "connection",
     "testing": "fixtures harness",
     "transforms": "rows tables transform",
-    "values": (
-        "cast columns fitting floats free_json json_ready jsonl_columns nested python_values tombstones"
-    ),
     "views": "changes combined opening query view view_version wait",
     "views/postgres": "catalog marks reading statements table_version tables",
     "views/sqlite": "catalog sink tables",
