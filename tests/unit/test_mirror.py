@@ -31,10 +31,7 @@ MISSING = {
     "engine/plan": "blank catalyst column_marks derived keyed_results phases refusals shape user_code",
     "engine/proof": "verdict verify",
     "engine/source": "log_options planner records writer",
-    "log": "interface parallel position process record_batch report stretch",
-    "log/embedded": (
-        "appender consumer failures log maintenance memory partition_stats storage stream stretches"
-    ),
+    "log/embedded": "appender consumer log maintenance memory partition_stats storage stream stretches",
     "log/embedded/partition": "frame head reader segment tail",
     "log/kafka": "cluster consumer failures log maintenance messages reader registry scan stretches",
     "operators": "columns joined operator spec tolerance",
