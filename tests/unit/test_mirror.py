@@ -32,7 +32,6 @@ MISSING = {
     "engine/proof": "verdict verify",
     "engine/source": "log_options planner records writer",
     "log/embedded": "appender consumer log maintenance memory partition_stats storage stream stretches",
-    "log/embedded/partition": "frame head reader segment tail",
     "log/kafka": "cluster consumer failures log maintenance messages reader registry scan stretches",
     "operators": "columns joined operator spec tolerance",
     "operators/aggregates": (
