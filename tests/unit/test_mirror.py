@@ -31,7 +31,6 @@ MISSING = {
     "engine/plan": "blank catalyst column_marks derived keyed_results phases refusals shape user_code",
     "engine/proof": "verdict verify",
     "engine/source": "log_options planner records writer",
-    "log/embedded": "appender consumer log maintenance memory partition_stats storage stream stretches",
     "log/kafka": "cluster consumer failures log maintenance messages reader registry scan stretches",
     "operators": "columns joined operator spec tolerance",
     "operators/aggregates": (
