@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -48,6 +49,12 @@ def test_a_fraction_is_never_cut_off(values: list[float | None]) -> None:
     else:
         with pytest.raises(REFUSED):
             cast(column, pa.int32(), "c", TOPIC)
+
+
+def test_a_double_is_not_rounded_into_a_decimal() -> None:
+    assert converted(pa.array([0.25, None]), pa.decimal128(5, 2)) == [Decimal("0.25"), None]
+    with pytest.raises(pa.ArrowInvalid, match=r"0\.125 would be changed"):
+        cast(pa.array([0.25, 0.125]), pa.decimal128(5, 2), "c", TOPIC)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,9 @@ from headwater.errors import RowError
 from headwater.values import jsonl_columns
 from headwater.values.columns import Misfit
 
-TOPIC = topic.create("t", "id BIGINT NOT NULL, x FLOAT, d DECIMAL(6,2), at TIMESTAMP, tags ARRAY<STRING>")
+TOPIC = topic.create(
+    "t", "id BIGINT NOT NULL, x FLOAT, y DOUBLE, d DECIMAL(6,2), at TIMESTAMP, tags ARRAY<STRING>"
+)
 MEMBERS = {
     "id": ["1", "-0", "1.0", "1.5", "null", "9223372036854775808", '"1"'],
     "x": ["0.1", "16777217", "1e39", '"NaN"', "NaN", "null"],
@@ -56,6 +58,8 @@ def test_the_fast_way_takes_what_is_plain() -> None:
         (b'{"id":1', "not JSON"),
         (b'{"id":1,"tags":["\xff"]}', "not UTF-8"),
         (b'{"id":1,"d":"1.005"}', '"d" is DECIMAL'),
+        (b'{"id":1,"y":9007199254740993}', '"y" is DOUBLE'),
+        (b'{"id":1,"y":0.12345678901234567890123}', '"y" is DOUBLE'),
         (b'{"id":1,"i":2}', 'no column "i"'),
     ],
 )

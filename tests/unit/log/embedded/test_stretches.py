@@ -79,6 +79,16 @@ def test_the_gaps_of_compaction_are_covered(log: EmbeddedLog, start: int) -> Non
     found(log, start)
 
 
+def test_a_partition_of_which_nothing_is_left_is_covered_up_to_its_end(log: EmbeddedLog) -> None:
+    log.create_topic("t", "k INT", key="k", cleanup="compact", retention="1 microsecond")
+    with log.producer("t") as producer:
+        producer.send({"k": 1})
+        producer.delete(1)
+    log.compact("t")
+    assert sum(len(batch) for batch in log.read("t")) == 0
+    assert [(each.base, each.end, each.producer) for each in log.stretches("t", 0, 0)] == [(0, 2, "")]
+
+
 def test_at_the_end_there_is_nothing_but_a_mark(log: EmbeddedLog) -> None:
     fill(log)
     assert list(log.stretches("t", 0, COUNT)) == []
