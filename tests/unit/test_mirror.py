@@ -24,7 +24,6 @@ MISSING = {
     "cli/commands": "check demo_proof group import_ log rebuild seek",
     "cli/formats": "cell_text clocks csv_rows key_values units view_changes writers",
     "cli/screens": "demo_screen demo_views progress run_output terminal",
-    "drawing": "label layout mermaid svg text",
     "engine": "assembly inspection node_sinks runner",
     "engine/batch": "failing_records finishing micro_batch node_run",
     "engine/exchange": "blobs worker_gc",
