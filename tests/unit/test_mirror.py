@@ -19,10 +19,7 @@ FILES_IN_A_FOLDER = 24
 
 MISSING = {
     ".": "clock closing errors record",
-    "cli": "append view_location",
     "cli/commands": "demo_proof",
-    "cli/formats": "cell_text clocks csv_rows key_values units view_changes writers",
-    "cli/screens": "demo_views progress terminal",
     "engine": "assembly inspection node_sinks runner",
     "engine/batch": "failing_records finishing micro_batch node_run",
     "engine/exchange": "blobs worker_gc",
