@@ -26,9 +26,10 @@ def version(number: int, columns: str = "id BIGINT, n BIGINT") -> ViewVersion:
     return ViewVersion(1, "stock", number, columns, ("id",), True, 0, 1, (), None, True)
 
 
-@given(
-    st.integers(1, 1 << 20), st.integers(1, 1 << 20), st.integers(1, 1 << FIRST), st.integers(1, 1 << FIRST)
-)
+VERSIONS, CHANGES = st.integers(1, 1 << 20), st.integers(1, 1 << FIRST)
+
+
+@given(VERSIONS, VERSIONS, CHANGES, CHANGES)
 def test_no_two_versions_share_the_number_of_a_change(one: int, other: int, m: int, n: int) -> None:
     numbers = {(one, m): first_change(one) + m, (other, n): first_change(other) + n}
     assert len(set(numbers.values())) == len(numbers)
