@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from headwater.errors import UsageError
 from headwater.stores.sqlite.connection import Writer
@@ -36,19 +34,12 @@ def test_a_views_first_version_is_published_and_the_next_is_not(db: sqlite3.Conn
     assert first.keyed.schema.equals(STOCK.schema)
 
 
-@given(switches=st.lists(st.integers(1, 3), max_size=6))
-def test_one_version_is_published_however_often_they_are_switched(
-    tmp_path_factory: pytest.TempPathFactory, switches: list[int]
-) -> None:
-    writer = Writer(tmp_path_factory.mktemp("store") / "views.db", "os")
-    with writer.transaction() as db:
-        for number in (1, 2, 3):
-            catalog.add(db, "stock", number, STOCK)
-        for number in switches:
-            catalog.publish(db, catalog.find(db, "stock", number))
-        published = [each.version for each in catalog.of(db, "stock") if each.published]
-    writer.close()
-    assert published == [switches[-1] if switches else 1]
+def test_one_version_is_published_however_often_they_are_switched(db: sqlite3.Connection) -> None:
+    for number in (1, 2, 3):
+        catalog.add(db, "stock", number, STOCK)
+    for number in (2, 2, 3, 1, 3):
+        catalog.publish(db, catalog.find(db, "stock", number))
+        assert [each.version for each in catalog.of(db, "stock") if each.published] == [number]
 
 
 def test_the_store_itself_refuses_a_second_published_version(db: sqlite3.Connection) -> None:
