@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from headwater import Pipeline
+from headwater.durations import micros
 from headwater.errors import HeadwaterError
 from headwater.testing.harness import Harness, _with_own_views
 
@@ -54,8 +55,11 @@ def test_what_is_sent_is_in_the_topic_of_the_input(shop: Pipeline) -> None:
 def test_time_is_promised_where_there_is_an_event_time(shop: Pipeline) -> None:
     with Harness(shop, spark=object()) as harness:
         harness.send("orders", {"id": 1, "at": NOON})
+        harness.send("customers", {"id": 7, "name": "Ann"})
         harness.advance(NOON + timedelta(hours=1))
-        assert harness.log.describe("customers").records == 0
+        topics = ("shop_orders", "customers")
+        marks = [[each.newest for each in harness.log.stretches(name, 0, 0) if each.mark] for name in topics]
+        assert marks == [[micros(NOON + timedelta(hours=1))], []]
         assert [row["id"] for row in harness.stream("orders")] == [1]
 
 
