@@ -13,7 +13,7 @@ from headwater.cli.formats.cell_text import as_text, cells, is_plain
 from headwater.schema import TIMESTAMP, parse
 
 
-@given(st.text(st.sampled_from("\n\r\t\x1b\x9b\x7f\u2028\u202e") | st.characters(codec="utf-8")))
+@given(st.text("aé\n\r\t\x00\x1b\x9b\x7f\u2028\u202e") | st.text())
 def test_no_text_breaks_a_line_or_commands_a_terminal(text: str) -> None:
     [cell] = cells(pa.array([text]), pa.field("a", pa.string()))
     assert not any(ord(each) < 32 or 127 <= ord(each) < 160 or each == "\u202e" for each in cell)

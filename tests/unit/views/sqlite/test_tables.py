@@ -27,9 +27,7 @@ def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     writer.close()
 
 
-@given(
-    st.text(st.sampled_from("\"';-) ") | st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
-)
+@given(st.text("\"'`[;-) \nAé", min_size=1))
 def test_any_name_is_only_a_name(name: str) -> None:
     db = sqlite3.connect(":memory:")
     db.execute(f"CREATE TABLE t ({quoted(name)} INTEGER)")
