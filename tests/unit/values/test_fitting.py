@@ -75,3 +75,9 @@ def test_the_mark_of_deletions_is_no_column_of_a_store() -> None:
     with pytest.raises(SchemaError, match='"_deleted" is reserved'):
         shaped('view "v"', "id BIGINT, _DELETED BOOLEAN")
     assert shaped('view "v"', "id BIGINT") == TargetSchema('view "v"', pa.schema([("id", pa.int64())]))
+
+
+@pytest.mark.parametrize(("value", "kind"), [(0.12345678901234, "FLOAT"), (2**63 - 1, "DOUBLE")])
+def test_a_value_that_would_be_rounded_is_refused_with_its_column(value: float, kind: str) -> None:
+    with pytest.raises(RowError, match='"x"'):
+        fit(pa.table({"x": [value]}), shaped('view "v"', f"x {kind}"))

@@ -82,3 +82,8 @@ def test_a_class_may_say_itself_what_is_told_of_it() -> None:
 )
 def test_a_time_that_no_calendar_has_is_none(micros: int | None, time: datetime | None) -> None:
     assert calendar_time(micros) == time
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_no_number_in_json_is_text(value: float) -> None:
+    assert json.loads(json.dumps(json_ready({"a": value}), allow_nan=False)) == {"a": str(value)}

@@ -100,3 +100,9 @@ def test_a_walk_begins_at_the_nearest_line_of_the_index_that_is_true(tmp_path: P
     each.index_path.unlink()
     with open(each.path, "rb") as file:
         assert segment.locate(file.fileno(), each, 8 * size, offset=offset) == 0
+
+
+def test_leftovers_that_begin_alike_are_superseded_all_of_them(tmp_path: Path) -> None:
+    for name in (segment.name(0), segment.name(0, 1), segment.name(0, 2)):
+        (tmp_path / name).touch()
+    assert len(segment.superseded(tmp_path)) == 2
