@@ -97,7 +97,7 @@ class BackgroundRun(Closing):
         self._runner: Runner | None = None
         self._meter: Meter | None = None
         self._last: list[Status] = []
-        self._stopping = False
+        self._stopping = self._asked = False
         self.step: str | None = "opening the log"
         """What goes on before the nodes run."""
         self._thread = Background(self._run)
@@ -114,6 +114,7 @@ class BackgroundRun(Closing):
 
     def result(self) -> list[Status]:
         """Wait for the end and return the last statuses, or raise why it failed."""
+        self._asked = True
         self._thread.result()
         return self._last
 
@@ -129,8 +130,11 @@ class BackgroundRun(Closing):
                 _end_queries(runner)
 
     def close(self) -> None:
-        """Stop it, wait for its end, and raise why it failed, or why a node is not tried again."""
+        """Stop it and wait for its end; raise why it, or a node for good, has failed, if nobody has asked."""
         self.stop()
+        self._wait()
+        if self._asked:
+            return
         for status in self.result():
             if status.state == "broken" and status.error is not None:
                 raise status.error
@@ -143,6 +147,9 @@ class BackgroundRun(Closing):
             self.close()
             return
         self.stop()
+        self._wait()
+
+    def _wait(self) -> None:
         while not self.ended(1.0):
             pass
 
