@@ -44,9 +44,6 @@ MISSING = {
         "top_k totals"
     ),
     "operators/joins": "arrivals deletions",
-    "operators/memory": (
-        "chunk_codec kept members pile present publications ranked runs slots spans versions"
-    ),
     "operators/tables": "exact retracting shape tallies",
     "operators/windows": "chunk_codec combining early grid publishing ranges sessions windowing",
     "pipeline": "declaration settings source_line targets",
