@@ -39,10 +39,6 @@ MISSING = {
     "log/embedded/partition": "frame head reader segment tail",
     "log/kafka": "cluster consumer failures log maintenance messages reader registry scan stretches",
     "operators": "columns joined operator spec tolerance",
-    "operators/aggregates": (
-        "aggregate amounts bloom by_group digits extremes hashing holdings last_time row_count sketches "
-        "top_k totals"
-    ),
     "operators/joins": "arrivals deletions",
     "operators/tables": "exact retracting shape tallies",
     "operators/windows": "chunk_codec combining early grid publishing ranges sessions windowing",
