@@ -38,8 +38,6 @@ MISSING = {
     ),
     "log/embedded/partition": "frame head reader segment tail",
     "log/kafka": "cluster consumer failures log maintenance messages reader registry scan stretches",
-    "operators": "columns joined operator spec tolerance",
-    "operators/joins": "arrivals deletions",
     "operators/tables": "exact retracting shape tallies",
     "operators/windows": "chunk_codec combining early grid publishing ranges sessions windowing",
     "pipeline": "declaration settings source_line targets",
@@ -48,7 +46,6 @@ MISSING = {
     "stores/postgres": "columns connection failures",
     "stores/sqlite": "connection",
     "testing": "fixtures harness",
-    "transforms": "rows tables transform",
     "values": (
         "cast columns fitting floats free_json json_ready jsonl_columns nested python_values tombstones"
     ),
