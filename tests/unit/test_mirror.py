@@ -38,7 +38,6 @@ MISSING = {
     ),
     "log/embedded/partition": "frame head reader segment tail",
     "log/kafka": "cluster consumer failures log maintenance messages reader registry scan stretches",
-    "operators/windows": "chunk_codec combining early grid publishing ranges sessions windowing",
     "pipeline": "declaration settings source_line targets",
     "sinks": "sink",
     "sinks/parquet": "manifest merge reading",
