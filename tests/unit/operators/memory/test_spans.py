@@ -69,6 +69,10 @@ def test_a_key_has_one_time_in_a_span() -> None:
     spans.add(np.array(["a"], np.object_), np.array([3]))
     spans.add(np.array(["a"], np.object_), np.array([7]))
     assert len(spans) == 1
+    spans.drop(9)
+    assert len(spans) == 1
+    spans.drop(10)
+    assert len(spans) == 0
 
 
 def test_nothing_remembered_leaves_every_time_free_and_has_no_end() -> None:

@@ -78,6 +78,14 @@ def test_a_version_that_was_replaced_before_the_floor_is_forgotten_and_an_ended_
     assert values(versions, [(0, 5), (1, 5)]) == [2, None]
 
 
+def test_an_end_at_the_floor_is_held_for_a_lesser_version_may_still_come() -> None:
+    versions = RowVersions(SCHEMA)
+    add(versions, [(0, 1, 1, False), (0, 5, 1, True)])
+    versions.tidy(5)
+    add(versions, [(0, 5, 0, False)])
+    assert values(versions, [(0, 5), (0, 9)]) == [None, None]
+
+
 def test_a_key_that_is_nowhere_has_no_version() -> None:
     versions = RowVersions(SCHEMA)
     assert versions.valid(np.array([NOWHERE, 0]), np.array([5, 5])).tolist() == [NOWHERE, NOWHERE]

@@ -89,6 +89,14 @@ def test_a_sum_of_floats_beyond_all_floats_is_infinite() -> None:
     assert totals.means(two[:1]).to_pylist() == [1.5e308]
 
 
+def test_both_ends_of_the_numbers_together_are_none_until_one_has_left() -> None:
+    totals, two = Totals(pa.float64()), np.zeros(2, np.int64)
+    totals.change(two, pa.array([math.inf, -math.inf]), 1)
+    assert repr(totals.sums(two[:1], pa.float64()).to_pylist()) == "[nan]"
+    totals.change(two[:1], pa.array([math.inf]), -1)
+    assert totals.sums(two[:1], pa.float64()).to_pylist() == [-math.inf]
+
+
 def test_decimals_are_added_in_their_places_and_too_many_digits_are_null() -> None:
     kind, some = pa.decimal128(3, 1), np.zeros(3, np.int64)
     totals = Totals(kind)

@@ -69,11 +69,11 @@ def test_windows_are_merged_from_their_panes_and_those_without_any_are_left_out(
     assert told(standing(partials, starts, keys, GRID, COUNTS.merge)) == expected
 
 
-def test_one_window_among_many_keys_is_merged_from_its_own_panes() -> None:
+def test_windows_that_overlap_among_many_keys_have_each_pane_once() -> None:
     held = {(on_grid(place), key): 1 for place in range(50) for key in range(20)}
     partials = Partials(STATE.empty_table(), COUNTS.merge)
     partials.add(entries(held))
-    asked = [(on_grid(0), 3), (on_grid(40), 3)]
+    asked = [(on_grid(0), 3), (on_grid(1), 3), (on_grid(2), 7)]
     starts, keys = np.array(asked).T
     assert told(standing(partials, starts, keys, GRID, COUNTS.merge)) == dict.fromkeys(asked, 3)
 

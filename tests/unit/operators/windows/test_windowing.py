@@ -63,6 +63,7 @@ def test_equal_keys_are_written_in_one_way() -> None:
     groups = grouped(some, ("x",))
     keys = by_float.partials(some, np.ones(3, np.int64), groups.of, groups.first)["x"].to_pylist()
     assert repr(keys) == "[0.0, nan, None]"
+    assert np.array(keys[1]).tobytes() == np.array(math.nan).tobytes()
 
 
 def test_a_late_row_is_told_how_late_it_is_and_for_which_window() -> None:
