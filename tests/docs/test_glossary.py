@@ -45,8 +45,8 @@ SAME_NAMES = {"Count", "Max", "Mean", "Min", "Sum"}
 """Aggregates of windows and of tables: their names stand in the definitions of checkpoints."""
 
 
-OTHERWISE = {"Behind", "Target"}
-"""Words that still name something else: an error of a view's reader; what a suite of sinks writes to."""
+OTHERWISE = {"Behind"}
+"""Words that still name something else: an error of a view's reader."""
 
 
 class Term(NamedTuple):

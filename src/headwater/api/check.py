@@ -35,20 +35,21 @@ class NodeColumns(JsonReady):
         return {"node": self.node, "kind": self.kind, "key": self.key, "columns": self.columns}
 
 
-def check(pipeline: Subject) -> list[NodeColumns]:
+def check(pipeline: Subject, *, brief: bool = False) -> list[NodeColumns]:
     """Return the columns of every node of a pipeline, or raise the first thing that is wrong.
 
     Every function is called once, over no rows. No log is opened, and nothing is written. What passes here is
     not refused when the pipeline runs, unless for what is stored already. ``Pipeline.problems`` tells without
-    Spark all that keeps the parts from fitting together.
+    Spark all that keeps the parts from fitting together. Spark is started for it; ``brief`` says that the
+    process ends soon, so that Java need not compile well.
     """
     found = checked(pipeline)
-    schemas = apart(partial(_schemas, found))
+    schemas = apart(partial(_schemas, found, brief))
     return [NodeColumns(node.name, node.kind, node.key, schemas[node.name]) for node in found.order()]
 
 
-def _schemas(pipeline: Pipeline) -> dict[str, pa.Schema]:
-    spark = session.start_aside("local[1]", brief=True)
+def _schemas(pipeline: Pipeline, brief: bool) -> dict[str, pa.Schema]:
+    spark = session.start_aside("local[1]" if brief else None, brief=brief)
     from headwater.engine.plan.checking import check
 
     return check(pipeline, spark)

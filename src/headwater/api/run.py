@@ -9,6 +9,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from types import TracebackType
 from typing import TYPE_CHECKING, Literal, overload
 
 from headwater.api import session
@@ -76,8 +77,8 @@ def run(
 
     With ``until_caught_up`` it returns when every node has processed all of its input, with what each has
     done; what fails is raised. Otherwise it returns at once what goes on in the background, to be used in a
-    ``with`` block, whose end stops the nodes and waits for that. A node that fails is tried again, later each
-    time; the others go on. Everything goes on where the last run ended.
+    ``with`` block, whose end stops the nodes, waits for that, and raises why they failed, if they did. A node
+    that fails is tried again, later each time; the others go on. Everything goes on where the last run ended.
     """
     options = RunOptions(until_caught_up, master, settings, limit, late_share)
     work = BackgroundRun(checked(pipeline), options)
@@ -128,8 +129,22 @@ class BackgroundRun(Closing):
                 _end_queries(runner)
 
     def close(self) -> None:
-        """Stop it, as the end of a ``with`` block does."""
+        """Stop it, wait for its end, and raise why it failed, or why a node is not tried again."""
         self.stop()
+        for status in self.result():
+            if status.state == "broken" and status.error is not None:
+                raise status.error
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop it and wait; what the block raised goes before what the run did."""
+        if error is None:
+            self.close()
+            return
+        self.stop()
+        while not self.ended(1.0):
+            pass
 
     def _run(self) -> None:
         with self._make() as runner:

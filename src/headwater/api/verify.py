@@ -21,7 +21,7 @@ from headwater.pipeline.pipeline import Pipeline
 
 def verify(
     pipeline: Subject,
-    nodes: Sequence[str] = (),
+    nodes: str | Sequence[str] = (),
     *,
     master: str | None = None,
     settings: Mapping[str, str] | None = None,
@@ -33,7 +33,7 @@ def verify(
     ``unproved``, and so does a node that has not processed anything yet. Spark is started for it.
     """
     found = checked(pipeline)
-    chosen = verifiable(found, nodes)
+    chosen = verifiable(found, (nodes,) if isinstance(nodes, str) else nodes)
     ready = _begun(found)
     names = [node.name for node in chosen if node.name in ready]
     where = SparkOptions(master, settings or {})

@@ -40,9 +40,9 @@ def open_views(place: Pipeline | str | os.PathLike[str]) -> Views:
     text = os.fspath(place)
     if "://" in text:
         return opening.open_views(text)
-    if text.endswith(".py") or ".py:" in text:
-        return views_of(load(text))
-    return views_in(Path(text)) if os.path.isdir(text) else opening.open_views(text)
+    if os.path.isdir(text):
+        return views_in(Path(text))
+    return views_of(load(text)) if text.endswith(".py") or ".py:" in text else opening.open_views(text)
 
 
 def has_views(home: Path) -> bool:

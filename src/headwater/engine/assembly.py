@@ -35,7 +35,6 @@ from headwater.errors import (
     PipelineError,
     SinkRefused,
     SinkUnavailable,
-    TopicExists,
 )
 from headwater.log.open import open as open_log
 from headwater.pipeline.node import Node
@@ -154,14 +153,14 @@ class Assembly(Inspection):
         upstreams = {name for node_run in query.node_runs.values() for name in node_run.upstreams}
         query.begin({name: self.inputs.resolve(self.pipeline[name], "earliest") for name in upstreams})
         for name, node_run in query.node_runs.items():
-            node_run.error = self._begin_member(node_run, versions[name])
+            node_run.error = self._begin_node(node_run, versions[name])
             if isinstance(node_run.error, SHARED) and not isinstance(node_run.error, OF_ONE):
                 raise node_run.error
         for node_run in query.node_runs.values():
             if node_run.error is not None:
                 raise node_run.error
 
-    def _begin_member(self, node_run: NodeRun, version: Version) -> HeadwaterError | None:
+    def _begin_node(self, node_run: NodeRun, version: Version) -> HeadwaterError | None:
         """Open the sink of a node; what fails there keeps no other from beginning."""
         late, dead = (partial(make, node_run.node, version) for make in (self._late, self._dead_rows))
         try:
@@ -187,22 +186,25 @@ class Assembly(Inspection):
 
     def _check_late(self, node_run: NodeRun) -> None:
         """Refuse to begin where the first row that comes too late would find no place."""
-        there = self.late_topic(node_run.node) in {topic.name for topic in self.log.topics()}
-        if node_run.stage is not None and there:
+        if node_run.stage is not None and self._topic_of(self.late_topic(node_run.node)) is not None:
             self._late_topic(node_run.node, node_run.stage.late)
 
     def _late_topic(self, node: Node, schema: pa.Schema) -> str:
-        topic = self.late_topic(node)
-        try:
-            self.log.create_topic(topic, schema)
-        except TopicExists as error:
+        name = self.late_topic(node)
+        there = self._topic_of(name)
+        if there is None:
+            self.log.create_topic(name, schema)
+        elif [(each.name, each.type) for each in there.schema] != [(each.name, each.type) for each in schema]:
             raise PipelineError(
                 f"what comes too late for {node.title} has other columns than before",
-                detail=f'topic "{topic}" has those of before',
-                hint=f"copy what it holds, then run `headwater topic delete {topic}`: it is made anew",
+                detail=f'topic "{name}" has those of before',
+                hint=f"copy what it holds, then run `headwater topic delete {name}`: it is made anew",
                 location=node.location,
-            ) from error
-        return topic
+            )
+        return name
+
+    def _topic_of(self, name: str) -> Topic | None:
+        return next((topic for topic in self.log.topics() if topic.name == name), None)
 
     def _dead_rows(self, node: Node, version: Version) -> Sink:
         self.ownership.check()  # as above

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from headwater.names import listed
 from headwater.sinks.foreach import ForeachSink
 from headwater.sinks.parquet import ParquetSink
 from headwater.sinks.sink import Sink
@@ -117,7 +118,7 @@ def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0)
     limits.check_table_name(table)
     own = table if "search_path" in dsn else table.removeprefix("public.")
     names = (own, own + limits.CHANGES) if feed else (own,)
-    return SinkTarget("postgres", open, _names(key), check, database(dsn), names)
+    return SinkTarget("postgres", open, listed(key), check, database(dsn), names)
 
 
 def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...]) -> SinkTarget:
@@ -147,7 +148,7 @@ def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...])
     def check(schema: pa.Schema) -> None:
         limits.check_sqlite(declare(f'view "{table}"', schema, key))
 
-    return SinkTarget("sqlite", open, _names(key), check, os.path.realpath(file), (table,))
+    return SinkTarget("sqlite", open, listed(key), check, os.path.realpath(file), (table,))
 
 
 def foreach(function: Callable[[pa.Table, int], object]) -> SinkTarget:
@@ -169,7 +170,3 @@ def foreach(function: Callable[[pa.Table, int], object]) -> SinkTarget:
 def database(url: str) -> str:
     """Return which database a connection string means, as far as it tells: not who connects to it."""
     return url.rpartition("@")[2].removeprefix("postgresql://").removeprefix("postgres://")
-
-
-def _names(key: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (key,) if isinstance(key, str) else tuple(key)

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from headwater import durations
 from headwater import schema as schemas
+from headwater.names import listed
 from headwater.operators.operator import FOREVER, Operator, run
 from headwater.operators.spec import OperatorSpec, Side
 from headwater.record import DELETED
@@ -80,7 +81,7 @@ def sample(
     1   12:00:00
     2   12:00:30
     """
-    names = (key,) if isinstance(key, str) else tuple(key)
+    names = listed(key)
     fields = list(schemas.read(schema))
     columns = [[_value(row[n], field.type) for row in rows] for n, field in enumerate(fields)]
     if names and DELETED not in [field.name for field in fields]:

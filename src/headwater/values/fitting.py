@@ -19,6 +19,7 @@ from headwater.errors import RowError, SchemaError, nearest
 from headwater.record import DELETED
 from headwater.topic import Topic
 from headwater.values.cast import cast
+from headwater.values.columns import Misfit
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ def _column(table: pa.Table, field: pa.Field, shape: TargetSchema) -> pa.Array:
         return cast(column, field.type, field.name, Topic(shape.what, (shape.schema,)))
     except RowError:  # it speaks of a topic, and all it can say is this
         raise _misfit(field, column.type, shape, "a field inside it is unknown") from None
+    except Misfit:
+        raise _misfit(field, column.type, shape, "a value would be changed") from None
     except (pa.ArrowException, NotImplementedError) as error:
         raise _misfit(field, column.type, shape, str(error).splitlines()[0]) from None
 

@@ -6,6 +6,7 @@ is told as none, not as an error.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Set
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
@@ -38,6 +39,8 @@ class JsonReady:
 
 def json_ready(value: Any) -> Any:
     """Return a value as JSON has it: times in ISO 8601, lengths of time in seconds, the rest as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)  # JSON has no number for it
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, JsonReady):

@@ -48,41 +48,6 @@ def test_a_wrong_command_line_exits_with_2_and_points_to_the_help(run: Run) -> N
     assert result.stderr == 'error: missing argument "NAME"\nhint: see `headwater topic delete --help`\n'
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("-V", 'error: no option "-V"\nhint: did you mean "--version"?\n'),
-        ("--lgo x topic list", 'error: no option "--lgo"\nhint: did you mean "--log"?\n'),
-        ("consme", 'error: no command "consme"\nhint: did you mean "consume"?\n'),
-        ("consume orders --fllow", 'error: no option "--fllow"\nhint: did you mean "--follow"?\n'),
-        (
-            "--format ndjson consume orders",
-            'error: no option "--format"\nhint: an option of a command follows the command, as in '
-            "`headwater consume orders --format ndjson`\n",
-        ),
-        (
-            "orders consume",
-            'error: no command "orders"\nhint: the command comes first, as in `headwater consume orders`; '
-            "`headwater --help` lists them\n",
-        ),
-        (
-            "lag --alert-over x",
-            'error: invalid value for "--alert-over": "x" is no whole number\n'
-            "hint: see `headwater lag --help`\n",
-        ),
-        ("lag orders", 'error: unexpected argument "orders"\nhint: see `headwater lag --help`\n'),
-        (
-            "produce orders none.csv",
-            'error: invalid value for "FILE": file "none.csv" does not exist\n'
-            "hint: see `headwater produce --help`\n",
-        ),
-    ],
-)
-def test_what_click_refuses_is_told_in_our_words(run: Run, words: str, said: str) -> None:
-    result = run(*words.split())
-    assert (result.exit_code, result.stderr) == (2, said)
-
-
 def test_an_argument_that_cannot_be_meant_exits_with_2(run: Run, orders: object) -> None:
     assert run("consume", "orders", "--from", "yesterday").exit_code == 2
     assert run("consume", "ordes").exit_code == 1

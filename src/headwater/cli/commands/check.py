@@ -28,7 +28,7 @@ def check(file: str, form: str) -> None:
     pipeline = headwater.load(file)
     check_parts(pipeline)
     with waiting(f'checking pipeline "{pipeline.name}"'):
-        nodes = headwater.check(pipeline)
+        nodes = headwater.check(pipeline, brief=True)
     if form == "ndjson":
         print_ndjson(each.to_dict() for each in nodes)
     else:

@@ -116,7 +116,8 @@ class DeadLetters:
 
     def make(self) -> None:
         """Make the topic, when it is first needed."""
-        self._log.create_topic(self.topic, SCHEMA)
+        if self.topic not in {topic.name for topic in self._log.topics()}:
+            self._log.create_topic(self.topic, SCHEMA)
 
     def _placed(self) -> list[dict[str, Any]]:
         """Return the records with a place in a topic that is there: no rows that an operator failed on."""

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, cast
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
@@ -40,8 +41,11 @@ class LocalPlan:
         if relations is None:
             return None
         schema = self._schema
-        tables = [self._table(each).rename_columns(schema.names).cast(schema) for each in relations]
-        return pa.concat_tables(tables)
+        try:
+            tables = [self._table(each) for each in relations]
+        except (OSError, Py4JError):  # no room for the file, say
+            return None
+        return pa.concat_tables([each.rename_columns(schema.names).cast(schema) for each in tables])
 
     @cached_property
     def _schema(self) -> pa.Schema:
@@ -98,8 +102,11 @@ class LocalPlan:
         )
         with tempfile.NamedTemporaryFile(prefix="headwater-") as file:
             stream = self._jvm.java.io.DataOutputStream(self._jvm.java.io.FileOutputStream(file.name))
-            _module(self._jvm.org.apache.spark.api.python, "PythonRDD").writeIteratorToStream(batches, stream)
-            stream.close()
+            try:
+                python = _module(self._jvm.org.apache.spark.api.python, "PythonRDD")
+                python.writeIteratorToStream(batches, stream)
+            finally:
+                stream.close()
             batch = file.read()[4:]  # behind its length
         return pa.ipc.open_stream(batch).read_all() if batch else self._schema.empty_table()
 

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import sysconfig
+import threading
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -27,6 +28,7 @@ from headwater.engine.spark import class_archive, java
 from headwater.engine.spark.class_archive import with_options
 from headwater.engine.spark.spark_log import printing_to
 from headwater.engine.spark.worker_python import quick
+from headwater.errors import UsageError
 
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -52,6 +54,8 @@ _SPARK_HAS_TOO = {"spark.app.name": "headwater", "spark.ui.showConsoleProgress":
 _NEAR = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Nobody on another machine has to reach the driver."""
 _BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_STARTING = threading.Lock()
+"""Two threads may ask for a session at once."""
 _LOOPBACK = re.compile(r"local\b|spark://(127\.[\d.]+|localhost|\[::1\]):\d+$")
 
 
@@ -62,26 +66,46 @@ def session(
     output: Path | None = None,
     brief: bool = False,
 ) -> SparkSession:
-    """Return the Spark session, started if there is none yet; one that runs keeps its settings.
+    """Return the Spark session of this process, started if there is none yet.
 
+    One that runs keeps its settings, whichever thread has started it; another ``master`` is refused.
     ``master`` is ``local[*]`` unless given, or set in the environment's ``SPARK_MASTER``: that of
     ``spark-defaults.conf`` is not looked at. ``settings`` are Spark's own, and win over all others.
     What Spark and its workers print goes to the file ``output``, if one is given. A ``brief`` session has
     little to do, so that Java had better not take pains to compile for it.
     """
-    running = SparkSession.getActiveSession()
-    if running is None:
-        settings = settings or {}
-        master = master or settings.get("spark.master") or os.environ.get("SPARK_MASTER") or "local[*]"
-        found = java.provide()
-        _prepare_environment(master, settings.get("spark.pyspark.python"))
-        logging.getLogger("py4j").setLevel(logging.WARNING)
-        options = with_options(_BRIEF) if brief else nullcontext()
-        with printing_to(output), options, class_archive.shared(found, make=not brief):
-            running = _start({**_SPARK_HAS_TOO, **settings, "spark.master": master})
+    settings = settings or {}
+    with _STARTING:
+        running = _running()
+        if running is None:
+            running = _begin(master, settings, output, brief=brief)
+        elif master is not None and master != running.sparkContext.master:
+            raise UsageError(
+                f"Spark cannot be started with the master {master}",
+                detail=f"this process has a session with the master {running.sparkContext.master}",
+                hint="stop that session first, or leave the master out",
+            )
     for each in (HeadwaterSource, PlanSource):
         running.dataSource.register(each)
     return running
+
+
+def _running() -> SparkSession | None:
+    """Return the session of this process; the active one is that of a thread."""
+    found = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    return found if found is not None and found.sparkContext._jsc is not None else None
+
+
+def _begin(
+    master: str | None, settings: Mapping[str, str], output: Path | None, *, brief: bool
+) -> SparkSession:
+    master = master or settings.get("spark.master") or os.environ.get("SPARK_MASTER") or "local[*]"
+    found = java.provide()
+    _prepare_environment(master, settings.get("spark.pyspark.python"))
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    options = with_options(_BRIEF) if brief else nullcontext()
+    with options, class_archive.shared(found, make=not brief):
+        return _start({**_SPARK_HAS_TOO, **settings, "spark.master": master}, output)
 
 
 def _prepare_environment(master: str, python: str | None) -> None:
@@ -96,9 +120,10 @@ def _prepare_environment(master: str, python: str | None) -> None:
         os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
 
 
-def _start(given: Mapping[str, str]) -> SparkSession:
+def _start(given: Mapping[str, str], output: Path | None) -> SparkSession:
     """Start Spark with what a user has given, and our own settings where the user has none."""
-    SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(given.items())))
+    with printing_to(output):  # no longer than Java is being started: it is what this program prints, too
+        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(given.items())))
     known = SparkConf().setAll(list(given.items()))  # with what Java has found in Spark's own files
     for key, value in _defaults(given["spark.master"]).items():
         known.setIfMissing(key, value)

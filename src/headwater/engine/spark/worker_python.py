@@ -12,7 +12,7 @@ import shlex
 import sys
 from pathlib import Path
 
-import py4j  # type: ignore[import-untyped]
+import py4j
 import pyspark
 
 from headwater.engine.spark import launcher

@@ -11,6 +11,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from headwater.api.background import apart
+from headwater.engine.spark.session import session
+from headwater.errors import UsageError
+
 CODE = """
 import json
 from pathlib import Path
@@ -75,3 +79,11 @@ def test_a_connection_that_a_stopped_query_closes_is_no_news(
         except (EOFError, ValueError):
             server.handle_error(None, ("127.0.0.1", 0))
         assert (error.__name__ in capsys.readouterr().err) == told
+
+
+def test_a_session_is_found_from_any_thread_and_not_started_anew(spark: SparkSession) -> None:
+    before = dict(spark.conf.getAll)
+    assert apart(session) is spark
+    assert dict(spark.conf.getAll) == before
+    with pytest.raises(UsageError, match=r"master local\[7\]"):
+        apart(lambda: session(master="local[7]"))

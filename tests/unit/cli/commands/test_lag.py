@@ -2,21 +2,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
 from tests.unit.cli.conftest import Run
 
 from file_trees import tree
 from headwater import Log
 from headwater.log.embedded import EmbeddedLog
-
-
-@pytest.fixture
-def behind(orders: Log) -> Log:
-    """Group ``billing`` has read 4 of 10 orders."""
-    with orders.producer("orders") as producer:
-        producer.send_batch([{"id": n} for n in range(10)])
-    orders.seek("billing", "orders", 4)
-    return orders
 
 
 def test_lag_is_shown_in_records_and_time(run: Run, behind: Log) -> None:
@@ -57,23 +47,3 @@ def test_without_groups_there_is_nothing_to_show_and_nothing_is_made(run: Run, o
     assert run("group", "list").exit_code == 0
     assert run("group", "delete", "billing").exit_code == 2
     assert tree(orders.root) == before
-
-
-def test_seek_moves_a_group_and_prints_where_it_is(run: Run, behind: Log) -> None:
-    assert run("seek", "billing", "orders", "--to", "latest").stdout == "orders:0=10\n"
-    assert run("seek", "billing", "orders", "--to", 3).stdout == "orders:0=3\n"
-    assert run("seek", "billing", "orders", "--to", "1 hour ago").stdout == "orders:0=0\n"
-    assert behind.lag("billing")[0].committed == 0
-
-
-def test_groups_are_listed_with_their_topics(run: Run, behind: Log) -> None:
-    assert run("group", "list").stdout.splitlines()[-1].split() == ["billing", "orders", "6"]
-    told = json.loads(run("group", "list", "--format", "ndjson").stdout)
-    assert told == {"group": "billing", "topics": ["orders"], "records": 6}
-
-
-def test_a_group_is_deleted(run: Run, behind: Log) -> None:
-    assert run("group", "delete", "billing").stdout == 'deleted group "billing"\n'
-    assert behind.groups() == []
-    assert run("group", "delete", "billing").exit_code == 2
-    assert "no groups yet" in run("group", "list").stderr

@@ -2,17 +2,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from tests.unit.cli.conftest import Run
 from tests.unit.cli.contents import rows
 
 from headwater import Log
 from headwater.cli.append import Appending
 from headwater.cli.formats import lines
-from headwater.cli.options import given_log, log_option
 
 
 def test_lines_of_json_are_appended_and_summed_up(run: Run, orders: Log) -> None:
@@ -248,16 +245,3 @@ def test_the_advice_after_a_bad_line_names_the_log_as_it_was_named(run: Run, ord
     named = f"{place} --log {url}`"
     assert named in run("--log", url, "produce", "orders", "two words.ndjson").stderr
     assert named in run("produce", "orders", "two words.ndjson", "--log", url).stderr
-
-
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        ("kafka://a:9092?sasl.password=hush", " --log 'kafka://a:9092?…'"),
-        ("file:./what?", " --log 'file:./what?'"),
-        ("file:./data", " --log file:./data"),
-    ],
-)
-def test_a_log_is_repeated_without_what_may_be_a_password(url: str, said: str) -> None:
-    command = click.Command("show", callback=lambda url: click.echo(given_log()), params=[])
-    assert CliRunner().invoke(log_option(command), ["--log", url]).output == f"{said}\n"

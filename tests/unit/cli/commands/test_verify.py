@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.commands.test_run import SHOP
+from tests.unit.cli.commands.conftest import SHOP
 from tests.unit.cli.conftest import Run
 
 from headwater import Verdict

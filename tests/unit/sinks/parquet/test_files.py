@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from headwater import durable
 from headwater.errors import HeadwaterError
 from headwater.sinks import crash
 from headwater.sinks.parquet import files
@@ -31,12 +32,12 @@ def test_a_file_holds_its_rows_and_tells_its_size(tmp_path: Path) -> None:
 
 
 def test_before_it_is_whole_a_file_has_the_name_of_a_draft(tmp_path: Path) -> None:
-    seen: dict[str, list[str]] = {}
-    crash.watch(lambda point: seen.update({point: [path.name for path in tmp_path.iterdir()]}))
+    seen: dict[str, list[Path]] = {}
+    crash.watch(lambda point: seen.update({point: list(tmp_path.iterdir())}))
     file = written(tmp_path)
     crash.watch(None)
-    assert seen["parquet: file drafted"] == [f"{files.DRAFT}{file.name}"]
-    assert seen["parquet: file there"] == [file.name]
+    assert [durable.is_draft(path) for path in seen["parquet: file drafted"]] == [True]
+    assert seen["parquet: file there"] == [tmp_path / file.name]
 
 
 def test_a_file_that_the_manifest_names_and_that_is_gone_is_an_error(tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ def test_a_file_that_the_manifest_names_and_that_is_gone_is_an_error(tmp_path: P
 
 def test_what_nobody_names_is_removed_and_what_readers_may_be_at_is_kept(tmp_path: Path) -> None:
     named, replaced, left = written(tmp_path), written(tmp_path), written(tmp_path)
-    (tmp_path / f"{files.DRAFT}x").touch()
+    (tmp_path / f".x-{'0' * 32}").touch()
     (tmp_path / "README").touch()
     files.tidy(tmp_path, Manifest("id BIGINT", files=(named,), gone=((replaced.name, 0.0),)))
     assert {path.name for path in tmp_path.iterdir()} == {named.name, replaced.name, "README"}

@@ -67,7 +67,7 @@ def listing(directory: Path) -> list[Segment]:
 def superseded(directory: Path) -> list[Segment]:
     """Return segments whose place a compacted one has taken."""
     every = _all(directory)
-    return sorted(set(every) - set(_in_force(every)))
+    return sorted(set(every) - set(_in_force(every)), key=lambda each: (each.base, each.path.name))
 
 
 def _all(directory: Path) -> list[Segment]:

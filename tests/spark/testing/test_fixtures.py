@@ -1,4 +1,4 @@
-"""The pipeline and the tests of ``docs/testing.md`` run as they are printed, in a pytest of their own."""
+"""The fixtures at work in the tests of ``docs/testing.md``, which run as printed in a pytest of their own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
+PAGE = Path(__file__).parents[3] / "docs" / "testing.md"
 FILES = ("shop.py", "conftest.py", "test_shop.py")
 
 

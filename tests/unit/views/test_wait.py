@@ -1,0 +1,72 @@
+"""Waiting until a view has got as far as a reader needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from headwater import Position
+from headwater.errors import Behind, TopicReplaced, UsageError
+from headwater.sinks import Batch
+from headwater.views import View, ViewSink, ViewStore
+from headwater.views.reading import Reading
+from headwater.views.wait import wait
+
+ROWS = pa.table({"id": [1]})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ViewStore]:
+    with ViewStore(tmp_path / "views.db") as store:
+        yield store
+
+
+@pytest.fixture
+def sink(store: ViewStore) -> ViewSink:
+    sink = store.sink("stock", "id BIGINT", "id")
+    sink.begin()
+    return sink
+
+
+@pytest.fixture
+def reading(store: ViewStore, sink: ViewSink) -> Iterator[Reading]:
+    view: View = store.view("stock")
+    with view._lend() as reading:
+        yield reading
+
+
+def test_what_is_committed_while_nobody_looks_is_seen_by_the_next_look(
+    sink: ViewSink, reading: Reading
+) -> None:
+    wanted = Position("orders", {0: 3, 1: 1})
+    with pytest.raises(Behind):
+        wait(reading, wanted, 0)
+    sink.commit(Batch(0, ROWS, (Position("orders", {0: 3}),)))
+    with pytest.raises(Behind, match="1 records are missing"):
+        wait(reading, wanted, 0)
+    sink.commit(Batch(1, ROWS, (Position("orders", {0: 5, 1: 1}),)))
+    wait(reading, wanted, 0)
+
+
+def test_a_view_that_has_read_nothing_lacks_everything(reading: Reading) -> None:
+    with pytest.raises(Behind, match="5 records are missing"):
+        wait(reading, Position("orders", {0: 3, 1: 2}), 0)
+    wait(reading, Position("orders", {}), 0)
+
+
+def test_a_topic_that_the_view_does_not_read_is_not_waited_for(sink: ViewSink, reading: Reading) -> None:
+    sink.commit(Batch(0, ROWS, (Position("orders", {0: 3}),)))
+    with pytest.raises(UsageError, match='does not read topic "oders"') as refused:
+        wait(reading, Position("oders", {0: 1}), 60)
+    assert refused.value.hint == 'did you mean "orders"?'
+
+
+def test_a_place_in_another_topic_of_the_same_name_is_refused(sink: ViewSink, reading: Reading) -> None:
+    sink.commit(Batch(0, ROWS, (Position("orders", {0: 3}, "one"),)))
+    wait(reading, Position("orders", {0: 3}, "one"), 0)
+    wait(reading, Position("orders", {0: 3}), 0)
+    with pytest.raises(TopicReplaced):
+        wait(reading, Position("orders", {0: 1}, "two"), 60)
