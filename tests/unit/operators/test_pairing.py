@@ -1,4 +1,4 @@
-"""Two inputs on one way, and the columns of what is joined."""
+"""Two inputs on one way."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
-from headwater.operators.joined import Joined
 from headwater.operators.pairing import Pairing, pairing
 
 LEFT = pa.schema([("id", pa.int64()), ("who", pa.string()), ("at", pa.timestamp("us", "UTC"))])
@@ -54,22 +53,3 @@ def test_numbers_of_two_widths_are_compared_and_a_text_with_a_number_is_not() ->
     assert pairing("join", "id").schema("join", LEFT, RIGHT).field("_key0").type == pa.int64()
     with pytest.raises(UsageError, match='join cannot compare "who" with "id"'):
         pairing("join", {"who": "id"}).schema("join", LEFT, RIGHT)
-
-
-def test_a_column_whose_name_is_taken_gets_the_prefix() -> None:
-    joined = Joined("join", ON, LEFT, RIGHT, prefix="customer_")
-    assert joined.schema.names == ["id", "who", "at", "customer_at", "customer_id"]
-    rows = joined.rows(table([(1, 2)], LEFT), table([(3, 4)], RIGHT))
-    assert rows.select(["id", "who", "customer_id"]).to_pylist() == [{"id": 1, "who": "c2", "customer_id": 3}]
-
-
-def test_two_columns_of_one_name_without_a_prefix_are_refused() -> None:
-    with pytest.raises(UsageError, match='join has two columns "at"') as raised:
-        Joined("join", ON, LEFT, RIGHT)
-    assert "prefix" in str(raised.value.hint)
-
-
-def test_where_the_left_row_is_missing_the_right_one_has_the_key() -> None:
-    joined = Joined("join", ON, LEFT, RIGHT, prefix="customer_")
-    rows = joined.rows(table([(1, 2)], LEFT).take(pa.array([None], pa.int64())), table([(3, 4)], RIGHT))
-    assert rows.select(["id", "who"]).to_pylist() == [{"id": None, "who": "c4"}]

@@ -1,4 +1,4 @@
-"""Bags of numbers against sets, and keys as numbers against a dict."""
+"""Bags of numbers against sets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from headwater.operators.memory.bags import Bags
 from headwater.operators.memory.pile import NOWHERE
-from headwater.operators.memory.slots import Slots
 from soaking import examples
 
 
@@ -47,22 +46,3 @@ def test_a_bag_of_many_is_looked_up_beside_bags_of_one() -> None:
     bags = Bags()
     bags.add(np.append(np.zeros(1000, np.int64), np.arange(1, 100)), np.arange(1099))
     assert contents(bags, [0, 50]) == [*((0, n) for n in range(1000)), (50, 1049)]
-
-
-@examples(100)
-@given(st.lists(st.tuples(st.booleans(), st.sets(st.integers(0, 20))), max_size=30))
-def test_keys_have_numbers_of_their_own_and_give_them_back(steps: list[tuple[bool, set[int]]]) -> None:
-    slots, held, most = Slots(), dict[int, int](), 0
-    for adding, chosen in steps:
-        some = [key for key in chosen if (key in held) != adding]
-        keys = np.array(some, np.object_)
-        if adding:
-            held |= dict(zip(some, slots.give(keys).tolist(), strict=True))
-        else:
-            slots.drop(slots.find(keys))
-            held = {key: slot for key, slot in held.items() if key not in some}
-        most = max(most, len(held))
-        everything = np.arange(22).astype(np.object_)
-        assert slots.find(everything).tolist() == [held.get(key, NOWHERE) for key in range(22)]
-        assert len(set(held.values())) == len(held)
-        assert len(slots) == most

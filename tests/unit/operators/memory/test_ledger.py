@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from headwater.operators.memory.ledger import KeySlots, Ledger, tidied
 from headwater.operators.memory.pile import NOWHERE
-from headwater.operators.memory.runs import Runs
-from headwater.operators.operator import FOREVER, NEVER
 from soaking import examples
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -22,30 +20,6 @@ SPANS = st.lists(st.tuples(st.integers(0, 7), st.integers(-6, 11), st.integers(-
 
 def columns(rows: list[Any], width: int) -> list[Any]:
     return [np.array([row[place] for row in rows], np.int64) for place in range(width)]
-
-
-@examples(200)
-@given(st.lists(ROWS, max_size=6), SPANS)
-def test_runs_find_what_lies_in_a_span_in_the_order_of_arrival(steps: list[Any], spans: list[Any]) -> None:
-    runs, known = Runs(), [row for rows in steps for row in rows]
-    start = 0
-    for rows in steps:
-        runs.add(*columns(rows, 2), np.arange(start, start + len(rows)))
-        start += len(rows)
-    asked, least, most = columns(spans, 3)
-    told = [
-        (place, number)
-        for place, (slot, low, high) in enumerate(spans)
-        for number, (mine, at) in enumerate(known)
-        if mine == slot and low <= at <= high
-    ]
-    assert list(zip(*map(np.ndarray.tolist, runs.find(asked, least, most)), strict=True)) == told
-    some = {place for place, _ in told}
-    assert runs.any(asked, least, most).tolist() == [place in some for place in range(len(spans))]
-    older = [[at for mine, at in known if mine == slot and at <= low] for slot, low, _ in spans]
-    later = [[at for mine, at in known if mine == slot and at > low] for slot, low, _ in spans]
-    assert runs.newest(asked, least).tolist() == [max(times, default=NEVER) for times in older]
-    assert runs.next(asked, least).tolist() == [min(times, default=FOREVER) for times in later]
 
 
 @examples(100)

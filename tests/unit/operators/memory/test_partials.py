@@ -1,4 +1,4 @@
-"""Partial results that are merged when they meet, and merged over ranges, against plain loops."""
+"""Partial results that are merged when they meet, against plain loops."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.groups import Numbers
-from headwater.operators.memory.partials import Entries, Partials, arranged, merged, spans, spread
-from headwater.operators.windows.ranges import over
+from headwater.operators.memory.partials import Entries, Partials, arranged, spread
 from soaking import examples
 
 NUMBERS = st.integers(-4, 6)
@@ -61,30 +60,6 @@ def test_parts_of_equal_numbers_are_one_and_found_by_ranges(
     assert held.next(first) == min((p[0] for p in parts if p[0] >= first), default=None)
     held.retain(first)
     assert counted(held.all()) == summed([p for p in parts if p[1] > first])
-
-
-@examples(200)
-@given(PARTS.filter(bool), st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), max_size=9))
-def test_over_many_ranges_is_over_each(parts: list[Part], asked: list[Part]) -> None:
-    known = merged([entries(parts)], added)
-    lead, first, last = (np.array([ask[place] for ask in asked], np.int64) for place in range(3))
-    starts, ends = spans(known, lead, first, last)
-    some = starts < ends
-    found = over(known, starts[some], ends[some], added)["n"].to_pylist()
-    sums = [sum(n for one, two, n in parts if one == a and b <= two < c) for a, b, c in asked]
-    assert found == [total for total in sums if total]
-
-
-def test_parts_of_different_keys_are_never_merged() -> None:
-    def careful(rows: pa.Table, groups: Numbers, count: int) -> pa.Table:
-        owners = rows["n"].to_numpy()
-        assert all(len(set(owners[groups == group])) == 1 for group in range(count))
-        first = [int(np.flatnonzero(groups == group)[0]) for group in range(count)]
-        return rows.take(pa.array(first))
-
-    known = entries([(key, at, key) for key in range(5) for at in range(key + 3)])
-    starts, ends = spans(known, np.arange(5), np.zeros(5, np.int64), np.full(5, 9))
-    assert over(known, starts, ends, careful)["n"].to_pylist() == [0, 1, 2, 3, 4]
 
 
 def test_pairs_are_sorted_also_where_they_do_not_fit_one_number() -> None:

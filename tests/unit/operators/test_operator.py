@@ -1,0 +1,79 @@
+"""A small operator that keeps the contract, and what everything at once makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.operators.event_time import times
+from headwater.operators.operator import ERROR, FOREVER, NEVER, Operator, Step, rejected, run
+from headwater.schema import parse
+
+SCHEMA = parse("v BIGINT, at TIMESTAMP")
+
+
+class Waiting(Operator[list[pa.Table]]):
+    """Lets rows out when the clock has passed them."""
+
+    key = ("v",)
+
+    def output(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def begin(self, schema: pa.Schema) -> list[pa.Table]:
+        return [schema.empty_table()]
+
+    def absorb(self, state: list[pa.Table], chunk: pa.Table) -> None:
+        state[0] = pa.concat_tables([state[0], chunk])
+
+    def step(self, state: list[pa.Table], rows: pa.Table, clock: int) -> Step:
+        known = pa.concat_tables([state[0], rows])
+        ready = times(known, "at") < clock
+        state[0] = known.filter(pa.array(~ready))
+        return Step(known.filter(pa.array(ready)), chunk=rows)
+
+    def wake(self, state: list[pa.Table]) -> int | None:
+        return int(times(state[0], "at").min()) + 1 if len(state[0]) else None
+
+    def snapshot(self, state: list[pa.Table]) -> pa.Table:
+        return state[0]
+
+
+def rows(*at: int) -> pa.Table:
+    return pa.table({"v": list(range(len(at))), "at": pa.array(at, SCHEMA.field("at").type)}, schema=SCHEMA)
+
+
+def out(steps: list[Step]) -> list[list[int]]:
+    return [step.out["v"].to_pylist() for step in steps]
+
+
+def test_everything_at_once_is_a_step_that_knows_no_time_and_one_under_the_clock() -> None:
+    assert out(run(Waiting(), rows(5, 3, 9), FOREVER)) == [[], [0, 1, 2]]
+    assert out(run(Waiting(), rows(5, 3, 9), 6)) == [[], [0, 1]]
+
+
+def test_a_clock_that_has_not_come_to_anything_makes_no_second_step() -> None:
+    assert out(run(Waiting(), rows(5), 5)) == [[]]
+    assert out(run(Waiting(), rows(5), 6)) == [[], [0]]
+    assert out(run(Waiting(), rows(), FOREVER)) == [[]]
+
+
+def test_what_an_operator_does_not_say_is_that_all_results_count_and_can_be_repeated() -> None:
+    operator = Waiting()
+    assert (operator.identity, operator.history, operator.event_time_out) == ((), (), None)
+    assert operator.repeatable
+    assert operator.late(SCHEMA) == SCHEMA
+    assert operator.promise(7) == 7
+
+
+def test_a_rejected_row_has_its_columns_and_why() -> None:
+    dead = rejected(rows(1, 2), ["too old", "too new"])
+    assert dead.column_names == ["v", "at", ERROR]
+    assert dead[ERROR].to_pylist() == ["too old", "too new"]
+    none = rejected(rows(), [])
+    assert none.schema.field(ERROR).type == pa.string()
+
+
+def test_never_and_forever_are_the_ends_of_what_a_time_can_be() -> None:
+    limits = np.iinfo(np.int64)
+    assert (limits.min, limits.max) == (NEVER, FOREVER)
