@@ -214,9 +214,11 @@ def late_by_the_engine(log: Log, timing: Timing, lateness: timedelta) -> int:
 
     for each in sorted(stretches, key=lambda each: (each.received, each.partition)):
         at = look(dict(at.offsets), each.received)
-        for offset in range(each.base, each.end):
-            time = rows[each.partition, offset]
-            late += time is not None and durations.micros(time) < at.clock
-        at = look({**at.offsets, each.partition: each.end}, each.received)
-        assert at.offsets[each.partition] == each.end
+        end = max(at.offsets[each.partition], each.end)  # a part of an earlier append may have come along
+        after = look({**at.offsets, each.partition: end}, each.received)
+        for partition, start in at.offsets.items():
+            times = [rows[partition, offset] for offset in range(start, after.offsets[partition])]
+            late += sum(time is not None and durations.micros(time) < at.clock for time in times)
+        at = after
+        assert at.offsets[each.partition] >= each.end
     return late
