@@ -276,7 +276,7 @@ def _back_off(query: Query, error: HeadwaterError) -> None:
 def _why(query: Query, error: BaseException | None) -> HeadwaterError:
     """Return why a query has ended: what a node says, or else what Spark does."""
     told = next((node_run.error for node_run in query.node_runs.values() if node_run.error is not None), None)
-    return told or failures.told(next(iter(query.node_runs.values())).node, str(error))
+    return told or failures.error_from_text(next(iter(query.node_runs.values())).node, str(error))
 
 
 def _stands_still(queries: list[Query]) -> HeadwaterError:

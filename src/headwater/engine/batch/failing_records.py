@@ -54,9 +54,9 @@ def find(shape: Shape, inputs: Inputs, micro_batch: MicroBatch) -> list[Rejected
 
 def _of(shape: Shape, inputs: Inputs, micro_batch: MicroBatch, each: Declaration) -> Iterator[RejectedRecord]:
     """Yield the records of one input."""
-    records = micro_batch.placed(inputs, each)
+    records = micro_batch.table_with_offsets(inputs, each)
     if each.name == shape.table:
-        records = keyed_results.living(records)
+        records = keyed_results.without_deletions(records)
     if not records.num_rows:
         return
     rows = records.select(inputs.schema(each).names)

@@ -21,9 +21,9 @@ from pyspark.sql import DataFrame
 
 from headwater.engine.batch import failing_records, packed_read
 from headwater.engine.batch.failing_records import CodeFailed, RejectedRecords
-from headwater.engine.batch.finishing import Finishing
 from headwater.engine.batch.inputs import Inputs
 from headwater.engine.batch.micro_batch import MicroBatch, is_few
+from headwater.engine.batch.post_operator import PostOperator
 from headwater.engine.failure import failures
 from headwater.engine.failure.dead_letters import RejectedRecord, Skips, letters
 from headwater.engine.home import checkpoint, node_progress
@@ -66,7 +66,7 @@ class NodeCounts:
     at: float = field(default_factory=time.time)
 
     def note(self, note: dict[str, Any]) -> None:
-        """Take in what a bucket has told of its step."""
+        """Take in what a bucket has noted of its step."""
         self.rows += note["rows"]
         self.late += note["late"]
         self.duplicates += note["duplicates"]
@@ -88,7 +88,7 @@ class NodeRun:
         self.error: HeadwaterError | None = None
         """Why it failed, if it has since it began."""
         self._states = RunLists(home / "state")
-        self._finishing = Finishing(shape, inputs)
+        self._post_operator = PostOperator(shape, inputs)
         self.done = NodeProgress()
         """What it has committed; its query notes it when all nodes have."""
         self._sink: Sink | None = None
@@ -122,7 +122,7 @@ class NodeRun:
         committed = sink.begin()
         self.done = node_progress.read(self.home)
         _check_ahead(self.node, max(committed, self.done.batch), self.checkpoint)
-        _check_lost(self.node, sink.lost(self.done.receipt))
+        _check_sink(self.node, sink.lost(self.done.receipt))
         _check_missed(self.node, self.done, self.checkpoint, self._names)
         self.check_inputs()
         if self.stage is not None:
@@ -144,7 +144,7 @@ class NodeRun:
 
     def process(self, number: int, micro_batch: MicroBatch, *, search: Callable[[], bool]) -> None:
         """Do a node's part of a micro-batch; where its code fails, ``search`` tells whether to look why."""
-        before, after = self.mine(micro_batch.before), self.mine(micro_batch.after)
+        before, after = self.restrict(micro_batch.before), self.restrict(micro_batch.after)
         if before == after:
             return
         started = time.perf_counter()
@@ -163,12 +163,12 @@ class NodeRun:
         self.counts.reached = after
         self.counts.seconds, self.counts.at = time.perf_counter() - started, time.time()
 
-    def asks_spark(self, micro_batch: MicroBatch) -> bool:
+    def needs_spark(self, micro_batch: MicroBatch) -> bool:
         """Tell whether a micro-batch has code of the user's to run, or so much that workers compute it."""
-        own = self.shape.straight and (self.stage is None or self.shape.bare)
+        own = self.shape.direct_inputs and (self.stage is None or self.shape.direct_output)
         return bool(micro_batch.size(self._names)) and not (own and micro_batch.is_small(self._names))
 
-    def mine(self, reached: Reached) -> Reached:
+    def restrict(self, reached: Reached) -> Reached:
         """Return how far a query has come in the inputs of the node."""
         return reached.of(self.upstreams)
 
@@ -177,11 +177,11 @@ class NodeRun:
         key = self.node.replacement_key
         if self.node.on_error != "dead_letter" or not set(key) <= set(rows.column_names):
             return rows
-        kept, lost = keyed_results.without_key(rows, key)
-        if lost.num_rows:
+        keyed, unkeyed = keyed_results.split_null_keys(rows, key)
+        if unkeyed.num_rows:
             why = f"a null in the key ({', '.join(key)})"
-            self._letters = [*self._letters, rejected(lost, [why] * lost.num_rows)]
-        return kept
+            self._letters = [*self._letters, rejected(unkeyed, [why] * unkeyed.num_rows)]
+        return keyed
 
     def _count(self, micro_batch: MicroBatch, out: int) -> None:
         if self.stage is None:
@@ -202,7 +202,7 @@ class NodeRun:
                 raise
             except Exception as error:
                 if disk.is_full(error):  # of no record
-                    raise failures.of(self.node, error) from error
+                    raise failures.error_from_exception(self.node, error) from error
                 self.check_inputs()  # what is gone is no record's fault
                 if not search():
                     raise CodeFailed(f"{self.node.title} failed", location=self.node.location) from error
@@ -212,7 +212,7 @@ class NodeRun:
         """Leave out the records from now on that are to blame for an error; or raise, naming one."""
         found = failing_records.find(self.shape, self.inputs, micro_batch)
         if not found:  # it fails on no record alone
-            raise failures.of(self.node, error) from error
+            raise failures.error_from_exception(self.node, error) from error
         if self.node.on_error != "dead_letter":
             raise RejectedRecords(self.node, found) from error
         self.inputs = self.inputs.without(self._reject(found))
@@ -223,25 +223,25 @@ class NodeRun:
             return self.shape.schema.empty_table()
         if self.shape.table is not None:
             return self._of_table(micro_batch, self.upstreams[self.shape.table])
-        if self.shape.straight and micro_batch.is_small(self._names):
-            (rows,) = self._straight(micro_batch)
+        if self.shape.direct_inputs and micro_batch.is_small(self._names):
+            (rows,) = self._direct_tables(micro_batch)
             return rows.cast(self.shape.schema)
         return self._called(self._frames(micro_batch), few=micro_batch.is_small(self._names))
 
     def _of_table(self, micro_batch: MicroBatch, table: Declaration) -> pa.Table:
         """Return what becomes of the rows that have changed; a micro-batch of them fits in the driver."""
-        changed = keyed_results.newest(micro_batch.table(self.inputs, table), table.key)
-        living = keyed_results.living(changed)
-        if self.shape.straight:
-            made = living.cast(self.shape.schema)
+        changed = keyed_results.last_per_key(micro_batch.table(self.inputs, table), table.key)
+        living = keyed_results.without_deletions(changed)
+        if self.shape.direct_inputs:
+            rows = living.cast(self.shape.schema)
         else:
-            made = self._called({table.name: self.inputs.frame(table, living)}, few=is_few(living.num_rows))
-        return keyed_results.without_gone(self.node, made, changed)
+            rows = self._called({table.name: self.inputs.frame(table, living)}, few=is_few(living.num_rows))
+        return keyed_results.with_deletions(self.node, rows, changed)
 
     def _called(self, frames: dict[str, DataFrame], *, few: bool) -> pa.Table:
         """Return what a node without an operator makes of its upstreams."""
-        made = self.shape.last.evaluated(frames) if few else None
-        return call(self.node, frames).toArrow().cast(self.shape.schema) if made is None else made
+        rows = self.shape.local_plan.evaluated(frames) if few else None
+        return call(self.node, frames).toArrow().cast(self.shape.schema) if rows is None else rows
 
     def _stateful(self, stage: Stage, number: int, micro_batch: MicroBatch) -> pa.Table:
         work = StepContext(
@@ -249,32 +249,34 @@ class NodeRun:
             stage.operator,
             stage.schema,
             str(self._states.home.absolute()),
-            before=_or_never(self.done.clock(number - 1, self.mine(micro_batch.before))),
-            now=_or_never(self.done.clock(number, self.mine(micro_batch.after))),
+            before=_or_never(self.done.clock(number - 1, self.restrict(micro_batch.before))),
+            now=_or_never(self.done.clock(number, self.restrict(micro_batch.after))),
             buckets=self._states.before(number),
         )
         results = self._stepped(stage, work, micro_batch)
         self._notes = results.notes
-        finished = self._finishing.finish(results.main)
+        finished = self._post_operator.run(results.main)
         if results.late.num_rows:
             self._late_rows(stage.late).commit(Batch(number, results.late))
-        self._letters = [*results.dead, *([] if finished.dead is None else [finished.dead])]
+        self._letters = [*results.dead, *([] if finished.rejected is None else [finished.rejected])]
         crash.point("query: stepped")
         self._states.commit(number, results.buckets)
-        return finished.made
+        return finished.rows
 
     def _stepped(self, stage: Stage, work: StepContext, micro_batch: MicroBatch) -> Results:
         if micro_batch.is_small(self._names):
-            taken = self._taken(stage, micro_batch)
-            results = runtime.gathered(bucket_step.here(work, taken, BUCKETS), stage.late, stage.output)
-            results.check(taken.num_rows)
+            rows = self._operator_input(stage, micro_batch)
+            results = runtime.combine(
+                bucket_step.step_in_driver(work, rows, BUCKETS), stage.late, stage.output
+            )
+            results.check(rows.num_rows)
             return results
-        return runtime.spread(work, self._packed(stage, micro_batch), stage.output)
+        return runtime.step_in_workers(work, self._packed(stage, micro_batch), stage.output)
 
     def _packed(self, stage: Stage, micro_batch: MicroBatch) -> DataFrame:
         """Return the rows that go into the operator, on their way to its buckets."""
-        if self.shape.straight:
-            upstreams = [self.upstreams[name] for name in self.shape.straight]
+        if self.shape.direct_inputs:
+            upstreams = [self.upstreams[name] for name in self.shape.direct_inputs]
             parts = [
                 part
                 for side, each in enumerate(upstreams)
@@ -284,21 +286,21 @@ class NodeRun:
             return packed_read.packed(stage.rows.sparkSession, parts, stage, schemas, BUCKETS)
         return runtime.packed(self._before(micro_batch), stage.operator, BUCKETS, tally=True)
 
-    def _taken(self, stage: Stage, micro_batch: MicroBatch) -> pa.Table:
+    def _operator_input(self, stage: Stage, micro_batch: MicroBatch) -> pa.Table:
         """Return the few rows that go into the operator."""
         if not micro_batch.size(self._names):
             return stage.schema.empty_table()
-        if self.shape.straight:
-            return stage.taken(self._straight(micro_batch))
+        if self.shape.direct_inputs:
+            return stage.input_rows(self._direct_tables(micro_batch))
         frames = self._frames(micro_batch)
-        sides = [made for side in self.shape.sides if (made := side.evaluated(frames)) is not None]
-        if len(sides) == len(self.shape.sides):
-            return stage.taken(sides)
+        sides = [rows for side in self.shape.local_sides if (rows := side.evaluated(frames)) is not None]
+        if len(sides) == len(self.shape.local_sides):
+            return stage.input_rows(sides)
         return self._before(micro_batch).toArrow().cast(stage.schema)
 
-    def _straight(self, micro_batch: MicroBatch) -> list[pa.Table]:
+    def _direct_tables(self, micro_batch: MicroBatch) -> list[pa.Table]:
         """Return the records of upstreams that no code comes before."""
-        return [micro_batch.table(self.inputs, self.upstreams[name]) for name in self.shape.straight]
+        return [micro_batch.table(self.inputs, self.upstreams[name]) for name in self.shape.direct_inputs]
 
     def _before(self, micro_batch: MicroBatch) -> DataFrame:
         """Return what user code makes of the records, up to the operator."""
@@ -357,12 +359,12 @@ def _check_missed(node: Node, done: NodeProgress, folder: Path, upstreams: list[
         )
 
 
-def _check_lost(node: Node, lost: str | None) -> None:
+def _check_sink(node: Node, loss: str | None) -> None:
     """Refuse to go on if a sink has lost what was committed: those batches never come again."""
-    if lost is not None:
+    if loss is not None:
         raise PipelineError(
             f"{node.title} is older than its checkpoint",
-            detail=f"{lost}: it was moved, emptied, or restored from a backup",
+            detail=f"{loss}: it was moved, emptied, or restored from a backup",
             hint=node.recompute_hint,
             location=node.location,
         )

@@ -8,7 +8,7 @@ each per node.
   fails. Each is a ``RejectedRecord``: ``dead_letters.py`` keeps it by its place, and the node reads on
   without it.
 - In a fold, after the operator, and where a key is null, a row has no one place.
-  ``operators/tolerance.py``, ``batch/finishing.py`` and ``batch/node_run.py`` make it a row with its
+  ``operators/tolerance.py``, ``batch/post_operator.py`` and ``batch/node_run.py`` make it a row with its
   reason (``operator.rejected``), and the micro-batch commits such rows to the same topic, with its
   number, before its results.
 - Over DataFrames the search is ``failing_rows.py``: a plan runs again so that it reports rows

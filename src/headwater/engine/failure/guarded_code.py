@@ -38,15 +38,15 @@ class FirstReport(AccumulatorParam[Reports]):
 
 
 class Reporter:
-    """Reports rows on which one place of a plan fails: of each task the first ones, which are enough."""
+    """Reports rows on which one step of a plan fails: of each task the first ones, which are enough."""
 
-    def __init__(self, reports: Accumulator[Reports], depth: int, most: int):
-        self._reports, self._depth, self._most = reports, depth, most
+    def __init__(self, reports: Accumulator[Reports], depth: int, limit: int):
+        self._reports, self._depth, self._limit = reports, depth, limit
         self._rows: set[int] = set()
 
     def report(self, row: int, why: str) -> None:
         """Report a row; one may have become several on its way."""
-        if len(self._rows) < self._most and row not in self._rows:
+        if len(self._rows) < self._limit and row not in self._rows:
             self._rows.add(row)
             self._reports.add({row: (self._depth, why)})
 

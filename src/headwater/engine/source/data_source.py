@@ -237,7 +237,7 @@ def _schema(log: Log, options: Mapping[str, str]) -> pa.Schema:
 
 
 def _read(options: Mapping[str, str], task: Any) -> Iterator[pa.RecordBatch]:
-    worker_gc.settle()
+    worker_gc.freeze()
     with opened(options) as log:
         schema, span = _schema(log, options), task.span
         meta = options.get("meta") == "true"
