@@ -141,6 +141,17 @@ def test_when_all_are_silent_the_clock_goes_to_the_newest_claim() -> None:
     assert feed.step(first, now=60 * SECOND).clock == 20 * SECOND
 
 
+def test_when_all_are_silent_it_does_not_matter_whether_that_was_noticed_one_by_one() -> None:
+    feed = Feed()
+    feed.append("fast", 50 * SECOND, at=0)
+    feed.append("slow", 1 * SECOND, at=5 * SECOND)
+    first = feed.step(begin(), now=5 * SECOND)
+    between = feed.step(first, now=12 * SECOND)
+    assert {producer for _, producer in between.claims} == {"slow"}
+    for before in (begin(), first, between):
+        assert feed.step(before, now=60 * SECOND).clock == 50 * SECOND
+
+
 def test_a_source_is_silent_when_nothing_was_received_for_so_long_and_all_is_read() -> None:
     feed, rest = Feed(), 30 * SECOND
     feed.append("a", 10 * SECOND, at=1 * SECOND)
