@@ -19,6 +19,7 @@ from headwater import durations
 from headwater import topic as topics
 from headwater.closing import Closing
 from headwater.errors import TopicExists, UsageError, nearest
+from headwater.log.appended_range import AppendedRange
 from headwater.log.position import (
     Extent,
     Position,
@@ -31,7 +32,6 @@ from headwater.log.position import (
 from headwater.log.producer import OnFull, Producer
 from headwater.log.record_batch import Appender
 from headwater.log.report import Lag, TopicInfo, Verification
-from headwater.log.stretch import Stretch
 from headwater.topic import Cleanup, Topic
 
 
@@ -264,7 +264,7 @@ class Log(Closing):
         offsets = self._resolved(declared, to, range(declared.partitions))
         return Position(topic, offsets, declared.id)
 
-    def stretches(self, topic: str, partition: int, start: int | Position) -> Iterator[Stretch]:
+    def appended_ranges(self, topic: str, partition: int, start: int | Position) -> Iterator[AppendedRange]:
         """Tell what lies in a partition from an offset on, without reading the records.
 
         - ``topic``: its name.
@@ -274,21 +274,21 @@ class Log(Closing):
         The embedded log knows each append with its producer, newest event time, and the producers'
         marks. Kafka knows where the partition ends and the newest event time before that. A position
         of a topic that was deleted and made again raises ``TopicReplaced``, and so does a topic that
-        is made again while its stretches are asked for.
+        is made again while its ranges are asked for.
 
         >>> import headwater
         >>> log = headwater.open("memory:")
         >>> _ = log.create_topic("orders", "id BIGINT")
         >>> with log.producer("orders") as producer:
         ...     producer.send_batch([{"id": 1}, {"id": 2}])
-        >>> [each.end for each in log.stretches("orders", 0, 0)]
+        >>> [each.end for each in log.appended_ranges("orders", 0, 0)]
         [2]
         """
         declared = self.topic(topic)
         check_partition(topic, partition, declared.partitions)
         check_start(start, declared)
         at = start.offsets.get(partition, 0) if isinstance(start, Position) else start
-        return self._stretches(declared, partition, at)
+        return self._appended_ranges(declared, partition, at)
 
     # Groups
 
@@ -463,7 +463,7 @@ class Log(Closing):
         """Yield records as they arrive; with ``every``, also of partitions that are added later."""
 
     @abstractmethod
-    def _stretches(self, topic: Topic, partition: int, start: int) -> Iterator[Stretch]:
+    def _appended_ranges(self, topic: Topic, partition: int, start: int) -> Iterator[AppendedRange]:
         """Yield what lies in a partition of a topic from an offset on, if it is still that topic."""
 
     @abstractmethod

@@ -50,7 +50,7 @@ def test_a_bare_offset_is_a_limit_at_the_end_and_a_place_that_must_be_there_at_t
         lambda log: log.read("t", start=-1),
         lambda log: log.read("t", start=True),
         lambda log: log.read("t", end=Position("other", {0: 1})),
-        lambda log: log.stretches("t", -1, 0),
+        lambda log: log.appended_ranges("t", -1, 0),
         lambda log: log.producer("t", id=""),
         lambda log: log.producer("t", id="x" * 201),
         lambda log: log.lag("nobody"),

@@ -104,7 +104,9 @@ def test_changes_are_stored_as_if_they_had_been_sent_one_by_one(
             expected = [{**row, "_occurred": None} for row in expected]
         assert stored(log, "fast") == expected
         for partition in range(partitions):
-            plain, fast = ([s.newest for s in log.stretches(t, partition, 0)] for t in ("plain", "fast"))
+            plain, fast = (
+                [s.newest for s in log.appended_ranges(t, partition, 0)] for t in ("plain", "fast")
+            )
             assert max(filter(None, plain), default=None) == max(filter(None, fast), default=None)
 
 
@@ -115,7 +117,7 @@ def test_a_batch_with_deletions_is_one_append(tmp_path: Any) -> None:
         with TopicSink(log, "orders", "node") as sink:
             sink.begin()
             sink.commit(Batch(0, rows))
-        assert len({each.received for each in log.stretches("orders", 0, 0)}) == 1
+        assert len({each.received for each in log.appended_ranges("orders", 0, 0)}) == 1
 
 
 @pytest.mark.parametrize(

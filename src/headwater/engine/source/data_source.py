@@ -163,7 +163,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         now = NEVER if ends_early else durations.now()
         reached = offset_plan.advance(
             begun,
-            lambda partition, at: log.stretches(
+            lambda partition, at: log.appended_ranges(
                 self._topic, partition, Position(self._topic, {partition: at}, start["id"])
             ),
             ends,

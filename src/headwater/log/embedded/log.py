@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from headwater import topic as topics
 from headwater.errors import DamagedLog, UsageError
+from headwater.log.appended_range import AppendedRange
 from headwater.log.embedded import archive as archives
 from headwater.log.embedded import verify
+from headwater.log.embedded.appended_ranges import appended_ranges
 from headwater.log.embedded.appender import EmbeddedAppender
 from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.consumer import EmbeddedConsumer
@@ -28,12 +30,10 @@ from headwater.log.embedded.partition.writer import SEGMENT_BYTES
 from headwater.log.embedded.partition_stats import PartitionStats
 from headwater.log.embedded.storage import Storage
 from headwater.log.embedded.stream import RecordReader
-from headwater.log.embedded.stretches import stretches
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.interface import Log
 from headwater.log.position import Extent, Position, Start, check_position, check_start, check_within
 from headwater.log.report import Finding, Lag, TopicInfo, Verification
-from headwater.log.stretch import Stretch
 from headwater.topic import Topic
 
 Durability = Literal["fsync", "os"]
@@ -234,14 +234,16 @@ class EmbeddedLog(Log):
         archived = archives.listing(archives.directory(self.root, stored, number))
         return verify.verify_partition(stored.topic.name, number, directory, archived)
 
-    def _stretches(self, topic: Topic, partition: int, start: int) -> Iterator[Stretch]:
-        """Yield stretches, asked for one by one; where a file vanishes, go on with what replaced it."""
+    def _appended_ranges(self, topic: Topic, partition: int, start: int) -> Iterator[AppendedRange]:
+        """Yield appended ranges, asked for one by one; where a file vanishes, go on with what replaced it."""
         stored = self._storage.opened(topic)
         published = self._storage.steady(stored, lambda: self._storage.head(stored, partition))
         while True:
             archived = archives.listing(archives.directory(self.root, stored, partition))
             try:
-                for each in stretches(stored.partition(partition), partition, published, archived, start):
+                for each in appended_ranges(
+                    stored.partition(partition), partition, published, archived, start
+                ):
                     self._storage.same(stored)  # a topic made again has its files in the same place
                     yield each
                     start = each.end

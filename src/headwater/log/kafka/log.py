@@ -14,8 +14,10 @@ import pyarrow as pa
 from headwater import durations
 from headwater import topic as topics
 from headwater.errors import UsageError
+from headwater.log.appended_range import AppendedRange
 from headwater.log.interface import Log
-from headwater.log.kafka import groups, maintenance, stretches
+from headwater.log.kafka import groups, maintenance
+from headwater.log.kafka.appended_ranges import appended_ranges
 from headwater.log.kafka.appender import KafkaAppender, NamedAppender
 from headwater.log.kafka.catalog import KafkaCatalog, Known
 from headwater.log.kafka.cluster import Cluster, since
@@ -24,7 +26,6 @@ from headwater.log.kafka.consumer import KafkaConsumer
 from headwater.log.kafka.reader import Reader
 from headwater.log.position import Extent, Position, Start, check_position, check_start
 from headwater.log.report import Lag, TopicInfo, Verification
-from headwater.log.stretch import Stretch
 from headwater.topic import Topic
 
 
@@ -135,8 +136,8 @@ class KafkaLog(Log):
     ) -> Iterator[pa.RecordBatch]:
         return Reader(self._catalog, self._catalog.opened(topic), meta).following(first, every)
 
-    def _stretches(self, topic: Topic, partition: int, start: int) -> Iterator[Stretch]:
-        return stretches.stretches(self._catalog, topic, partition, start)
+    def _appended_ranges(self, topic: Topic, partition: int, start: int) -> Iterator[AppendedRange]:
+        return appended_ranges(self._catalog, topic, partition, start)
 
     def _lag(self, group: str) -> list[Lag]:
         return groups.lag(self._cluster, group)

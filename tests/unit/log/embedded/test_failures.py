@@ -70,7 +70,7 @@ def test_a_directory_that_is_deleted_under_its_users_is_told_to_each(log: Embedd
         lambda: log.producer("t"),
         lambda: log.consumer("t", "other"),
         lambda: log.compact("t"),
-        lambda: list(log.stretches("t", 0, 0)),
+        lambda: list(log.appended_ranges("t", 0, 0)),
         producer.close,
     ):
         refused(use)
@@ -146,7 +146,7 @@ def test_running_out_of_descriptors_is_told_and_passes(log: EmbeddedLog) -> None
                 lambda: log.resolve("t", 3),
                 lambda: log.consumer("t", "other"),
                 lambda: log.compact("t"),
-                lambda: list(log.stretches("t", 0, 0)),
+                lambda: list(log.appended_ranges("t", 0, 0)),
                 lambda: log.verify(),
                 lambda: log.topics(),
                 lambda: log.create_topic("other", "n BIGINT"),
