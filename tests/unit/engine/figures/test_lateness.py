@@ -194,6 +194,14 @@ APPENDS = st.lists(
     8,
     None,
 )
+@example(  # one comes back from a short absence, in which no micro-batch was planned, with less than before
+    [
+        *[("b", [1], 1), ("a", [49], 1), ("b", [0], 8)],
+        *[("a", [30], 3), ("b", [32], 1), ("b", [28], 1)],
+    ],
+    10,
+    None,
+)
 @given(APPENDS, st.integers(1, 20), st.one_of(st.none(), st.integers(1, 30)))
 @examples(40)
 def test_the_engine_would_have_found_the_same_rows_late(
