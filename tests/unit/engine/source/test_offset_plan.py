@@ -460,7 +460,7 @@ APPENDS = st.lists(
 
 @given(
     st.lists(
-        st.tuples(st.integers(0, 1), st.sampled_from("abc"), st.integers(0, 50), st.integers(0, 15)),
+        st.tuples(st.integers(0, 1), st.sampled_from("abc"), st.integers(0, 50), st.integers(1, 15)),
         min_size=1,
         max_size=20,
     ),
