@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headwater import topic as topics
 from headwater.errors import PipelineError
-from headwater.log.open import located
+from headwater.log.open import absolute_url
 from headwater.pipeline import declaring, table_names
 from headwater.pipeline.declaration import Declaration, InputTopic, Source, Table
 from headwater.pipeline.graph import Graph, check_apart
@@ -84,7 +84,7 @@ class Pipeline:
         with errors_at(line):
             topics.check_name("pipeline", name)
             own = _home(name, log)
-            self.log = located(log)
+            self.log = absolute_url(log)
             if views is not None:
                 check_store(views)
         self.name = name

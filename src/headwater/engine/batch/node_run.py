@@ -122,7 +122,7 @@ class NodeRun:
         committed = sink.begin()
         self.done = node_progress.read(self.home)
         _check_ahead(self.node, max(committed, self.done.batch), self.checkpoint)
-        _check_lost(self.node, sink.lost(self.done.receipt))
+        _check_lost(self.node, sink.missing_since(self.done.receipt))
         _check_missed(self.node, self.done, self.checkpoint, self._names)
         self.check_inputs()
         if self.stage is not None:

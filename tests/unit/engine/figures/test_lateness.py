@@ -208,13 +208,15 @@ def late_by_the_engine(log: Log, timing: Timing, lateness: timedelta) -> int:
         for row in batch.to_pylist()
     }
     ends = log.resolve("orders", "latest").offsets
-    stretches = [each for partition in ends for each in log.stretches("orders", partition, 0)]
+    ranges = [each for partition in ends for each in log.appended_ranges("orders", partition, 0)]
     at, late = Offsets(dict.fromkeys(ends, 0)), 0
 
     def look(ends: dict[int, int], now: int) -> Offsets:
-        return advance(at, lambda part, start: log.stretches("orders", part, start), ends, None, now, timing)
+        return advance(
+            at, lambda part, start: log.appended_ranges("orders", part, start), ends, None, now, timing
+        )
 
-    for each in sorted(stretches, key=lambda each: (each.received, each.partition)):
+    for each in sorted(ranges, key=lambda each: (each.received, each.partition)):
         at = look(dict(at.offsets), each.received)
         end = max(at.offsets[each.partition], each.end)  # a part of an earlier append may have come along
         after = look({**at.offsets, each.partition: end}, each.received)

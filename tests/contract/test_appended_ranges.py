@@ -21,27 +21,27 @@ def topic(log: Log, name: str) -> str:
     return name
 
 
-def test_stretches_cover_every_offset_once_and_know_the_newest_time(log: Log, topic: str) -> None:
+def test_appended_ranges_cover_every_offset_once_and_know_the_newest_time(log: Log, topic: str) -> None:
     with log.producer(topic) as producer:
         for first in (0, 10):
             producer.send_batch([{"n": n, "at": MICROS + n} for n in range(first, first + 10)])
             producer.flush()
     ends = log.resolve(topic, "latest").offsets
     for partition in (0, 1):
-        found = [each for each in log.stretches(topic, partition, 0) if not each.mark]
+        found = [each for each in log.appended_ranges(topic, partition, 0) if not each.mark]
         edges = [0, *(each.end for each in found)]
         assert [(each.base, each.end) for each in found] == list(pairwise(edges))
         assert edges[-1] == ends[partition]
-    newest = [each.newest for p in (0, 1) for each in log.stretches(topic, p, 0) if each.newest]
+    newest = [each.newest for p in (0, 1) for each in log.appended_ranges(topic, p, 0) if each.newest]
     assert max(newest) == MICROS + 19
 
 
-def test_stretches_begin_at_the_offset_asked_for(log: Log, topic: str) -> None:
+def test_appended_ranges_begin_at_the_offset_asked_for(log: Log, topic: str) -> None:
     with log.producer(topic) as producer:
         producer.send_batch([{"n": n, "at": MICROS + n} for n in range(20)])
     end = log.resolve(topic, "latest").offsets[0]
-    assert [(each.base, each.end) for each in log.stretches(topic, 0, 3)] == [(3, end)]
-    assert list(log.stretches(topic, 0, end)) == []
+    assert [(each.base, each.end) for each in log.appended_ranges(topic, 0, 3)] == [(3, end)]
+    assert list(log.appended_ranges(topic, 0, end)) == []
 
 
 def test_a_mark_is_told_and_is_no_record(log: Log, topic: str) -> None:
@@ -51,7 +51,7 @@ def test_a_mark_is_told_and_is_no_record(log: Log, topic: str) -> None:
         producer.send({"n": 2, "at": MICROS + 1})
     assert sorted(row["n"] for row in rows_of(log, topic)) == [1, 2]
     for partition in (0, 1):
-        marks = [each for each in log.stretches(topic, partition, 0) if each.mark]
+        marks = [each for each in log.appended_ranges(topic, partition, 0) if each.mark]
         assert [(each.newest, each.producer) for each in marks] == [(MICROS, producer.id)]
     assert log.verify(topic).ok
 
@@ -62,7 +62,7 @@ def test_a_mark_after_the_last_record_is_told_to_who_has_read_all(log: Log, topi
         position = producer.flush()
         producer.mark(NOON)
     partition, offset = next(iter(position.offsets.items()))
-    assert [each.newest for each in log.stretches(topic, partition, offset) if each.mark] == [MICROS]
+    assert [each.newest for each in log.appended_ranges(topic, partition, offset) if each.mark] == [MICROS]
 
 
 def test_a_group_reads_over_marks(log: Log, topic: str, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Stretches of a partition of the embedded log: from the headers of its frames alone.
+"""Appended ranges of a partition of the embedded log: from the headers of its frames alone.
 
 What has been archived is told by its columns of metadata, a file at a time.
 """
@@ -13,17 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from headwater.log.appended_range import AppendedRange
 from headwater.log.embedded.archive import Archived
 from headwater.log.embedded.partition import frame, segment
 from headwater.log.embedded.partition.frame import Header, Kind
 from headwater.log.embedded.partition.head import Head
 from headwater.log.embedded.partition.segment import Segment
-from headwater.log.stretch import Stretch
 
 
-def stretches(
+def appended_ranges(
     directory: Path, number: int, published: Head, archived: Sequence[Archived], start: int
-) -> Iterator[Stretch]:
+) -> Iterator[AppendedRange]:
     """Yield what lies from an offset on, oldest first."""
     at = start
     for each in archived:
@@ -32,13 +32,15 @@ def stretches(
             at = each.end
     for found in _headers(directory, published, at):
         if found.kind == Kind.MARK and found.base >= start:
-            yield Stretch(number, found.base, found.base, found.producer, found.received, found.newest, True)
+            yield AppendedRange(
+                number, found.base, found.base, found.producer, found.received, found.newest, True
+            )
         elif found.rows and found.last >= at:
             newest = None if found.newest == frame.NO_TIME else found.newest
-            yield Stretch(number, at, found.last + 1, found.producer, found.received, newest)
+            yield AppendedRange(number, at, found.last + 1, found.producer, found.received, newest)
             at = found.last + 1
     if at < published.end:  # compaction has left nothing there, or reading it will tell of damage
-        yield Stretch(number, at, published.end, "", published.received, None)
+        yield AppendedRange(number, at, published.end, "", published.received, None)
 
 
 def _headers(directory: Path, published: Head, offset: int) -> Iterator[Header]:
@@ -58,8 +60,8 @@ def _segment(each: Segment, published: Head, offset: int) -> Iterator[Header]:
                 yield found
 
 
-def _archived(each: Archived, number: int) -> Iterator[Stretch]:
-    """Yield one stretch per producer; together they cover the file, for its rows are not cut apart."""
+def _archived(each: Archived, number: int) -> Iterator[AppendedRange]:
+    """Yield one appended range per producer; together they cover the file, for its rows are not cut apart."""
     columns = pq.read_table(each.path, columns=["_producer", "_occurred", "_received"])
     times = columns.set_column(1, "_occurred", columns["_occurred"].cast(pa.int64()))
     times = times.set_column(2, "_received", columns["_received"].cast(pa.int64()))
@@ -68,4 +70,4 @@ def _archived(each: Archived, number: int) -> Iterator[Stretch]:
     for place, row in enumerate(told):
         base, producer = each.base if place == 0 else each.end, row["_producer"] or ""
         newest = row["_occurred_max"]
-        yield Stretch(number, base, each.end, producer, row["_received_max"], newest, first=first)
+        yield AppendedRange(number, base, each.end, producer, row["_received_max"], newest, first=first)

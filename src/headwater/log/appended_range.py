@@ -1,6 +1,6 @@
 """What lies between two offsets, told without reading it: for those who plan reads and keep time.
 
-Invariant: the stretches of a partition, from an offset on, cover every offset up to its end once;
+Invariant: the appended ranges of a partition, from an offset on, cover every offset up to its end once;
 marks lie between them and cover none.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Stretch:
+class AppendedRange:
     """Records of one producer that were appended together, or a producer's mark."""
 
     partition: int

@@ -1,4 +1,4 @@
-"""What a stretch of a Kafka partition tells of time, from the few records at its end. No broker."""
+"""What an appended range of a Kafka partition tells of time, from the few records at its end. No broker."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 from confluent_kafka import Message
 
 from headwater import topic as topics
-from headwater.log.kafka import stretches
+from headwater.log.appended_range import AppendedRange
+from headwater.log.kafka import appended_ranges
 from headwater.log.kafka.catalog import Known
 from headwater.log.kafka.messages import MARK, PRODUCER
-from headwater.log.stretch import Stretch
 
 TOPIC = replace(topics.create("orders", "id BIGINT, at TIMESTAMP", event_time="at"), id="t1")
 NOON = 1_767_268_800_000_000
@@ -26,24 +26,24 @@ def mark(offset: int) -> Message:
     return Message(topic="orders", partition=0, offset=offset, headers=headers, timestamp=(1, 8))
 
 
-def test_a_stretch_has_the_newest_event_time_and_the_last_time_of_receipt() -> None:
+def test_an_appended_range_has_the_newest_event_time_and_the_last_time_of_receipt() -> None:
     found = [record(4, 9, 6), record(5, 3, 7)]
-    made = stretches._stretch(Known(TOPIC, True), found, (0, 2, 6), began=5000)
-    assert made == Stretch(0, 2, 6, "", 7000, NOON + 9_000_000, first=5000)
+    made = appended_ranges._appended_range(Known(TOPIC, True), found, (0, 2, 6), began=5000)
+    assert made == AppendedRange(0, 2, 6, "", 7000, NOON + 9_000_000, first=5000)
 
 
 def test_an_end_of_nothing_but_markers_has_no_time() -> None:
-    made = stretches._stretch(Known(TOPIC, True), [], (0, 2, 6), began=5000)
+    made = appended_ranges._appended_range(Known(TOPIC, True), [], (0, 2, 6), began=5000)
     assert (made.newest, made.received, made.base, made.end) == (None, 0, 2, 6)
 
 
 def test_a_topic_without_event_time_tells_none() -> None:
     untimed = topics.create("orders", "id BIGINT, at TIMESTAMP")
-    made = stretches._stretch(Known(untimed, True), [record(4, 9, 6)], (0, 4, 5), began=6000)
+    made = appended_ranges._appended_range(Known(untimed, True), [record(4, 9, 6)], (0, 4, 5), began=6000)
     assert made.newest is None
 
 
 def test_a_mark_lies_behind_its_offset_and_covers_none() -> None:
-    [found] = stretches._marks([record(4, 9, 6), mark(5)], 0)
-    assert found == Stretch(0, 6, 6, "till", 8000, 77, True)
-    assert stretches._first([record(4, 9, 6), mark(5)]) == 6000
+    [found] = appended_ranges._marks([record(4, 9, 6), mark(5)], 0)
+    assert found == AppendedRange(0, 6, 6, "till", 8000, 77, True)
+    assert appended_ranges._first([record(4, 9, 6), mark(5)]) == 6000

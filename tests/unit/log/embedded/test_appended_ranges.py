@@ -1,4 +1,4 @@
-"""Stretches of a partition: what headers alone tell is what the records would."""
+"""Appended ranges of a partition: what headers alone tell is what the records would."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from headwater.durations import micros
+from headwater.log.appended_range import AppendedRange
 from headwater.log.embedded import EmbeddedLog
-from headwater.log.stretch import Stretch
 
 EARLY = datetime(2020, 1, 1, tzinfo=UTC)
 COUNT = 18
@@ -33,16 +33,16 @@ def fill(log: EmbeddedLog, **how: Any) -> None:
             producer.flush()
 
 
-def found(log: EmbeddedLog, start: int) -> list[Stretch]:
-    every = list(log.stretches("t", 0, start))
+def found(log: EmbeddedLog, start: int) -> list[AppendedRange]:
+    every = list(log.appended_ranges("t", 0, start))
     spans = [each for each in every if not each.mark and each.end > each.base]
     covered = [offset for each in spans for offset in range(each.base, each.end)]
     assert covered[covered.index(start) :] == list(range(start, COUNT))
     return every
 
 
-def agree(log: EmbeddedLog, spans: list[Stretch]) -> None:
-    """Compare each stretch with its records."""
+def agree(log: EmbeddedLog, spans: list[AppendedRange]) -> None:
+    """Compare each appended range with its records."""
     rows = {row["_offset"]: row for batch in log.read("t", meta=True) for row in batch.to_pylist()}
     for each in spans:
         mine = [rows[offset] for offset in range(each.base, each.end)]
@@ -53,7 +53,7 @@ def agree(log: EmbeddedLog, spans: list[Stretch]) -> None:
 
 
 @pytest.mark.parametrize("start", [0, 1, 7, COUNT - 1])
-def test_stretches_of_segments_agree_with_their_records(log: EmbeddedLog, start: int) -> None:
+def test_appended_ranges_of_segments_agree_with_their_records(log: EmbeddedLog, start: int) -> None:
     fill(log)
     agree(log, found(log, start))
 
@@ -86,13 +86,13 @@ def test_a_partition_of_which_nothing_is_left_is_covered_up_to_its_end(log: Embe
         producer.delete(1)
     log.compact("t")
     assert sum(len(batch) for batch in log.read("t")) == 0
-    assert [(each.base, each.end, each.producer) for each in log.stretches("t", 0, 0)] == [(0, 2, "")]
+    assert [(each.base, each.end, each.producer) for each in log.appended_ranges("t", 0, 0)] == [(0, 2, "")]
 
 
 def test_at_the_end_there_is_nothing_but_a_mark(log: EmbeddedLog) -> None:
     fill(log)
-    assert list(log.stretches("t", 0, COUNT)) == []
+    assert list(log.appended_ranges("t", 0, COUNT)) == []
     with log.producer("t", id="a") as producer:
         producer.mark(EARLY)
-    [mark] = log.stretches("t", 0, COUNT)
+    [mark] = log.appended_ranges("t", 0, COUNT)
     assert (mark.mark, mark.base, mark.end, mark.newest) == (True, COUNT, COUNT, micros(EARLY))
