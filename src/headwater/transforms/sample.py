@@ -101,7 +101,7 @@ def run_over(spec: OperatorSpec, rows: Sample) -> Sample:
         right = spec.right.rows
         schema = spec.pairing.schema(spec.name, table.schema, right.schema)
         table = spec.pairing.sent(table, right, schema)
-    operator.output(table.schema)  # which refuses columns that it cannot take
+    operator.output_schema(table.schema)  # which refuses columns that it cannot take
     out = pa.concat_tables([step.out for step in run(operator, table, FOREVER)])
     time = operator.event_time_out or rows.event_time
     return Sample(out, time if time in out.column_names else None, operator.identity)

@@ -328,7 +328,7 @@ class NodeRun:
 
     def _promise(self, clock: int | None) -> int | None:
         """Return the time before which this node emits nothing any more."""
-        return clock if clock is None or self.stage is None else self.stage.operator.promise(clock)
+        return clock if clock is None or self.stage is None else self.stage.operator.output_watermark(clock)
 
 
 def _or_never(clock: int | None) -> int:
