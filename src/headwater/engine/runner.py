@@ -20,9 +20,9 @@ from headwater.engine.failure import failures
 from headwater.engine.gathering import Gathering
 from headwater.engine.home import checkpoint
 from headwater.engine.plan import definition
-from headwater.errors import HeadwaterError, InputLost, SinkUnavailable, passes
+from headwater.errors import HeadwaterError, InputLost, SinkUnavailable, is_transient
 from headwater.log import Start
-from headwater.log.position import place_text
+from headwater.log.position import start_text
 from headwater.pipeline.pipeline import Pipeline
 
 BACKOFF_SECONDS = 1.0
@@ -121,7 +121,7 @@ class Runner(Gathering):
         """Let a view begin anew, empty, from a place in its inputs, in the version that is returned."""
         node = self.nodes[name].node_run.node
         places = {each: self.log.resolve(self._topic(each), to) for each in node.upstreams}
-        version = self.versions.next(node, place_text(to))
+        version = self.versions.next(node, start_text(to))
         node_run = self._node_run(node, version)
         checkpoint.begin(node_run.checkpoint, places)
         self._sink(node_run, version).close()  # makes the version
@@ -267,7 +267,7 @@ def _back_off(query: Query, error: HeadwaterError) -> None:
     if query.done > query.batches:
         query.failed = query.faults = 0
     query.failed += 1
-    query.faults += not passes(error)
+    query.faults += not is_transient(error)
     query.batches, query.error = query.done, error
     wait = min(BACKOFF_SECONDS * 2 ** min(query.failed - 1, 16), BACKOFF_MOST)
     query.again = time.monotonic() + wait

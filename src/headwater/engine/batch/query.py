@@ -26,7 +26,7 @@ from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.failure import failures
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.recovery import recover
-from headwater.errors import Fenced, HeadwaterError, InputLost, passes
+from headwater.errors import Fenced, HeadwaterError, InputLost, is_transient
 from headwater.log import Position
 from headwater.pipeline.declaration import Declaration
 from headwater.sinks import crash
@@ -68,7 +68,7 @@ class Query:
         """Whether it is not tried again: a log or target that is away is waited for, however long."""
         error = self.error
         final = isinstance(error, Fenced | InputLost)
-        return final or (error is not None and self.faults >= ATTEMPTS and not passes(error))
+        return final or (error is not None and self.faults >= ATTEMPTS and not is_transient(error))
 
     def begin(self, places: Mapping[str, Position]) -> None:
         """Write down where the inputs begin, at the first start; make good what a power loss has left."""
