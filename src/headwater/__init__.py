@@ -107,7 +107,7 @@ _MODULES = {
     "targets": "headwater.pipeline.targets",
     "windows": "headwater.transforms.windows",
 }
-_NAMES = {
+_NAMES_BY_MODULE = {
     "headwater.api.check": ("NodeColumns", "check"),
     "headwater.api.dead_letters": ("DeadLetter", "dead_letters", "redrive"),
     "headwater.api.lateness": ("LatenessReport", "LatenessSetting", "lateness"),
@@ -136,7 +136,7 @@ starts by importing this package, and needs few of them."""
 
 
 def __getattr__(name: str) -> Any:
-    value = _import(name)
+    value = _load(name)
     globals()[name] = value
     return value
 
@@ -145,10 +145,10 @@ def __dir__() -> list[str]:
     return [*globals(), *__all__]
 
 
-def _import(name: str) -> Any:
+def _load(name: str) -> Any:
     if name in _MODULES:
         return import_module(_MODULES[name])
-    for module, names in _NAMES.items():
+    for module, names in _NAMES_BY_MODULE.items():
         if name in names:
             return getattr(import_module(module), name)
     raise AttributeError(f'module "headwater" has no attribute "{name}"')
