@@ -6,10 +6,9 @@ then on, also when it is computed again. Invariant: what is left out is in the t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater import schema as schemas
+from headwater.engine.failure.rejected_row import RejectedRow
 from headwater.errors import HeadwaterError
 from headwater.log import Log, Position, Topic
-from headwater.operators.operator import ERROR
 from headwater.pipeline.node import Node
 from headwater.record import DELETED
 from headwater.sinks.sink import Sink
@@ -36,29 +35,10 @@ SCHEMA = (
 )
 
 
-@dataclass(frozen=True)
-class RejectedRecord:
-    """A record on which a node's code fails, and how."""
-
-    topic: str
-    partition: int
-    offset: int
-    error: str
-
-    def __str__(self) -> str:
-        return f'topic "{self.topic}", partition {self.partition}, offset {self.offset}: {self.error}'
-
-
-def letters(rows: Sequence[pa.Table]) -> pa.Table:
-    """Return rows that an operator has failed on as they are kept: they came from no one place."""
-    listed = [row for table in rows for row in table.to_pylist()]
-    return pa.Table.from_pylist(
-        [
-            {"error": row.pop(ERROR), "record": json.dumps(row, default=str), "at": datetime.now(UTC)}
-            for row in listed
-        ],
-        schema=schemas.parse(SCHEMA),
-    )
+def letters(rows: Sequence[RejectedRow]) -> pa.Table:
+    """Return rows as they are stored."""
+    now = datetime.now(UTC)
+    return pa.Table.from_pylist([{**vars(row), "at": now} for row in rows], schema=schemas.parse(SCHEMA))
 
 
 class DeadLetters:
@@ -75,7 +55,7 @@ class DeadLetters:
             found.setdefault(row["topic"], {}).setdefault(row["partition"], []).append(row["offset"])
         return found
 
-    def add(self, rejected: Sequence[RejectedRecord]) -> None:
+    def add(self, rejected: Sequence[RejectedRow]) -> None:
         """Set records aside, durably; those that are there already are left as they are."""
         self.make()
         known = {(row["topic"], row["partition"], row["offset"]) for row in self._placed()}
@@ -130,9 +110,9 @@ class DeadLetters:
             return []
         return [row for batch in self._log.read(self.topic, meta=meta) for row in batch.to_pylist()]
 
-    def _letters(self, rejected: Sequence[RejectedRecord]) -> list[dict[str, object]]:
+    def _letters(self, rejected: Sequence[RejectedRow]) -> list[dict[str, object]]:
         """Return what is kept of records: all those of a partition are read at once."""
-        by_partition: dict[tuple[str, int], list[RejectedRecord]] = {}
+        by_partition: dict[tuple[str, int], list[RejectedRow]] = {}
         for each in rejected:
             by_partition.setdefault((each.topic, each.partition), []).append(each)
         found = {

@@ -126,7 +126,7 @@ def test_results_on_which_code_after_an_operator_fails_are_set_aside(spark: Spar
 def test_a_proof_sets_aside_as_many_results_as_all_micro_batches_did(spark: SparkSession) -> None:
     few = partial(PostOperator, limit=2)
     with (
-        mock.patch("headwater.engine.batch.node_run.PostOperator", few),
+        mock.patch("headwater.engine.batch.node_compute.PostOperator", few),
         Harness(newest("dead_letter"), spark=spark) as harness,
     ):
         for first in (0, 2):  # each step within the limit, both together beyond it
