@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import headwater
-from headwater.engine.home.checkpoint import Reached, last_batch, reached
+from headwater.engine.home.checkpoint import InputProgress, last_batch, reached
 from headwater.engine.plan.column_marks import event_time_of, marked
 from headwater.engine.source.data_source import StreamReader
 
@@ -134,7 +134,7 @@ def test_the_offsets_tell_positions_and_clock(
     planned = spark.readStream.format("headwater-plan").option("inputs", json.dumps(inputs)).load()
     drain(planned, tmp_path / "checkpoint", lambda rows, number: None)
     told = reached(tmp_path / "checkpoint", last_batch(tmp_path / "checkpoint"))
-    assert isinstance(told, Reached)
+    assert isinstance(told, InputProgress)
     assert told.positions == (log.resolve("events", "latest"),)
     assert told.clock == MICROS + 7 * SECOND
 
