@@ -16,7 +16,7 @@ from bench import events
 from headwater import topic
 from headwater.log.embedded import appender
 from headwater.log.embedded.partition import frame
-from headwater.log.record_batch import Outgoing
+from headwater.log.record_batch import OutgoingBatch
 from headwater.values import keys, rows
 
 REPEAT = 15
@@ -29,7 +29,7 @@ def stages(batch: pa.RecordBatch, partitions: int) -> dict[str, float]:
 
 
 def _timed(batch: pa.RecordBatch, declared: topic.Topic) -> dict[str, float]:
-    records = Outgoing(batch, np.arange(len(batch)), declared, 0)
+    records = OutgoingBatch(batch, np.arange(len(batch)), declared, 0)
     where = records.partition
     part = appender.FramePart(batch, records.sequence, 0, "at", 0, "lz4")
     split = [each for _, each in appender._split(part, where)]

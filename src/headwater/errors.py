@@ -163,7 +163,7 @@ class InputLost(PipelineError):
     """An input no longer holds what a node has to read next: another topic, or records that are gone."""
 
 
-def passes(error: HeadwaterError | None) -> bool:
+def is_transient(error: HeadwaterError | None) -> bool:
     """Tell whether an error may pass by itself: something is away, and has not said no."""
     away = isinstance(error, SinkUnavailable | LogUnavailable)
     return away and not isinstance(error, SinkRefused | LogRefused)

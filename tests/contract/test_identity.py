@@ -68,7 +68,7 @@ def test_a_position_of_the_topic_before_is_refused_wherever_it_is_taken(log: Log
         lambda: log.read(name, start=old, follow=True),
         lambda: log.seek(group, name, old),
         lambda: log.consumer(name, group, start=old),
-        lambda: log.stretches(name, 0, old),
+        lambda: log.appended_ranges(name, 0, old),
     ):
         with pytest.raises(TopicReplaced, match=f'topic "{name}" is not the one') as told:
             use()
@@ -97,9 +97,11 @@ def test_a_reader_that_was_begun_does_not_go_over_to_the_topic_made_again(log: L
         list(begun)
 
 
-def test_stretches_that_were_asked_for_are_not_those_of_the_topic_made_again(log: Log, name: str) -> None:
+def test_appended_ranges_that_were_asked_for_are_not_those_of_the_topic_made_again(
+    log: Log, name: str
+) -> None:
     reached = filled(log, name, 3)
-    asked = log.stretches(name, 0, replace(reached, offsets={0: 0}))
+    asked = log.appended_ranges(name, 0, replace(reached, offsets={0: 0}))
     made_again(log, name, 5)
     with pytest.raises(TopicReplaced):
         list(asked)

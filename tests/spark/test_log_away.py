@@ -15,7 +15,7 @@ import headwater
 from headwater import Log, Pipeline
 from headwater.engine.batch import retry
 from headwater.engine.runner import Runner
-from headwater.errors import passes
+from headwater.errors import is_transient
 
 
 def shop(log: Path, home: Path) -> Pipeline:
@@ -68,7 +68,7 @@ def test_a_live_pipeline_outlasts_a_log_whose_directory_is_away(
             until(lambda: runner.store.names() == ["seen"] and runner.store.view("seen").count() == 10)
             place.rename(away)
             until(lambda: all(each.retry.failures > retry.MAX_ATTEMPTS for each in runner.queries.values()))
-            assert all(passes(each.error) for each in runner.queries.values())
+            assert all(is_transient(each.error) for each in runner.queries.values())
             assert not place.exists()  # nobody has begun an empty log there
             away.rename(place)
             send(log, 10)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater import errors
-from headwater.errors import HeadwaterError, PipelineError, RowError, nearest, passes
+from headwater.errors import HeadwaterError, PipelineError, RowError, is_transient, nearest
 from soaking import examples
 
 CLASSES = [
@@ -63,9 +63,9 @@ def test_a_row_and_a_location_stand_before_the_detail_also_the_first_row() -> No
 
 def test_only_what_is_away_may_pass_and_not_what_says_no() -> None:
     plain = [each for each in CLASSES if each.__init__ is HeadwaterError.__init__]
-    found = {each.__name__ for each in plain if passes(each("away"))}
+    found = {each.__name__ for each in plain if is_transient(each("away"))}
     assert found == {"LogUnavailable", "SinkUnavailable", "DiskFull"}
-    assert not passes(None)
+    assert not is_transient(None)
 
 
 @examples(60)

@@ -17,7 +17,7 @@ from headwater.engine.plan import definition
 from headwater.engine.query_restarts import QueryRestarts, failure_of
 from headwater.errors import HeadwaterError
 from headwater.log import Position, Start
-from headwater.log.position import place_text
+from headwater.log.position import start_text
 from headwater.pipeline.pipeline import Pipeline
 
 STAGGER_SECONDS = 0.3
@@ -115,7 +115,7 @@ class Runner(QueryRestarts):
         """Let a view begin anew, empty, from a position in its inputs, in the version that is returned."""
         node = self.nodes[name].node_run.node
         start = {name: self.log.resolve(self._topic(name), to) for name in node.upstreams}
-        version = self.versions.next(node, place_text(to))
+        version = self.versions.next(node, start_text(to))
         node_run = self._node_run(node, version)
         checkpoint.write_start(node_run.checkpoint, start)
         self._sink(node_run, version).close()  # makes the version

@@ -4,7 +4,8 @@ What every log can do is in ``interface.py``; ``embedded/`` and ``kafka/`` keep 
 of each other. Records become Arrow on the way out and are checked on the way in.
 """
 
-from headwater.log.interface import Consumer, Log
+from headwater.log.consumer import Consumer
+from headwater.log.interface import Log
 from headwater.log.position import Position, Start
 from headwater.log.producer import Producer
 from headwater.log.report import Finding, Lag, PartitionInfo, TopicInfo, Verification

@@ -2,40 +2,39 @@
 
 ``tests/contract`` holds each implementation to it. Invariant: whatever a method promises here
 holds on every backend, or the backend refuses the call with an error that says why. What is the
-same everywhere (checks of arguments, defaults) is done here, once; a backend has the methods with
-an underscore and does the rest.
+same everywhere (checks of arguments, defaults) is done here, once; ``backend.py`` has the methods that
+a backend implements for it.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
 
 import pyarrow as pa
 
 from headwater import durations
 from headwater import topic as topics
-from headwater.closing import Closing
 from headwater.errors import TopicExists, UsageError, nearest
+from headwater.log.appended_range import AppendedRange
+from headwater.log.backend import Backend
+from headwater.log.consumer import Consumer
 from headwater.log.position import (
-    Extent,
     Position,
     Start,
     check_partition,
+    check_position,
     check_start,
-    moved,
-    offsets_within,
+    seek_target,
 )
 from headwater.log.producer import OnFull, Producer
-from headwater.log.record_batch import Appender
 from headwater.log.report import Lag, TopicInfo, Verification
-from headwater.log.stretch import Stretch
 from headwater.topic import Cleanup, Topic
 
 
-class Log(Closing):
+class Log(Backend):
     """A partitioned, append-only, durable event log.
 
     Made by ``headwater.open``. It may be used from many threads; a process that forks opens its
@@ -87,7 +86,7 @@ class Log(Closing):
             retention_bytes=retention_bytes, cleanup=cleanup, archive=archive,
         )  # fmt: skip
         try:
-            return self._add(topic)
+            return self._add_topic(topic)
         except TopicExists as error:
             existing = self.topic(name)
             if topics.same(existing, topic):
@@ -238,10 +237,10 @@ class Log(Closing):
         if partition is not None:
             check_partition(topic, partition, declared.partitions)
         numbers = range(declared.partitions) if partition is None else [partition]
-        first = self._resolved(declared, start, numbers)
+        first = self._resolve_offsets(declared, start, numbers)
         if follow:
             return self._follow(declared, first, meta, every=partition is None)
-        return self._between(declared, first, self._until(declared, end, numbers), meta)
+        return self._read_between(declared, first, self._end_offsets(declared, end, numbers), meta)
 
     def resolve(self, topic: str, to: Start) -> Position:
         """Return the offsets that a start stands for now, in every partition, with the topic's identity.
@@ -261,10 +260,10 @@ class Log(Closing):
         {0: 0}
         """
         declared = self.topic(topic)
-        offsets = self._resolved(declared, to, range(declared.partitions))
+        offsets = self._resolve_offsets(declared, to, range(declared.partitions))
         return Position(topic, offsets, declared.id)
 
-    def stretches(self, topic: str, partition: int, start: int | Position) -> Iterator[Stretch]:
+    def appended_ranges(self, topic: str, partition: int, start: int | Position) -> Iterator[AppendedRange]:
         """Tell what lies in a partition from an offset on, without reading the records.
 
         - ``topic``: its name.
@@ -274,21 +273,21 @@ class Log(Closing):
         The embedded log knows each append with its producer, newest event time, and the producers'
         marks. Kafka knows where the partition ends and the newest event time before that. A position
         of a topic that was deleted and made again raises ``TopicReplaced``, and so does a topic that
-        is made again while its stretches are asked for.
+        is made again while its ranges are asked for.
 
         >>> import headwater
         >>> log = headwater.open("memory:")
         >>> _ = log.create_topic("orders", "id BIGINT")
         >>> with log.producer("orders") as producer:
         ...     producer.send_batch([{"id": 1}, {"id": 2}])
-        >>> [each.end for each in log.stretches("orders", 0, 0)]
+        >>> [each.end for each in log.appended_ranges("orders", 0, 0)]
         [2]
         """
         declared = self.topic(topic)
         check_partition(topic, partition, declared.partitions)
         check_start(start, declared)
         at = start.offsets.get(partition, 0) if isinstance(start, Position) else start
-        return self._stretches(declared, partition, at)
+        return self._appended_ranges(declared, partition, at)
 
     # Groups
 
@@ -361,9 +360,10 @@ class Log(Closing):
         'orders:0=0'
         """
         topics.check_name("group", group)
-        place = moved(to, self.resolve(topic, to))
-        self._move(group, place)
-        return place
+        target, declared = seek_target(to, self.resolve(topic, to)), self.topic(topic)
+        check_position(target, declared)  # it may have been made again meanwhile
+        self._set_committed(group, declared, target.offsets)
+        return target
 
     def delete_group(self, group: str) -> None:
         """Forget what a group has committed; refused while it has living members.
@@ -383,7 +383,7 @@ class Log(Closing):
                 f'group "{group}" has living members and cannot be deleted', hint="stop its consumers first"
             )
 
-    # Care
+    # Maintenance
 
     @abstractmethod
     def compact(self, topic: str) -> None:
@@ -416,132 +416,10 @@ class Log(Closing):
         >>> headwater.open("memory:").close()
         """
 
-    # What a backend does; arguments have been checked
-
-    @abstractmethod
-    def _add(self, topic: Topic) -> Topic:
-        """Make a topic; ``TopicExists`` if there is one of that name."""
-
-    @abstractmethod
-    def _appender(self, topic: str, id: str | None) -> Appender:
-        """Return what appends for a producer."""
-
-    def _resolved(self, topic: Topic, to: Start, numbers: Sequence[int]) -> dict[int, int]:
-        """Return the offsets that a start stands for in partitions of a topic."""
-        check_start(to, topic)
-        if isinstance(to, int | Position):
-            return offsets_within(to, topic.name, self._extents(topic, numbers))
-        return self._offsets(topic, to, numbers)
-
-    def _until(self, topic: Topic, end: Start, numbers: Sequence[int]) -> dict[int, int]:
-        """Return where to stop reading; a bare offset is a limit, not a place that must be there."""
-        check_start(end, topic)
-        if not isinstance(end, int):
-            return self._resolved(topic, end, numbers)
-        return {number: min(end, each.end) for number, each in self._extents(topic, numbers).items()}
-
-    @abstractmethod
-    def _extents(self, topic: Topic, numbers: Sequence[int]) -> dict[int, Extent]:
-        """Return what partitions hold now."""
-
-    @abstractmethod
-    def _offsets(
-        self, topic: Topic, to: Literal["earliest", "latest"] | datetime, numbers: Sequence[int]
-    ) -> dict[int, int]:
-        """Return the offset that an end of the log, or a time of receipt, is in each partition."""
-
-    @abstractmethod
-    def _between(
-        self, topic: Topic, first: Mapping[int, int], last: Mapping[int, int], meta: bool
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the records of partitions from their first offset to, not with, their last."""
-
-    @abstractmethod
-    def _follow(
-        self, topic: Topic, first: Mapping[int, int], meta: bool, every: bool
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield records as they arrive; with ``every``, also of partitions that are added later."""
-
-    @abstractmethod
-    def _stretches(self, topic: Topic, partition: int, start: int) -> Iterator[Stretch]:
-        """Yield what lies in a partition of a topic from an offset on, if it is still that topic."""
-
-    @abstractmethod
-    def _lag(self, group: str) -> list[Lag]:
-        """Return a group's lag; nothing if there is no such group."""
-
-    @abstractmethod
-    def _move(self, group: str, place: Position) -> None:
-        """Set a group's committed offsets."""
-
-    @abstractmethod
-    def _forget_group(self, group: str) -> bool:
-        """Drop a group's offsets, if it has no living members; tell whether it was done."""
-
     def _no_group(self, group: str) -> UsageError:
         known = self.groups()
         listed = "groups: " + ", ".join(known) if known else "there are no groups yet"
         return UsageError(f'no group "{group}"', hint=nearest(group, known) or listed)
-
-
-class Consumer(Closing):
-    """A member of a consumer group, iterated by batches.
-
-    Made by ``Log.consumer``. A batch holds records of one partition, in order. Nothing is committed until
-    ``commit`` is called; after a crash, what was not committed is delivered again (at least once). A member
-    that has not polled for five minutes is taken for dead, and others take its partitions over.
-
-    >>> import headwater
-    >>> log = headwater.open("memory:")
-    >>> _ = log.create_topic("orders", "id BIGINT")
-    >>> with log.producer("orders") as producer:
-    ...     producer.send({"id": 1})
-    >>> with log.consumer("orders", group="billing") as consumer:
-    ...     batch = consumer.poll(timeout=1.0)
-    ...     print(batch.num_rows, consumer.assignment(), consumer.position().brief)
-    ...     consumer.commit()
-    1 (0,) orders:0=1
-    """
-
-    @abstractmethod
-    def poll(self, timeout: float | None = None) -> pa.RecordBatch | None:
-        """Return the next batch, or None if none has come in time.
-
-        - ``timeout=None``: how many seconds to wait; for ever if None.
-        """
-
-    @abstractmethod
-    def commit(self, position: Position | None = None) -> None:
-        """Commit everything that ``poll`` has returned, or only up to a position.
-
-        - ``position=None``: how far; everything if None.
-
-        Raises ``Fenced`` if a partition has been lost, and commits nothing then.
-        """
-
-    @abstractmethod
-    def assignment(self) -> tuple[int, ...]:
-        """Return the partitions this member owns now."""
-
-    @abstractmethod
-    def position(self) -> Position:
-        """Return the offsets after the last batch of each partition this member owns."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Leave the group, so that others take over at once. A ``with`` block does it at its end.
-
-        >>> import headwater
-        >>> log = headwater.open("memory:")
-        >>> _ = log.create_topic("orders", "id BIGINT")
-        >>> log.consumer("orders", group="billing").close()
-        """
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        while True:
-            batch = self.poll()
-            if batch is not None:
-                yield batch
 
 
 def _check_id(id: str) -> None:

@@ -47,10 +47,10 @@ def open(url: str, **options: Any) -> Log:
     )
 
 
-def located(url: str) -> str:
+def absolute_url(url: str) -> str:
     """Return a log's URL as it means the same in every directory.
 
-    >>> located("file:/srv/data"), located("kafka://broker:9092")
+    >>> absolute_url("file:/srv/data"), absolute_url("kafka://broker:9092")
     ('file:/srv/data', 'kafka://broker:9092')
     """
     scheme, _, rest = url.partition(":")

@@ -38,15 +38,15 @@ class Position:
     """The topic's identity, where it is known."""
 
     def __str__(self) -> str:
-        return self.brief if self.id is None else f"{self.topic}@{self.id}:{self._places}"
+        return self.brief if self.id is None else f"{self.topic}@{self.id}:{self._offsets_text}"
 
     @property
     def brief(self) -> str:
         """The text as a person would type it: without the topic's identity."""
-        return f"{self.topic}:{self._places}"
+        return f"{self.topic}:{self._offsets_text}"
 
     @property
-    def _places(self) -> str:
+    def _offsets_text(self) -> str:
         return ",".join(f"{p}={o}" for p, o in sorted(self.offsets.items()))
 
     @classmethod
@@ -131,12 +131,12 @@ def offsets_within(to: int | Position, topic: str, extents: Mapping[int, Extent]
 def check_within(topic: str, partition: int, offset: int, extent: Extent) -> None:
     """Refuse an offset that retention has passed, and one that a partition has not reached."""
     if offset < extent.earliest:
-        raise lost(topic, partition, offset, extent.earliest)
+        raise offset_lost(topic, partition, offset, extent.earliest)
     if offset > extent.end:
         raise _past_end(topic, partition, offset, extent)
 
 
-def lost(topic: str, partition: int, offset: int, earliest: int) -> OffsetLost:
+def offset_lost(topic: str, partition: int, offset: int, earliest: int) -> OffsetLost:
     """Return the error for an offset that is no longer retained."""
     missed = max(0, earliest - offset)
     return OffsetLost(
@@ -165,13 +165,13 @@ def _records(count: int) -> str:
     return "1 record was" if count == 1 else f"{count} records were"
 
 
-def moved(to: Start, resolved: Position) -> Position:
+def seek_target(to: Start, resolved: Position) -> Position:
     """Return where a seek leads: a position moves only its own partitions."""
     wanted: Iterable[int] = to.offsets if isinstance(to, Position) else resolved.offsets
     return Position(resolved.topic, {p: resolved.offsets[p] for p in wanted}, resolved.id)
 
 
-def place_text(to: Start) -> str:
+def start_text(to: Start) -> str:
     """Return a start as ``parse_start`` reads it."""
     return to.isoformat() if isinstance(to, datetime) else str(to)
 

@@ -35,7 +35,7 @@ from headwater.errors import (
 from headwater.log.parallel import done, submit
 from headwater.log.position import Position
 from headwater.log.process import check_process
-from headwater.log.record_batch import Appender, Builder, Outgoing
+from headwater.log.record_batch import Appender, Builder, OutgoingBatch
 from headwater.record import Headers
 from headwater.topic import Topic
 from headwater.values import rows, tombstones
@@ -55,7 +55,7 @@ _log = logging.getLogger("headwater")
 class _Waiting(NamedTuple):
     """Records in the outbox, and what is being made of their pieces."""
 
-    records: Outgoing
+    records: OutgoingBatch
     encoded: list[Future[Any]]
 
 
@@ -387,7 +387,7 @@ class Producer(Closing):
         while len(self._outbox) >= AHEAD:
             self._append_first()
 
-    def _put(self, records: Outgoing, background: bool = True) -> None:
+    def _put(self, records: OutgoingBatch, background: bool = True) -> None:
         """Begin to encode the records; in the background they are also appended."""
         pieces = records.pieces()
         if self._outbox or len(pieces) > 1:

@@ -1,6 +1,6 @@
 """Records on their way into a log: numbered, placed and checked, whatever the backend.
 
-Invariant: an ``Outgoing`` fits its topic, and its sequence numbers grow within each partition.
+Invariant: an ``OutgoingBatch`` fits its topic, and its sequence numbers grow within each partition.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Outgoing:
+class OutgoingBatch:
     """Records on their way to a backend, all checked."""
 
     batch: pa.RecordBatch
@@ -47,18 +47,18 @@ class Outgoing:
         # By sequence, not at random: a batch that is sent again goes where it went before.
         return (self.sequence % self.topic.partitions).astype(np.int32)
 
-    def filter(self, keep: npt.NDArray[np.bool_]) -> Outgoing:
+    def filter(self, keep: npt.NDArray[np.bool_]) -> OutgoingBatch:
         """Return only some of the records."""
         mask = pa.array(keep)
         extras = {name: column.filter(mask) for name, column in self.extras.items()}
         return replace(self, batch=self.batch.filter(mask), sequence=self.sequence[keep], extras=extras)
 
-    def pieces(self) -> list[Outgoing]:
+    def pieces(self) -> list[OutgoingBatch]:
         """Cut the records into pieces that can be encoded side by side."""
         count = len(self.batch)
         return [self._slice(*span) for span in spans(count, least=1 << 15, most=1 << 16)] if count else []
 
-    def _slice(self, start: int, stop: int) -> Outgoing:
+    def _slice(self, start: int, stop: int) -> OutgoingBatch:
         extras = {name: column.slice(start, stop - start) for name, column in self.extras.items()}
         batch = self.batch.slice(start, stop - start)
         return replace(self, batch=batch, sequence=self.sequence[start:stop], extras=extras)
@@ -74,10 +74,10 @@ class Appender(Protocol):
     def topic(self) -> Topic:
         """Return the topic as it is declared now."""
 
-    def encode(self, records: Outgoing) -> Any:
+    def encode(self, records: OutgoingBatch) -> Any:
         """Do what takes time and needs no order, on any thread; ``append`` gets the result."""
 
-    def append(self, records: Outgoing, encoded: Sequence[Any]) -> Mapping[int, int]:
+    def append(self, records: OutgoingBatch, encoded: Sequence[Any]) -> Mapping[int, int]:
         """Append durably, whole or not at all; return the next offset of each partition written.
 
         ``encoded`` is what ``encode`` made of the pieces of the records. Records whose sequence the
@@ -101,13 +101,13 @@ class Builder:
 
     def from_batch(
         self, batch: pa.RecordBatch, sequence: int | None, extras: dict[str, pa.Array] | None = None
-    ) -> Outgoing:
+    ) -> OutgoingBatch:
         """Number a checked batch, from ``sequence`` or the next number on."""
         first = self.sequence if sequence is None else sequence
         self.sequence = max(self.sequence, first + len(batch))
         return self._place(batch, np.arange(first, first + len(batch), dtype=np.int64), extras or {})
 
-    def from_given(self, places: list[Any], copier: Copier) -> tuple[Outgoing | None, RowError | None]:
+    def from_given(self, places: list[Any], copier: Copier) -> tuple[OutgoingBatch | None, RowError | None]:
         """Convert rows that were copied; those that do not fit are left out."""
         values = copier.by_column(places)
         if values is not None:
@@ -116,7 +116,7 @@ class Builder:
                 return self.from_batch(batch, None), None
         return self.from_rows(copier.by_row(places))
 
-    def from_rows(self, chunk: list[Any]) -> tuple[Outgoing | None, RowError | None]:
+    def from_rows(self, chunk: list[Any]) -> tuple[OutgoingBatch | None, RowError | None]:
         """Convert rows, each a mapping or ``Marked``; those that do not fit are left out.
 
         Returns the first error with what is left, if anything.
@@ -156,7 +156,7 @@ class Builder:
         bad = dict(failing(len(chunk), build))
         return [index for index in range(len(chunk)) if index not in bad]
 
-    def _build(self, chunk: list[Any], numbers: Numbers, marked: bool) -> Outgoing:
+    def _build(self, chunk: list[Any], numbers: Numbers, marked: bool) -> OutgoingBatch:
         try:
             extras: dict[str, pa.Array] = {}
             if marked:
@@ -170,11 +170,11 @@ class Builder:
             reason = f"{type(error).__name__}: {error}"
             raise RowError("a row cannot be stored", detail=reason.splitlines()[0]) from None
 
-    def _place(self, batch: pa.RecordBatch, numbers: Numbers, extras: dict[str, pa.Array]) -> Outgoing:
-        return _increasing(Outgoing(batch, numbers, self._topic(), durations.now(), extras))
+    def _place(self, batch: pa.RecordBatch, numbers: Numbers, extras: dict[str, pa.Array]) -> OutgoingBatch:
+        return _increasing(OutgoingBatch(batch, numbers, self._topic(), durations.now(), extras))
 
 
-def _increasing(records: Outgoing) -> Outgoing:
+def _increasing(records: OutgoingBatch) -> OutgoingBatch:
     """Leave out what repeats a sequence number that went before in its partition."""
     if np.all(np.diff(records.sequence) > 0):
         return records

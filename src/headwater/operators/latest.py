@@ -2,7 +2,7 @@
 
 Invariant: the row that is kept for a key is the greatest, by event time and then by all columns, of
 those that have come, so the result does not depend on the order of arrival. Taking a row again
-changes nothing, which is why absorbing a chunk is the same as taking its rows.
+changes nothing, which is why restoring a chunk is the same as taking its rows.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import pyarrow as pa
 from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import Times, split, times
 from headwater.operators.groups import Groups, Numbers, group
-from headwater.operators.memory.pile import NOWHERE
-from headwater.operators.memory.shelf import Shelf
+from headwater.operators.memory.numbered_rows import NOWHERE
+from headwater.operators.memory.row_by_key import RowByKey
 from headwater.operators.operator import NEVER, Operator, Step
 from headwater.operators.order import order
 
 
 @dataclass(frozen=True)
-class Latest(Operator[Shelf]):
+class Latest(Operator[RowByKey]):
     """Pass on each row that becomes the newest of its key.
 
     Of rows with equal times the greatest by all columns is the newest. A step emits at most one row
@@ -35,7 +35,7 @@ class Latest(Operator[Shelf]):
     >>> when = pa.array([2, 1, 1], pa.timestamp("us", "UTC"))
     >>> rows = pa.table({"customer": ["ada", "ada", "bob"], "city": ["Paris", "Rome", "Oslo"], "at": when})
     >>> latest = Latest(by=("customer",), event_time="at")
-    >>> latest.step(latest.begin(rows.schema), rows, clock=NEVER).out["city"].to_pylist()
+    >>> latest.step(latest.initial_state(rows.schema), rows, clock=NEVER).out["city"].to_pylist()
     ['Paris', 'Oslo']
     """
 
@@ -51,21 +51,21 @@ class Latest(Operator[Shelf]):
         """The key."""
         return self.by
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the rows as they came."""
         check_columns("latest", self.by, schema)
         check_time("latest", self.event_time, schema)
         return schema
 
-    def begin(self, schema: pa.Schema) -> Shelf:
+    def initial_state(self, schema: pa.Schema) -> RowByKey:
         """Return a state without keys."""
-        return Shelf(schema)
+        return RowByKey(schema)
 
-    def absorb(self, state: Shelf, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: RowByKey, chunk: pa.Table) -> None:
         """Take the rows of a chunk."""
         self.step(state, chunk, NEVER)
 
-    def step(self, state: Shelf, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: RowByKey, rows: pa.Table, clock: int) -> Step:
         """Keep the rows that are newer than those of their keys, and emit them."""
         rows, at, late = split(rows.combine_chunks(), self.event_time, NEVER)
         groups = group(rows, self.by)
@@ -79,15 +79,15 @@ class Latest(Operator[Shelf]):
         state.put(groups.keys[newer], slots[newer], out)
         return Step(out, late, chunk=out)
 
-    def wake(self, state: Shelf) -> int | None:
+    def next_timer(self, state: RowByKey) -> int | None:
         """Return None: time alone changes nothing."""
         return None
 
-    def snapshot(self, state: Shelf) -> pa.Table:
+    def snapshot(self, state: RowByKey) -> pa.Table:
         """Return the newest row of each key."""
         return state.rows()
 
-    def _newer(self, state: Shelf, rows: pa.Table, at: Times, slots: Numbers) -> npt.NDArray[np.bool_]:
+    def _newer(self, state: RowByKey, rows: pa.Table, at: Times, slots: Numbers) -> npt.NDArray[np.bool_]:
         """Tell which rows are greater than those in the slots of their keys."""
         newer: npt.NDArray[np.bool_] = slots == NOWHERE
         known = np.flatnonzero(~newer)

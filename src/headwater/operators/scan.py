@@ -21,8 +21,8 @@ from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import split, times
 from headwater.operators.fold import KNOWN, Folding
 from headwater.operators.groups import Keys, Numbers, group
-from headwater.operators.memory.pile import NOWHERE
-from headwater.operators.memory.shelf import Shelf
+from headwater.operators.memory.numbered_rows import NOWHERE
+from headwater.operators.memory.row_by_key import RowByKey
 from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
 from headwater.operators.order import order
@@ -34,7 +34,7 @@ class ScanProgress:
     """The events that wait, and the last state of each key."""
 
     waiting: Timeline
-    states: Shelf
+    states: RowByKey
 
 
 class _Ripe(NamedTuple):
@@ -77,7 +77,7 @@ class Scan(Operator[ScanProgress]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", self.by)
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the event time, and the columns of the state."""
         check_columns("scan", self.by, schema)
         check_time("scan", self.event_time, schema)
@@ -90,12 +90,12 @@ class Scan(Operator[ScanProgress]):
                 )
         return pa.schema([*(schema.field(name) for name in self._lead()), *self.state_schema])
 
-    def begin(self, schema: pa.Schema) -> ScanProgress:
+    def initial_state(self, schema: pa.Schema) -> ScanProgress:
         """Return a state without keys or events."""
         kept = pa.schema([*(schema.field(name) for name in self.by), *self.state_schema])
-        return ScanProgress(Timeline(schema.remove_metadata()), Shelf(kept))
+        return ScanProgress(Timeline(schema.remove_metadata()), RowByKey(kept))
 
-    def absorb(self, state: ScanProgress, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: ScanProgress, chunk: pa.Table) -> None:
         """Forget the events that were taken, and take over new ones that wait and states of keys."""
         events, states = _part(chunk, "event"), _part(chunk, "state")
         state.waiting.drop(times(chunk, "clock").max(initial=NEVER))
@@ -117,7 +117,7 @@ class Scan(Operator[ScanProgress]):
         learnt = len(rows) or len(states) or dead is not None
         return Step(out, late, chunk=_chunk(rows, states, clock) if learnt else None, dead=dead)
 
-    def wake(self, state: ScanProgress) -> int | None:
+    def next_timer(self, state: ScanProgress) -> int | None:
         """Return the clock that has just passed the first event that waits."""
         first = state.waiting.first()
         return None if first is None else first + 1
@@ -129,7 +129,7 @@ class Scan(Operator[ScanProgress]):
     def _lead(self) -> list[str]:
         return list(dict.fromkeys((*self.by, self.event_time)))
 
-    def _taken(self, ripe: _Ripe, states: Shelf) -> tuple[_Ripe, Numbers, pa.Table, pa.Table | None]:
+    def _taken(self, ripe: _Ripe, states: RowByKey) -> tuple[_Ripe, Numbers, pa.Table, pa.Table | None]:
         """Return the events that are folded, where their keys are, the rows out, and what is set aside."""
         slots = states.find(ripe.keys)
         before, dead = self._before(states, slots), None
@@ -147,7 +147,7 @@ class Scan(Operator[ScanProgress]):
 
     def _folded(self, ripe: _Ripe, before: pa.Table) -> pa.Table:
         """Return the rows out: the key and time of each event, and the state after it."""
-        schema = self.output(ripe.events.schema)
+        schema = self.output_schema(ripe.events.schema)
         if not len(ripe.events):
             return schema.empty_table()
         after = self._call(Folding(self.fold, self.state_schema), before, ripe.events, ripe.groups)
@@ -158,7 +158,7 @@ class Scan(Operator[ScanProgress]):
     def _call(self, folding: Folding, before: pa.Table, events: pa.Table, groups: Numbers) -> pa.Table:
         return (folding.tables if self.vectorised else folding.rows)(before, events, groups)
 
-    def _before(self, states: Shelf, slots: Numbers) -> pa.Table:
+    def _before(self, states: RowByKey, slots: Numbers) -> pa.Table:
         nullable = pa.schema([field.with_nullable(True) for field in self.state_schema])
         columns = states.take(slots, *self.state_schema.names).columns
         return pa.Table.from_arrays(columns, schema=nullable).append_column(KNOWN, pa.array(slots != NOWHERE))

@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 import headwater
-from headwater.errors import OffsetLost, TopicExists, UnknownTopic, UsageError
-from headwater.log.interface import Consumer, Log
+from headwater.errors import TopicExists, UnknownTopic, UsageError
+from headwater.log.interface import Log
 from headwater.log.position import Position
 
 
@@ -22,24 +22,11 @@ def log() -> Iterator[Log]:
         yield log
 
 
-def numbers(log: Log, **how: Any) -> list[int]:
-    return [n for batch in log.read("t", **how) for n in batch.column("n").to_pylist()]
-
-
 def test_a_topic_declared_again_is_returned_and_another_of_its_name_refused(log: Log) -> None:
     assert log.create_topic("t", "n INT", partitions=2) == log.topic("t")
     for changed in ({"schema": "n BIGINT"}, {"partitions": 3}, {"key": "n"}):
         with pytest.raises(TopicExists):
             log.create_topic("t", **{"schema": "n INT", "partitions": 2, **changed})  # type: ignore[arg-type]
-
-
-def test_a_bare_offset_is_a_limit_at_the_end_and_a_place_that_must_be_there_at_the_start(log: Log) -> None:
-    assert numbers(log, partition=0, end=1_000) == numbers(log, partition=0)
-    assert numbers(log, start=4, end=5) == [8, 9]
-    assert numbers(log, start=5) == []
-    with pytest.raises(OffsetLost) as lost:
-        log.read("t", start=6)
-    assert lost.value.missed == 1
 
 
 @pytest.mark.parametrize(
@@ -50,7 +37,7 @@ def test_a_bare_offset_is_a_limit_at_the_end_and_a_place_that_must_be_there_at_t
         lambda log: log.read("t", start=-1),
         lambda log: log.read("t", start=True),
         lambda log: log.read("t", end=Position("other", {0: 1})),
-        lambda log: log.stretches("t", -1, 0),
+        lambda log: log.appended_ranges("t", -1, 0),
         lambda log: log.producer("t", id=""),
         lambda log: log.producer("t", id="x" * 201),
         lambda log: log.lag("nobody"),
@@ -72,20 +59,8 @@ def test_a_seek_to_a_position_moves_only_the_partitions_that_it_names(log: Log) 
     assert refused.value.hint == "groups: g"
 
 
-def test_a_consumer_is_iterated_by_batches_and_a_group_with_members_cannot_be_deleted(log: Log) -> None:
-    with log.consumer("t", "g") as consumer:
-        found = [next(iter(consumer)).column("n").to_pylist() for _ in range(2)]
-        assert sorted(found) == [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]]
-        with pytest.raises(UsageError, match="living members"):
-            log.delete_group("g")
-        consumer.commit()
-    log.delete_group("g")
-    assert log.groups() == []
-
-
 def test_no_log_is_made_without_a_backend_and_none_reads_an_unknown_topic(log: Log) -> None:
-    for kind in (Log, Consumer):
-        with pytest.raises(TypeError, match="abstract"):
-            cast(Any, kind)()
+    with pytest.raises(TypeError, match="abstract"):
+        cast(Any, Log)()
     with pytest.raises(UnknownTopic):
         log.read("tt")

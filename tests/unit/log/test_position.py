@@ -15,10 +15,10 @@ from headwater.log.position import (
     Position,
     Start,
     check_start,
-    moved,
     offsets_within,
     parse_start,
-    place_text,
+    seek_target,
+    start_text,
 )
 
 offsets = st.dictionaries(st.integers(0, 3), st.integers(0, 20), max_size=4)
@@ -42,7 +42,7 @@ def test_a_position_survives_its_text(position: Position) -> None:
     | positions.filter(lambda position: position.offsets)
 )
 def test_a_start_survives_its_text(start: Start) -> None:
-    assert parse_start(place_text(start)) == start
+    assert parse_start(start_text(start)) == start
 
 
 @given(offsets, offsets)
@@ -93,8 +93,8 @@ def test_a_position_of_an_earlier_topic_of_the_name_is_refused_and_a_typed_one_i
 
 def test_a_seek_moves_the_partitions_that_a_position_names_and_all_for_any_other_place() -> None:
     resolved = Position("t", {0: 3, 1: 4}, "id")
-    assert moved(Position("t", {1: 4}), resolved) == Position("t", {1: 4}, "id")
-    assert moved(datetime(2026, 1, 1, tzinfo=UTC), resolved) == resolved
+    assert seek_target(Position("t", {1: 4}), resolved) == Position("t", {1: 4}, "id")
+    assert seek_target(datetime(2026, 1, 1, tzinfo=UTC), resolved) == resolved
 
 
 @pytest.mark.parametrize("text", ["t:0", "t:0=x", "t:0=1=2", "t:=", "t:0=1,1"])

@@ -12,7 +12,7 @@ import pytest
 from headwater import topic as topics
 from headwater.errors import LogUnavailable
 from headwater.log.producer import AHEAD, Producer
-from headwater.log.record_batch import Outgoing
+from headwater.log.record_batch import OutgoingBatch
 from headwater.topic import Topic
 
 
@@ -28,11 +28,11 @@ class Disk:
     def topic(self) -> Topic:
         return topics.create("t", "n BIGINT")
 
-    def encode(self, records: Outgoing) -> list[int]:
+    def encode(self, records: OutgoingBatch) -> list[int]:
         self.threads.add(threading.current_thread().name)
         return list(records.batch.column("n").to_pylist())
 
-    def append(self, records: Outgoing, encoded: Sequence[Any]) -> Mapping[int, int]:
+    def append(self, records: OutgoingBatch, encoded: Sequence[Any]) -> Mapping[int, int]:
         if self.full:
             raise LogUnavailable("the disk is full")
         self.rows += [n for piece in encoded for n in piece]

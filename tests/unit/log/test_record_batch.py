@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headwater import topic
 from headwater.errors import RowError
-from headwater.log.record_batch import Builder, Outgoing
+from headwater.log.record_batch import Builder, OutgoingBatch
 from headwater.values.keys import partitions
 from headwater.values.sent_rows import Marked
 
@@ -24,7 +24,7 @@ good = st.builds(lambda k, n: {"k": k, "n": n}, st.sampled_from("abcde"), st.int
 bad = st.sampled_from([{"k": "a"}, {"k": "a", "n": "x"}, {"k": None, "n": 1}, {"k": "a", "n": 1, "m": 1}, 7])
 
 
-def told(records: Outgoing | None) -> list[tuple[int, Any]]:
+def told(records: OutgoingBatch | None) -> list[tuple[int, Any]]:
     if records is None:
         return []
     return list(zip(records.sequence.tolist(), records.batch.to_pylist(), strict=True))

@@ -15,7 +15,7 @@ import headwater
 from headwater import Log
 from headwater.errors import RowError, UsageError
 from headwater.sinks import Batch
-from headwater.sinks.arrangement import arranged
+from headwater.sinks.row_order import replay_order
 from headwater.sinks.topic import TopicSink
 from soaking import examples
 
@@ -69,7 +69,7 @@ gone = st.fixed_dictionaries(
 def one_by_one(log: Log, rows: pa.Table, first: int) -> None:
     """Send rows and tombstones in their order, as anybody can."""
     with log.producer("plain", id="node") as producer:
-        for number, row in enumerate(arranged(rows, log.topic("plain")).to_pylist(), first):
+        for number, row in enumerate(replay_order(rows, log.topic("plain")).to_pylist(), first):
             if row.pop("_deleted"):
                 producer.delete((row["id"], row["part"]), occurred=row["at"], sequence=number)
             else:
@@ -104,7 +104,9 @@ def test_changes_are_stored_as_if_they_had_been_sent_one_by_one(
             expected = [{**row, "_occurred": None} for row in expected]
         assert stored(log, "fast") == expected
         for partition in range(partitions):
-            plain, fast = ([s.newest for s in log.stretches(t, partition, 0)] for t in ("plain", "fast"))
+            plain, fast = (
+                [s.newest for s in log.appended_ranges(t, partition, 0)] for t in ("plain", "fast")
+            )
             assert max(filter(None, plain), default=None) == max(filter(None, fast), default=None)
 
 
@@ -115,7 +117,7 @@ def test_a_batch_with_deletions_is_one_append(tmp_path: Any) -> None:
         with TopicSink(log, "orders", "node") as sink:
             sink.begin()
             sink.commit(Batch(0, rows))
-        assert len({each.received for each in log.stretches("orders", 0, 0)}) == 1
+        assert len({each.received for each in log.appended_ranges("orders", 0, 0)}) == 1
 
 
 @pytest.mark.parametrize(

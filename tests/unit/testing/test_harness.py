@@ -58,7 +58,9 @@ def test_time_is_promised_where_there_is_an_event_time(shop: Pipeline) -> None:
         harness.send("customers", {"id": 7, "name": "Ann"})
         harness.advance(NOON + timedelta(hours=1))
         topics = ("shop_orders", "customers")
-        marks = [[each.newest for each in harness.log.stretches(name, 0, 0) if each.mark] for name in topics]
+        marks = [
+            [each.newest for each in harness.log.appended_ranges(name, 0, 0) if each.mark] for name in topics
+        ]
         assert marks == [[micros(NOON + timedelta(hours=1))], []]
         assert [row["id"] for row in harness.stream("orders")] == [1]
 

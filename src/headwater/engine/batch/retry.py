@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from headwater.errors import Fenced, HeadwaterError, InputLost, passes
+from headwater.errors import Fenced, HeadwaterError, InputLost, is_transient
 
 BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 60.0
@@ -36,7 +36,7 @@ class Retry:
         if self.has_progressed(done):
             self.failures = self._permanent_failures = 0
         self.failures += 1
-        self._permanent_failures += not passes(error)
+        self._permanent_failures += not is_transient(error)
         self._done, self.error = done, error
         wait = min(BACKOFF_SECONDS * 2 ** min(self.failures - 1, 16), MAX_BACKOFF_SECONDS)
         self._retry_at = time.monotonic() + wait
@@ -59,4 +59,4 @@ class Retry:
         """Whether it is not retried any more."""
         if self.error is None or isinstance(self.error, Fenced | InputLost):
             return self.error is not None
-        return self._permanent_failures >= MAX_ATTEMPTS and not passes(self.error)
+        return self._permanent_failures >= MAX_ATTEMPTS and not is_transient(self.error)

@@ -14,7 +14,7 @@ from headwater.engine.home import notes
 from headwater.errors import PipelineError, UnknownTopic
 from headwater.log import Log, Position
 from headwater.pipeline.node import Node
-from headwater.sinks.topic import lost_since
+from headwater.sinks.topic import missing_records
 
 _NOTE = "aside.json"
 
@@ -44,6 +44,6 @@ def check(home: Path, log: Log, node: Node) -> None:
 
 def _loss(log: Log, noted: Position) -> str | None:
     try:
-        return lost_since(noted, log.resolve(noted.topic, "latest"))
+        return missing_records(noted, log.resolve(noted.topic, "latest"))
     except UnknownTopic:
         return f'topic "{noted.topic}" was deleted'

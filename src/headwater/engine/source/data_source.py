@@ -39,7 +39,7 @@ from headwater.engine.source.offset_plan import NEVER, Offsets, Timing
 from headwater.engine.source.records import Span, records
 from headwater.errors import UsageError
 from headwater.log import Log, Position
-from headwater.log.open import located
+from headwater.log.open import absolute_url
 from headwater.log.position import parse_start
 
 
@@ -163,7 +163,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         now = NEVER if ends_early else durations.now()
         reached = offset_plan.advance(
             begun,
-            lambda partition, at: log.stretches(
+            lambda partition, at: log.appended_ranges(
                 self._topic, partition, Position(self._topic, {partition: at}, start["id"])
             ),
             ends,
@@ -223,7 +223,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _located(options: Mapping[str, str]) -> dict[str, str]:
     """Return options that mean the same in another directory: tasks run anywhere."""
-    return {**options, "url": located(options["url"])}
+    return {**options, "url": absolute_url(options["url"])}
 
 
 def _schema(log: Log, options: Mapping[str, str]) -> pa.Schema:

@@ -19,15 +19,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from headwater.log.stretch import Stretch
+from headwater.log.appended_range import AppendedRange
 
 NEVER = -(1 << 63)
 SIBLINGS = 1_000_000
 """Microseconds within which a producer appends to several partitions what it has sent at once."""
 LONGEST = 100_000
 """Records of an append that a limit does not cut in two, though it should."""
-Keyed = tuple[int, int, int, Stretch]
-"""A stretch with its place in the order of reading."""
+Keyed = tuple[int, int, int, AppendedRange]
+"""An appended range with its place in the order of reading."""
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,14 @@ class Plan:
     """Where the next micro-batch ends."""
 
     offsets: dict[int, int]
-    taken: list[Stretch]
+    taken: list[AppendedRange]
     waiting: int | None
     """When the log began to receive what comes next; None where everything has been read."""
 
 
 def advance(
     start: Offsets,
-    stretches: Callable[[int, int], Iterator[Stretch]],
+    appended_ranges: Callable[[int, int], Iterator[AppendedRange]],
     ends: Mapping[int, int],
     limit: int | None,
     now: int,
@@ -130,7 +130,7 @@ def advance(
     """Return the offsets after the next micro-batch; the same ones where there is nothing new."""
     places = {partition: start.offsets.get(partition, 0) for partition in ends}
     taken = _Taken(start.claims, timing)
-    plan = _plan(places, stretches, ends, limit, taken)
+    plan = _plan(places, appended_ranges, ends, limit, taken)
     known = _by_now(start, now)
     new = replace(known, offsets=plan.offsets)
     if timing is not None:
@@ -150,19 +150,19 @@ def _by_now(offsets: Offsets, now: int) -> Offsets:
 
 def _plan(
     places: Mapping[int, int],
-    stretches: Callable[[int, int], Iterator[Stretch]],
+    appended_ranges: Callable[[int, int], Iterator[AppendedRange]],
     ends: Mapping[int, int],
     limit: int | None,
     taken: _Taken,
 ) -> Plan:
-    """Take stretches in the order in which the log began to receive them, so that partitions keep pace.
+    """Take appended ranges in the order in which the log began to receive them, so that partitions keep pace.
 
     Where the limit comes upon a producer that has made no claim, its append is taken whole, with what it
     has appended to other partitions at the same time: else the rest would be late by what is told first.
     So it is where an end would cut such an append: another query, which knows the producer, was cut there.
     """
     offsets, left = dict(places), limit
-    queue = heapq.merge(*(_keyed(stretches(partition, at)) for partition, at in places.items()))
+    queue = heapq.merge(*(_keyed(appended_ranges(partition, at)) for partition, at in places.items()))
     for _, _, _, each in queue:
         at, end = offsets[each.partition], ends[each.partition]
         room = (each.end if taken.is_cut(each, at, end) else min(each.end, end)) - at
@@ -171,7 +171,7 @@ def _plan(
                 taken.add(each)
         elif left is not None and room > left and (taken.knows(each) or room > LONGEST):
             offsets[each.partition] += left
-            return Plan(offsets, taken.stretches, each.began)
+            return Plan(offsets, taken.ranges, each.began)
         elif room > 0:
             offsets[each.partition] += room
             left = None if left is None else max(left - room, 0)
@@ -182,40 +182,42 @@ def _plan(
         if left == 0:
             whole = (other for _, _, _, other in queue if other.end <= ends[other.partition])
             _take_siblings(whole, offsets, taken, each.began + SIBLINGS)
-            return Plan(offsets, taken.stretches, each.began if _behind(offsets, ends) else None)
-    return Plan(offsets, taken.stretches, None)
+            return Plan(offsets, taken.ranges, each.began if _behind(offsets, ends) else None)
+    return Plan(offsets, taken.ranges, None)
 
 
 class _Taken:
-    """The stretches of a plan, and whose claims are known with them: all are, where nobody asks the time."""
+    """The ranges of a plan, and whose claims are known with them: all are, where nobody asks the time."""
 
     def __init__(self, claims: Claims, timing: Timing | None):
-        self.stretches: list[Stretch] = []
+        self.ranges: list[AppendedRange] = []
         self.new: set[str] = set()
         """Producers who make their first claim in a partition, or one after having been idle."""
         self._timing = timing
         self._heard = {key: claim.received for key, claim in claims.items()}
 
-    def add(self, each: Stretch) -> None:
-        self.stretches.append(each)
+    def add(self, each: AppendedRange) -> None:
+        self.ranges.append(each)
         if not self.knows(each):
             self.new.add(each.producer)
         key = each.partition, each.producer
         self._heard[key] = max(each.received, self._heard.get(key, NEVER))
 
-    def knows(self, each: Stretch) -> bool:
+    def knows(self, each: AppendedRange) -> bool:
         """Tell whether there is a claim of the same producer that is not idle when this begins."""
         if self._timing is None:
             return True
         heard = self._heard.get((each.partition, each.producer))
         return heard is not None and heard >= each.began - self._timing.idle
 
-    def is_cut(self, each: Stretch, at: int, end: int) -> bool:
+    def is_cut(self, each: AppendedRange, at: int, end: int) -> bool:
         """Tell whether an end would cut what is told to be the first append of a producer."""
         return at < end < each.end <= at + LONGEST and each.producer != "" and not self.knows(each)
 
 
-def _take_siblings(waiting: Iterator[Stretch], offsets: dict[int, int], taken: _Taken, until: int) -> None:
+def _take_siblings(
+    waiting: Iterator[AppendedRange], offsets: dict[int, int], taken: _Taken, until: int
+) -> None:
     """Take what those who make their first claim have appended to other partitions at the same time."""
     new = set(taken.new)
     for each in waiting:
@@ -233,18 +235,20 @@ def _behind(offsets: Mapping[int, int], ends: Mapping[int, int]) -> bool:
     return any(offsets[partition] < end for partition, end in ends.items())
 
 
-def _keyed(stretches: Iterable[Stretch]) -> Iterator[Keyed]:
-    """Yield stretches with their place in the order: times of receipt never go back in a partition."""
-    for number, each in enumerate(stretches):
+def _keyed(ranges: Iterable[AppendedRange]) -> Iterator[Keyed]:
+    """Yield appended ranges with their place in the order: times of receipt never go back in a partition."""
+    for number, each in enumerate(ranges):
         yield each.began, each.partition, number, each
 
 
 def _timed(offsets: Offsets, plan: Plan, now: int, timing: Timing) -> Offsets:
-    claims = {**offsets.claims, **_claimed(offsets.claims, plan.taken, timing)}
+    new = [(each, claim) for each in plan.taken if (claim := _claim(each, timing)) is not None]
+    claims = {**offsets.claims, **_claimed(offsets.claims, new, timing.idle)}
     awake = {key: claim for key, claim in claims.items() if claim.received >= now - timing.idle}
     times = [claim.time for claim in awake.values()]
     # When all have gone silent, nothing holds the clock any more: it goes to the newest claim.
-    furthest = max([offsets.furthest, *(claim.time for claim in claims.values())])
+    heard_of = (*offsets.claims.values(), *(claim for _, claim in new))
+    furthest = max([offsets.furthest, *(claim.time for claim in heard_of)])
     reached = min(times) if times else furthest
     clock, heard = max(offsets.clock, reached), max([offsets.heard, *(each.received for each in plan.taken)])
     # One that has never told a time is waited for: its beginning may be older than everything else.
@@ -253,19 +257,21 @@ def _timed(offsets: Offsets, plan: Plan, now: int, timing: Timing) -> Offsets:
     return replace(offsets, clock=clock, claims=awake, heard=heard, silent=silent, furthest=furthest)
 
 
-def _claimed(known: Claims, taken: Iterable[Stretch], timing: Timing) -> Claims:
-    """Return the claims of those who are heard of in some stretches, as they are after them."""
+def _claimed(known: Claims, new: Iterable[tuple[AppendedRange, Claim]], idle: int) -> Claims:
+    """Return the claims of those who make new ones, as they are after them.
+
+    One who was idle when the append began claims anew, also where no micro-batch in between has set its
+    claim aside: what it claims does not depend on how the topic is split into micro-batches.
+    """
     claims: dict[tuple[int, str], Claim] = {}
-    for each in taken:
-        told = _claim(each, timing)
-        if told is not None:
-            key = (each.partition, each.producer)
-            before = claims.get(key) or replace(known.get(key, told), ahead=0)
-            claims[key] = before.with_more(told)
+    for each, claim in new:
+        key = (each.partition, each.producer)
+        before = claims.get(key) or replace(known.get(key, claim), ahead=0)
+        claims[key] = before.with_more(claim) if before.received >= each.began - idle else claim
     return claims
 
 
-def _claim(each: Stretch, timing: Timing) -> Claim | None:
+def _claim(each: AppendedRange, timing: Timing) -> Claim | None:
     if each.newest is None:
         return None
     if each.mark:  # a promise, which counts as it is, however far ahead

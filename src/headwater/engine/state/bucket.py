@@ -5,7 +5,7 @@ the snapshot before them, a new snapshot takes the place of all. A chunk is neve
 name is random, so a task that is retried or run twice at a time disturbs no other: what counts is
 which chunks the driver's manifest names.
 
-Invariant: absorbing the chunks from first to last gives the state, in any process.
+Invariant: restoring the chunks from first to last gives the state, in any process.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ class Bucket:
     def load(self, meta: Meta, cache: Cache = STATES) -> Loaded:
         """Return the state: from memory, from memory and newer chunks, or from all chunks."""
         entry = cache.take(self._key)
-        absorbed = _absorbed(entry, meta) if entry is not None else 0
-        state = entry.state if entry is not None and absorbed else self._operator.begin(self._schema)
-        data = [self._chunks.get(chunk) for chunk in meta.chunks[absorbed:]]
+        restored = _restored(entry, meta) if entry is not None else 0
+        state = entry.state if entry is not None and restored else self._operator.initial_state(self._schema)
+        data = [self._chunks.get(chunk) for chunk in meta.chunks[restored:]]
         for part in (part for each in data for part in _parts(each)):
-            self._operator.absorb(state, part)
-        return Loaded(state, absorbed > 0, sum(map(len, data)))
+            self._operator.restore_chunk(state, part)
+        return Loaded(state, restored > 0, sum(map(len, data)))
 
     def store(self, meta: Meta, state: Any, chunk: pa.Table | None, cache: Cache = STATES) -> Meta:
         """Store what a step has learnt, and keep the state at hand."""
@@ -82,7 +82,7 @@ class Bucket:
             meta = self._stored(meta, state, blobs.encode(chunk))
         if meta.chunks:
             cache.put(self._key, CachedState(state, meta.chunks[-1].file), meta.size)
-        return replace(meta, wake=self._operator.wake(state))
+        return replace(meta, wake=self._operator.next_timer(state))
 
     def _stored(self, meta: Meta, state: Any, learnt: bytes) -> Meta:
         """Store one chunk: what was learnt, compacted with what is newer than the first, or a snapshot."""
@@ -101,7 +101,7 @@ class Bucket:
         return blobs.encode(pa.concat_tables([part for each in chunks for part in _parts(each)]))
 
 
-def _absorbed(entry: CachedState, meta: Meta) -> int:
+def _restored(entry: CachedState, meta: Meta) -> int:
     """Return how many of the chunks that are stored an entry was made from; 0 if it is of others."""
     files = [chunk.file for chunk in meta.chunks]
     return files.index(entry.file) + 1 if entry.file in files else 0

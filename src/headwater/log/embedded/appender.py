@@ -22,7 +22,7 @@ from headwater.log.embedded.failures import kind, reason
 from headwater.log.embedded.partition import frame
 from headwater.log.embedded.partition.frame import Compression, Draft
 from headwater.log.embedded.partition.writer import Partition, fenced
-from headwater.log.record_batch import Outgoing
+from headwater.log.record_batch import OutgoingBatch
 from headwater.topic import Topic
 
 
@@ -89,11 +89,13 @@ class EmbeddedAppender:
         if epochs is not None:
             self._start(epochs)
 
-    def encode(self, records: Outgoing) -> list[tuple[int, Encoded]]:
+    def encode(self, records: OutgoingBatch) -> list[tuple[int, Encoded]]:
         """Return the records as frames, each with its partition."""
         return _encoded(records, self._compression)
 
-    def append(self, records: Outgoing, encoded: Sequence[list[tuple[int, Encoded]]]) -> Mapping[int, int]:
+    def append(
+        self, records: OutgoingBatch, encoded: Sequence[list[tuple[int, Encoded]]]
+    ) -> Mapping[int, int]:
         """Append durably, whole or not at all; return the next offset of each partition written."""
         self.topic()  # says so if it has been deleted
         parts: dict[int, list[Encoded]] = {}
@@ -186,7 +188,7 @@ class EmbeddedAppender:
         return self._partitions[number]
 
 
-def _encoded(records: Outgoing, compression: Compression) -> list[tuple[int, Encoded]]:
+def _encoded(records: OutgoingBatch, compression: Compression) -> list[tuple[int, Encoded]]:
     batch, version = records.batch, _version(records)
     for name, column in records.extras.items():
         batch = batch.append_column(pa.field(name, column.type), column)
@@ -195,7 +197,7 @@ def _encoded(records: Outgoing, compression: Compression) -> list[tuple[int, Enc
     return [(number, (cut, cut.draft())) for number, cut in cuts]
 
 
-def _version(records: Outgoing) -> int:
+def _version(records: OutgoingBatch) -> int:
     """Return which schema records were converted to: the topic may have got another since."""
     mine, schemas = records.batch.schema, records.topic.schemas
     for version in reversed(range(len(schemas))):

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.errors import UsageError
+from headwater.log.consumer import Consumer
 from headwater.log.embedded.failures import saying
 from headwater.log.embedded.groups import CHECK_SECONDS, Member, fenced
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.wakeup import Wakeup
-from headwater.log.interface import Consumer
 from headwater.log.position import Position, check_position
 
 if TYPE_CHECKING:

@@ -144,7 +144,7 @@ class State:
         rows = self.rows(f"SELECT MAX(topic) FROM offsets WHERE {_FORMER}", (group, topic.name, topic.id))  # noqa: S608  # a fixed text
         return None if rows[0][0] is None else str(rows[0][0])
 
-    def move(self, group: str, topic: Topic, offsets: Mapping[int, int]) -> None:
+    def set_committed(self, group: str, topic: Topic, offsets: Mapping[int, int]) -> None:
         """Set committed offsets; living owners lose their partitions and start there again."""
         with self.transaction() as db:
             db.execute(f"DELETE FROM offsets WHERE {_FORMER}", (group, topic.name, topic.id))  # noqa: S608  # a fixed text

@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from headwater import topic as topics
 from headwater.errors import DamagedLog, UsageError
+from headwater.log.appended_range import AppendedRange
 from headwater.log.embedded import archive as archives
 from headwater.log.embedded import verify
+from headwater.log.embedded.appended_ranges import appended_ranges
 from headwater.log.embedded.appender import EmbeddedAppender
 from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.consumer import EmbeddedConsumer
@@ -28,12 +30,10 @@ from headwater.log.embedded.partition.writer import SEGMENT_BYTES
 from headwater.log.embedded.partition_stats import PartitionStats
 from headwater.log.embedded.storage import Storage
 from headwater.log.embedded.stream import RecordReader
-from headwater.log.embedded.stretches import stretches
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.interface import Log
-from headwater.log.position import Extent, Position, Start, check_position, check_start, check_within
+from headwater.log.position import Extent, Start, check_start, check_within
 from headwater.log.report import Finding, Lag, TopicInfo, Verification
-from headwater.log.stretch import Stretch
 from headwater.topic import Topic
 
 Durability = Literal["fsync", "os"]
@@ -101,7 +101,7 @@ class EmbeddedLog(Log):
         stored = self._storage.catalog.get(topic)
         topics.check_name("group", group)
         check_start(start, stored.topic)
-        directory = self._storage.members(stored, group)
+        directory = self._storage.members(stored.topic, group)
         with saying(self.root):
             member = Member(
                 self._storage.state,
@@ -150,7 +150,7 @@ class EmbeddedLog(Log):
 
     # What the interface leaves to a backend
 
-    def _add(self, topic: Topic) -> Topic:
+    def _add_topic(self, topic: Topic) -> Topic:
         return self._storage.catalog.add(topic).topic
 
     def _appender(self, topic: str, id: str | None) -> EmbeddedAppender:
@@ -173,7 +173,7 @@ class EmbeddedLog(Log):
     ) -> dict[int, int]:
         return self._asked(topic, numbers, lambda survey: survey.resolve(to))
 
-    def _between(
+    def _read_between(
         self, topic: Topic, first: Mapping[int, int], last: Mapping[int, int], meta: bool
     ) -> Iterator[pa.RecordBatch]:
         return self._spans(self._storage.opened(topic), first, last, meta)
@@ -194,11 +194,9 @@ class EmbeddedLog(Log):
                 found += self._surveyed(stored, partial(PartitionStats.lag, group=group, committed=committed))
         return found
 
-    def _move(self, group: str, place: Position) -> None:
-        stored = self._storage.catalog.get(place.topic)
-        check_position(place, stored.topic)
-        self._storage.state.move(group, stored.topic, place.offsets)
-        directory = self._storage.members(stored, group)
+    def _set_committed(self, group: str, topic: Topic, offsets: Mapping[int, int]) -> None:
+        self._storage.state.set_committed(group, topic, offsets)
+        directory = self._storage.members(topic, group)
         if directory.is_dir():
             (directory / "changed").write_bytes(b"")
 
@@ -210,7 +208,7 @@ class EmbeddedLog(Log):
     def _start(self, stored: Stored, start: Start) -> Mapping[int, int]:
         """Return where a group begins that has committed nothing yet."""
         topic = self._storage.same(stored).topic
-        return self._resolved(topic, start, range(topic.partitions))
+        return self._resolve_offsets(topic, start, range(topic.partitions))
 
     def _reader(self, stored: Stored, number: int, offset: int, meta: bool) -> RecordReader:
         """Open a partition where a group is, if it holds that place."""
@@ -234,14 +232,16 @@ class EmbeddedLog(Log):
         archived = archives.listing(archives.directory(self.root, stored, number))
         return verify.verify_partition(stored.topic.name, number, directory, archived)
 
-    def _stretches(self, topic: Topic, partition: int, start: int) -> Iterator[Stretch]:
-        """Yield stretches, asked for one by one; where a file vanishes, go on with what replaced it."""
+    def _appended_ranges(self, topic: Topic, partition: int, start: int) -> Iterator[AppendedRange]:
+        """Yield appended ranges, asked for one by one; where a file vanishes, go on with what replaced it."""
         stored = self._storage.opened(topic)
         published = self._storage.steady(stored, lambda: self._storage.head(stored, partition))
         while True:
             archived = archives.listing(archives.directory(self.root, stored, partition))
             try:
-                for each in stretches(stored.partition(partition), partition, published, archived, start):
+                for each in appended_ranges(
+                    stored.partition(partition), partition, published, archived, start
+                ):
                     self._storage.same(stored)  # a topic made again has its files in the same place
                     yield each
                     start = each.end

@@ -93,9 +93,9 @@ class Storage:
             resume=None,
         )
 
-    def members(self, stored: Stored, group: str) -> Path:
+    def members(self, topic: Topic, group: str) -> Path:
         """Return the directory of a group's members."""
-        return self.root / "groups" / f"{group}@{stored.id}"
+        return self.root / "groups" / f"{group}@{topic.id}"
 
     def partition(self, stored: Stored, number: int, on_roll: Callable[[], None] | None = None) -> Partition:
         """Open a partition for appending."""

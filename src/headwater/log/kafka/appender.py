@@ -20,7 +20,7 @@ from headwater.log.kafka import failures, groups, messages
 from headwater.log.kafka.catalog import KafkaCatalog
 from headwater.log.kafka.messages import Message
 from headwater.log.kafka.scan import last_sequences
-from headwater.log.record_batch import Outgoing
+from headwater.log.record_batch import OutgoingBatch
 from headwater.topic import Topic
 
 FLUSH_SECONDS = 60.0
@@ -49,10 +49,10 @@ class KafkaAppender:
         """Return the topic as it is declared now."""
         return self._catalog.recent(self._name, self._topic_id).topic
 
-    def encode(self, records: Outgoing) -> None:
+    def encode(self, records: OutgoingBatch) -> None:
         """Do nothing: JSON is made under the interpreter's lock, so other threads would not help."""
 
-    def append(self, records: Outgoing, encoded: Sequence[None]) -> Mapping[int, int]:
+    def append(self, records: OutgoingBatch, encoded: Sequence[None]) -> Mapping[int, int]:
         """Append durably; a failed append is completed when it is called again."""
         topic = self.topic()
         if self._client is None or topic.partitions != self._partitions:
@@ -93,7 +93,7 @@ class KafkaAppender:
         ends = self._catalog.cluster.ends(self._name, range(self.topic().partitions))
         return {partition: (self._reached.get(partition, 0), end) for partition, end in ends.items()}
 
-    def _untouched(self, records: Outgoing, fresh: Outgoing) -> dict[int, int]:
+    def _untouched(self, records: OutgoingBatch, fresh: OutgoingBatch) -> dict[int, int]:
         """Return the ends of partitions whose records are all stored already."""
         stored = messages.newest(records).keys() - messages.newest(fresh).keys()
         return self._catalog.cluster.ends(self._name, stored) if stored else {}

@@ -18,7 +18,7 @@ from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicPartiti
 from confluent_kafka import Consumer as Client
 
 from headwater.errors import Fenced, HeadwaterError, OffsetLost, UsageError
-from headwater.log.interface import Consumer
+from headwater.log.consumer import Consumer
 from headwater.log.kafka import failures, groups, incoming, scan
 from headwater.log.kafka.catalog import KafkaCatalog, Known
 from headwater.log.position import Extent, Position, check_position, check_within

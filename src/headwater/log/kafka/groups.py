@@ -64,7 +64,7 @@ def check_identity(group: str, topic: Topic, committed: Iterable[TopicPartition]
             raise replaced_for(group, topic, str(each.metadata).removeprefix(_IDENTITY))
 
 
-def move(cluster: Cluster, group: str, offsets: Mapping[int, int], topic: Topic) -> None:
+def set_committed(cluster: Cluster, group: str, topic: Topic, offsets: Mapping[int, int]) -> None:
     """Set a group's committed offsets."""
     if _subscribed(cluster, group):
         raise UsageError(

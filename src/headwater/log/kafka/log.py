@@ -14,17 +14,18 @@ import pyarrow as pa
 from headwater import durations
 from headwater import topic as topics
 from headwater.errors import UsageError
+from headwater.log.appended_range import AppendedRange
 from headwater.log.interface import Log
-from headwater.log.kafka import groups, maintenance, stretches
+from headwater.log.kafka import groups, maintenance
+from headwater.log.kafka.appended_ranges import appended_ranges
 from headwater.log.kafka.appender import KafkaAppender, NamedAppender
 from headwater.log.kafka.catalog import KafkaCatalog, Known
 from headwater.log.kafka.cluster import Cluster, since
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
 from headwater.log.kafka.reader import Reader
-from headwater.log.position import Extent, Position, Start, check_position, check_start
+from headwater.log.position import Extent, Start, check_start
 from headwater.log.report import Lag, TopicInfo, Verification
-from headwater.log.stretch import Stretch
 from headwater.topic import Topic
 
 
@@ -105,7 +106,7 @@ class KafkaLog(Log):
 
     # What the interface leaves to a backend
 
-    def _add(self, topic: Topic) -> Topic:
+    def _add_topic(self, topic: Topic) -> Topic:
         return self._catalog.add(topic).topic
 
     def _appender(self, topic: str, id: str | None) -> KafkaAppender:
@@ -123,7 +124,7 @@ class KafkaLog(Log):
         ask = self._cluster.starts if to == "earliest" else self._cluster.ends
         return ask(topic.name, numbers)
 
-    def _between(
+    def _read_between(
         self, topic: Topic, first: Mapping[int, int], last: Mapping[int, int], meta: bool
     ) -> Iterator[pa.RecordBatch]:
         there = self._cluster.ends(topic.name, list(first))  # to wait for more would be to wait for ever
@@ -135,16 +136,14 @@ class KafkaLog(Log):
     ) -> Iterator[pa.RecordBatch]:
         return Reader(self._catalog, self._catalog.opened(topic), meta).following(first, every)
 
-    def _stretches(self, topic: Topic, partition: int, start: int) -> Iterator[Stretch]:
-        return stretches.stretches(self._catalog, topic, partition, start)
+    def _appended_ranges(self, topic: Topic, partition: int, start: int) -> Iterator[AppendedRange]:
+        return appended_ranges(self._catalog, topic, partition, start)
 
     def _lag(self, group: str) -> list[Lag]:
         return groups.lag(self._cluster, group)
 
-    def _move(self, group: str, place: Position) -> None:
-        topic = self._catalog.get(place.topic).topic
-        check_position(place, topic)
-        groups.move(self._cluster, group, place.offsets, topic)
+    def _set_committed(self, group: str, topic: Topic, offsets: Mapping[int, int]) -> None:
+        groups.set_committed(self._cluster, group, topic, offsets)
 
     def _forget_group(self, group: str) -> bool:
         return groups.forget(self._cluster, group)
@@ -163,7 +162,7 @@ class KafkaLog(Log):
     def _first(self, known: Known, start: Start, number: int) -> int:
         """Return where a group begins in a partition of which it has committed nothing."""
         topic = self._catalog.opened(known.topic).topic
-        return self._resolved(topic, start, range(topic.partitions))[number]
+        return self._resolve_offsets(topic, start, range(topic.partitions))[number]
 
     def _at(self, name: str, to: datetime, numbers: Sequence[int]) -> dict[int, int]:
         # Kafka's times are in milliseconds: round up, so that nothing received before is included.

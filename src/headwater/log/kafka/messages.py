@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headwater.errors import RecordTooLarge
 from headwater.log.kafka.config import MESSAGE_BYTES
-from headwater.log.record_batch import Outgoing
+from headwater.log.record_batch import OutgoingBatch
 from headwater.record import DELETED
 from headwater.schema import evolve
 from headwater.topic import Topic
@@ -43,7 +43,7 @@ class Message(NamedTuple):
     headers: Headers
 
 
-def unsent(records: Outgoing, last: Mapping[int, int]) -> Outgoing:
+def unsent(records: OutgoingBatch, last: Mapping[int, int]) -> OutgoingBatch:
     """Leave out what the partitions have already from this producer."""
     before = np.full(int(records.partition.max(initial=0)) + 1, -1, np.int64)
     for partition in np.unique(records.partition):
@@ -55,7 +55,7 @@ def unsent(records: Outgoing, last: Mapping[int, int]) -> Outgoing:
     return records.filter(new)
 
 
-def newest(records: Outgoing) -> dict[int, int]:
+def newest(records: OutgoingBatch) -> dict[int, int]:
     """Return the last sequence number of each partition."""
     return {
         int(partition): int(records.sequence[records.partition == partition].max())
@@ -63,7 +63,7 @@ def newest(records: Outgoing) -> dict[int, int]:
     }
 
 
-def messages(records: Outgoing, topic: Topic, producer: str) -> list[Message]:
+def messages(records: OutgoingBatch, topic: Topic, producer: str) -> list[Message]:
     """Return the records as messages, or refuse them."""
     batch = evolve(records.batch, topic.schema)
     columns = (
@@ -109,7 +109,7 @@ def _values(batch: pa.RecordBatch, deleted: pa.Array | None, topic: Topic) -> Se
     return [None if gone else value for value, gone in zip(values, deleted.to_pylist(), strict=True)]
 
 
-def _headers(records: Outgoing, producer: str) -> Iterator[Headers]:
+def _headers(records: OutgoingBatch, producer: str) -> Iterator[Headers]:
     numbers = map(b"%d".__mod__, records.sequence.tolist())
     who, sent = (PRODUCER, producer.encode()), (SENT, b"%d" % records.sent)
     if not records.extras.keys() & {"_sent", "_occurred", "_headers"}:
@@ -120,7 +120,7 @@ def _headers(records: Outgoing, producer: str) -> Iterator[Headers]:
     )
 
 
-def _extra_rows(records: Outgoing) -> Iterator[tuple[Any, Any, Any]]:
+def _extra_rows(records: OutgoingBatch) -> Iterator[tuple[Any, Any, Any]]:
     none = [None] * len(records.batch)
     times = (records.extras.get("_sent"), records.extras.get("_occurred"))
     columns = [none if column is None else column.cast(pa.int64()).to_pylist() for column in times]

@@ -23,7 +23,7 @@ from headwater.operators.aggregates.row_count import RowCount
 from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Groups, Numbers, group
-from headwater.operators.memory.members import Members
+from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.partials import Flags
 from headwater.operators.operator import FOREVER, NEVER, Operator
 from headwater.operators.order import order
@@ -69,7 +69,7 @@ class Windowing:
         """Return the clock behind which nothing is corrected any more."""
         return clock if clock == NEVER else max(clock - self.keep // MICROSECOND, NEVER)
 
-    def output(self, schema: pa.Schema, retracts: bool = False) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema, retracts: bool = False) -> pa.Schema:
         """Return the schema of the rows out, or refuse what cannot be."""
         if self.by:
             check_columns(self.what, self.by, schema)
@@ -145,10 +145,10 @@ class Windowing:
         places = order(out.select(self.by), times(out, START), times(out, END))
         return out.take(pa.array(places))
 
-    def members(self, members: Members, rows: pa.Table) -> Numbers:
+    def key_ids(self, key_ids: KeyIds, rows: pa.Table) -> Numbers:
         """Return the number of the key of each partial result."""
         groups = grouped(self._keys(rows), self.by) if self.by else grouped(rows, ())
-        return members.numbers(groups.keys)[groups.of]
+        return key_ids.numbers(groups.keys)[groups.of]
 
     def _keys(self, rows: pa.Table) -> pa.Table:
         return rows.select(list(range(len(self.by))))
@@ -190,7 +190,7 @@ class Windowed(Operator[S]):
         """Whether arrival has no say: how many rows have come decides on early results, if it is asked."""
         return not isinstance(self.every, int)
 
-    def late(self, schema: pa.Schema) -> pa.Schema:
+    def late_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the rows, and what is told of late ones."""
         return self.windowing.late_schema(schema)
 

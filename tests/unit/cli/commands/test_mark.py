@@ -13,7 +13,7 @@ from headwater.durations import micros
 
 def marks(place: Path) -> list[int | None]:
     with headwater.open(f"file:{place / 'log'}") as log:
-        return [each.newest for each in log.stretches("rates", 0, 0) if each.mark]
+        return [each.newest for each in log.appended_ranges("rates", 0, 0) if each.mark]
 
 
 def test_a_mark_promises_a_time_and_now_if_none_is_given(run: Run, tmp_path: Path) -> None:

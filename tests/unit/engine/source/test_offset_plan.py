@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.engine.source.offset_plan import NEVER, Claim, Offsets, Timing, advance
-from headwater.log.stretch import Stretch
+from headwater.log.appended_range import AppendedRange
 from soaking import examples
 
 SECOND = 1_000_000
 
 
 class Feed:
-    """A topic made of stretches."""
+    """A topic made of appended ranges."""
 
     def __init__(self, partitions: int = 1):
-        self.parts: dict[int, list[Stretch]] = {number: [] for number in range(partitions)}
+        self.parts: dict[int, list[AppendedRange]] = {number: [] for number in range(partitions)}
 
     def append(
         self,
@@ -33,11 +33,11 @@ class Feed:
         first: int | None = None,
     ) -> None:
         base = self.end(part)
-        self.parts[part].append(Stretch(part, base, base + rows, producer, at, newest, first=first))
+        self.parts[part].append(AppendedRange(part, base, base + rows, producer, at, newest, first=first))
 
     def mark(self, producer: str, time: int, *, at: int = 0, part: int = 0) -> None:
         base = self.end(part)
-        self.parts[part].append(Stretch(part, base, base, producer, at, time, True))
+        self.parts[part].append(AppendedRange(part, base, base, producer, at, time, True))
 
     def end(self, part: int) -> int:
         return self.parts[part][-1].end if self.parts[part] else 0
@@ -45,7 +45,7 @@ class Feed:
     def ends(self) -> dict[int, int]:
         return {part: self.end(part) for part in self.parts}
 
-    def stretches(self, part: int, start: int) -> Iterator[Stretch]:
+    def appended_ranges(self, part: int, start: int) -> Iterator[AppendedRange]:
         for each in self.parts[part]:
             if each.mark and each.base >= start:
                 yield each
@@ -63,7 +63,7 @@ class Feed:
         silence: int | None = None,
     ) -> Offsets:
         timing = Timing(lateness, 10 * SECOND, ahead, silence)
-        return advance(start, self.stretches, self.ends(), limit, now, timing)
+        return advance(start, self.appended_ranges, self.ends(), limit, now, timing)
 
 
 def begin(partitions: int = 1) -> Offsets:
@@ -141,6 +141,33 @@ def test_when_all_are_silent_the_clock_goes_to_the_newest_claim() -> None:
     assert feed.step(first, now=60 * SECOND).clock == 20 * SECOND
 
 
+def test_when_all_are_silent_it_does_not_matter_who_was_set_aside_first() -> None:
+    feed = Feed()
+    feed.append("fast", 50 * SECOND, at=0)
+    feed.append("slow", 1 * SECOND, at=5 * SECOND)
+    first = feed.step(begin(), now=5 * SECOND)
+    feed.append("slow", 2 * SECOND, at=12 * SECOND)
+    between = feed.step(first, now=12 * SECOND)
+    assert {producer for _, producer in between.claims} == {"slow"}
+    for before in (begin(), first, between):
+        assert feed.step(before, now=60 * SECOND).clock == 50 * SECOND
+
+
+def test_one_who_was_idle_claims_anew_whether_or_not_it_was_set_aside() -> None:
+    feed = Feed()
+    feed.append("slow", 1 * SECOND, at=0)
+    feed.append("fast", 50 * SECOND, at=0)
+    first = feed.step(begin(), now=0)
+    feed.append("slow", 2 * SECOND, at=11 * SECOND)
+    between = feed.step(first, now=11 * SECOND)
+    assert {producer for _, producer in between.claims} == {"slow"}
+    feed.append("fast", 40 * SECOND, at=12 * SECOND)
+    feed.append("slow", 45 * SECOND, at=13 * SECOND)
+    for before in (begin(), first, between):
+        after = feed.step(before, now=13 * SECOND)
+        assert (after.clock, after.furthest) == (40 * SECOND, 50 * SECOND)
+
+
 def test_a_source_is_silent_when_nothing_was_received_for_so_long_and_all_is_read() -> None:
     feed, rest = Feed(), 30 * SECOND
     feed.append("a", 10 * SECOND, at=1 * SECOND)
@@ -204,9 +231,9 @@ def test_an_end_within_the_first_append_of_a_producer_does_not_cut_it() -> None:
     knowing = feed.step(begin(2), limit=8)
     assert (knowing.offsets, knowing.clock) == ({0: 7, 1: 1}, 10 * SECOND)
     other = Offsets({0: 5, 1: 0}, 10 * SECOND)  # it began behind the first append of x
-    there = advance(other, feed.stretches, knowing.offsets, None, NEVER, timing)
+    there = advance(other, feed.appended_ranges, knowing.offsets, None, NEVER, timing)
     assert (there.offsets, there.clock) == ({0: 10, 1: 1}, 50 * SECOND)
-    again = advance(knowing, feed.stretches, there.offsets, None, NEVER, timing)
+    again = advance(knowing, feed.appended_ranges, there.offsets, None, NEVER, timing)
     assert (again.offsets, again.clock) == (there.offsets, there.clock)
 
 
@@ -235,7 +262,7 @@ def test_nothing_is_taken_from_behind_the_end_that_was_asked_for() -> None:
     feed.append("a", 25 * SECOND, rows=4, part=0)
     feed.append("a", 0, rows=2, part=1)
     timing = Timing(0, 10 * SECOND, None)
-    first = advance(begin(2), feed.stretches, {0: 4, 1: 0}, 2, 0, timing)
+    first = advance(begin(2), feed.appended_ranges, {0: 4, 1: 0}, 2, 0, timing)
     assert first.offsets == {0: 4, 1: 0}
 
 
@@ -250,8 +277,8 @@ def test_many_producers_of_one_append_each_do_not_hold_time_back() -> None:
     assert clocks == sorted(clocks) and clocks[0] == 0 and clocks[-1] > 20 * SECOND
 
 
-def test_a_partition_that_is_read_in_long_stretches_keeps_pace() -> None:
-    feed = Feed(2)  # as on Kafka: a stretch is told by its last record
+def test_a_partition_that_is_read_in_long_ranges_keeps_pace() -> None:
+    feed = Feed(2)  # as on Kafka: an appended range is told by its last record
     for number in range(10):
         received = (number + 1) * 10 * SECOND
         feed.append("", received, rows=10, at=received, part=0, first=received - 10 * SECOND)
@@ -431,6 +458,39 @@ APPENDS = st.lists(
 )
 
 
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.sampled_from("abc"), st.integers(0, 50), st.integers(1, 15)),
+        min_size=1,
+        max_size=20,
+    ),
+    st.sets(st.integers(0, 19)),
+    st.one_of(st.none(), st.integers(1, 3)),
+)
+@examples(200)
+def test_what_is_claimed_does_not_depend_on_the_micro_batches(
+    appends: list[tuple[int, str, int, int]], stops: set[int], limit: int | None
+) -> None:
+    feed, now = Feed(2), 1000 * SECOND
+    often, rarely = begin(2), begin(2)
+    for number, (part, producer, time, wait) in enumerate(appends):
+        now += wait * SECOND
+        often = feed.step(often, now=now)
+        feed.append(producer, time * SECOND, at=now, part=part)
+        often = feed.step(often, now=now)
+        if number in stops:
+            rarely = feed.step(rarely, now=now, limit=limit)
+    while rarely.offsets != feed.ends():
+        rarely = feed.step(rarely, now=now, limit=limit)
+    assert (_awake(rarely, now), rarely.furthest) == (_awake(often, now), often.furthest)
+    assert rarely.clock <= often.clock, "nothing is late because it was read along with others"
+
+
+def _awake(at: Offsets, now: int) -> dict[tuple[int, str], Claim]:
+    """Return the claims that count: a plan that changes nothing leaves those that no longer do."""
+    return {key: claim for key, claim in at.claims.items() if claim.received >= now - 10 * SECOND}
+
+
 @given(APPENDS, st.lists(st.tuples(st.integers(1, 20), st.integers(0, 3)), min_size=1, max_size=15))
 @examples(200)
 def test_reading_in_any_steps_reads_everything_once_and_never_turns_time_back(
@@ -454,8 +514,8 @@ def test_reading_in_any_steps_reads_everything_once_and_never_turns_time_back(
         at = after
     assert at.offsets == feed.ends()
     claims: dict[tuple[int, str], int] = {}
-    for part, stretches in feed.parts.items():
-        for each in stretches:
+    for part, ranges in feed.parts.items():
+        for each in ranges:
             assert each.newest is not None
             claims[part, each.producer] = max(claims.get((part, each.producer), NEVER), each.newest)
     slowest = min(claims.values(), default=NEVER)

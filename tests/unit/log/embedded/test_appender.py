@@ -18,7 +18,7 @@ from headwater import topic
 from headwater.errors import Fenced, LogUnavailable, TopicError
 from headwater.log.embedded import EmbeddedLog
 from headwater.log.embedded.appender import EmbeddedAppender, FramePart
-from headwater.log.record_batch import Builder, Outgoing
+from headwater.log.record_batch import Builder, OutgoingBatch
 
 TOPIC = topic.create("t", "k STRING, n INT", key="k", partitions=3)
 
@@ -30,13 +30,13 @@ def log(tmp_path: Path) -> Iterator[EmbeddedLog]:
         yield log
 
 
-def outgoing(first: int, keys: str) -> Outgoing:
+def outgoing(first: int, keys: str) -> OutgoingBatch:
     rows = [{"k": key, "n": first + at} for at, key in enumerate(keys)]
     batch = pa.RecordBatch.from_pylist(rows, schema=TOPIC.schema)
     return Builder(lambda: TOPIC, first).from_batch(batch, first)
 
 
-def append(appender: EmbeddedAppender, records: Outgoing) -> dict[int, int]:
+def append(appender: EmbeddedAppender, records: OutgoingBatch) -> dict[int, int]:
     return dict(appender.append(records, [appender.encode(piece) for piece in records.pieces()]))
 
 
@@ -110,6 +110,6 @@ def test_a_newer_appender_of_the_same_id_shuts_the_older_one_out(log: EmbeddedLo
 def test_records_of_a_schema_that_the_topic_has_not_are_refused(log: EmbeddedLog) -> None:
     other = topic.create("t", "k STRING, m INT", key="k", partitions=3)
     batch = pa.RecordBatch.from_pylist([{"k": "a", "m": 1}], schema=other.schema)
-    records = Outgoing(batch, np.array([0]), TOPIC, 0)
+    records = OutgoingBatch(batch, np.array([0]), TOPIC, 0)
     with pytest.raises(TopicError, match="no schema of the columns k, m"):
         log._appender("t", None).encode(records)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import TopicReplaced, UnknownTopic, UsageError
+from headwater.log.consumer import Consumer
 from headwater.log.embedded import EmbeddedLog
-from headwater.log.interface import Consumer
 from headwater.log.position import Position
 
 WAIT = 30

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headwater
-from headwater.errors import DamagedLog, HeadwaterError, LogUnavailable, UnknownTopic, passes
+from headwater.errors import DamagedLog, HeadwaterError, LogUnavailable, UnknownTopic, is_transient
 from headwater.log.embedded import EmbeddedLog
 from headwater.log.embedded.failures import unusable
 
@@ -70,7 +70,7 @@ def test_a_directory_that_is_deleted_under_its_users_is_told_to_each(log: Embedd
         lambda: log.producer("t"),
         lambda: log.consumer("t", "other"),
         lambda: log.compact("t"),
-        lambda: list(log.stretches("t", 0, 0)),
+        lambda: list(log.appended_ranges("t", 0, 0)),
         producer.close,
     ):
         refused(use)
@@ -89,7 +89,7 @@ def test_a_log_that_is_moved_away_is_gone_at_each_try_and_there_when_it_is_back(
             lambda: list(log.read("t")),
         ):
             for _ in range(2):
-                assert passes(refused(use)), replaced
+                assert is_transient(refused(use)), replaced
         if not replaced:
             log.root.mkdir()
     log.root.rmdir()
@@ -104,7 +104,7 @@ def test_only_what_may_pass_by_itself_is_waited_for(number: int) -> None:
     waits = {"EAGAIN", "EBUSY", "EINTR", "EIO", "EMFILE", "ENFILE", "ENOLCK", "ENOMEM", "ENOTCONN", "ESTALE",
              "ETIMEDOUT", "ENOSPC", "EDQUOT", "EFBIG", "EWOULDBLOCK"}  # fmt: skip
     error = unusable(Path("/"), OSError(number, os.strerror(number)))
-    assert passes(error) == (errno.errorcode[number] in waits)
+    assert is_transient(error) == (errno.errorcode[number] in waits)
 
 
 def test_a_commit_into_a_groups_file_that_was_deleted_is_refused(log: EmbeddedLog) -> None:
@@ -146,7 +146,7 @@ def test_running_out_of_descriptors_is_told_and_passes(log: EmbeddedLog) -> None
                 lambda: log.resolve("t", 3),
                 lambda: log.consumer("t", "other"),
                 lambda: log.compact("t"),
-                lambda: list(log.stretches("t", 0, 0)),
+                lambda: list(log.appended_ranges("t", 0, 0)),
                 lambda: log.verify(),
                 lambda: log.topics(),
                 lambda: log.create_topic("other", "n BIGINT"),

@@ -195,7 +195,7 @@ def test_a_group_of_a_topic_that_was_made_again_is_refused_until_it_is_moved(
 
 def test_a_group_whose_topic_has_lost_its_end_is_refused(log: EmbeddedLog) -> None:
     log.create_topic("short", "n BIGINT")
-    log._storage.state.move("g", log.topic("short"), {0: 7})
+    log._storage.state.set_committed("g", log.topic("short"), {0: 7})
     with log.consumer("short", "g") as consumer:
         for _ in range(2):
             with pytest.raises(OffsetLost, match="past the end"):

@@ -14,7 +14,7 @@ from headwater.errors import (
     TopicExists,
     UnknownTopic,
     UsageError,
-    passes,
+    is_transient,
 )
 from headwater.log.kafka import failures
 from headwater.log.kafka.config import Config
@@ -36,7 +36,7 @@ CONFIG = Config("kafka://127.0.0.1:9092", {"sasl.password": "hush-4711"})
 def test_a_cluster_is_waited_for_unless_it_says_no(code: int, waits: bool) -> None:
     error = failures.translated(KafkaError(code), CONFIG, "read")
     assert isinstance(error, LogUnavailable)
-    assert passes(error) == waits
+    assert is_transient(error) == waits
 
 
 @pytest.mark.parametrize(

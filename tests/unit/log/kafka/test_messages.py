@@ -13,20 +13,22 @@ from headwater import topic as topics
 from headwater.errors import RecordTooLarge
 from headwater.log.kafka import messages
 from headwater.log.kafka.messages import MARK, PRODUCER, SENT, SEQUENCE
-from headwater.log.record_batch import Outgoing
+from headwater.log.record_batch import OutgoingBatch
 from headwater.topic import Topic
 
 PLAIN = topics.create("orders", "id BIGINT, note STRING", partitions=2)
 TABLE = topics.create("people", "id BIGINT, note STRING", key="id", cleanup="compact")
 
 
-def outgoing(topic: Topic, ids: list[int], sequence: list[int] | None = None, **extras: pa.Array) -> Outgoing:
+def outgoing(
+    topic: Topic, ids: list[int], sequence: list[int] | None = None, **extras: pa.Array
+) -> OutgoingBatch:
     batch = pa.record_batch(
         {"id": pa.array(ids, pa.int64()), "note": pa.array([f"n{each}" for each in ids])},
         schema=topic.schema,
     )
     numbers = np.array(range(len(ids)) if sequence is None else sequence, np.int64)
-    return Outgoing(batch, numbers, topic, 5, extras)
+    return OutgoingBatch(batch, numbers, topic, 5, extras)
 
 
 def headers(message: messages.Message) -> dict[str, Any]:

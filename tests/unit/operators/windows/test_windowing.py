@@ -11,7 +11,7 @@ import pytest
 
 from headwater import agg
 from headwater.errors import UsageError
-from headwater.operators.memory.members import Members
+from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.windows.windowing import LONGEST_AGO, Windowing, bounded, grouped, one, timed
 from headwater.schema import parse
@@ -27,20 +27,20 @@ def rows(*given: tuple[str | None, int]) -> pa.Table:
 
 def test_rows_out_are_the_key_the_edges_the_aggregates_and_what_is_told() -> None:
     names = ["k", "window_start", "window_end", "n", "total", "revision", "complete"]
-    assert SUMS.output(SCHEMA).names == names
-    retracting = SUMS.output(SCHEMA, retracts=True)
+    assert SUMS.output_schema(SCHEMA).names == names
+    retracting = SUMS.output_schema(SCHEMA, retracts=True)
     assert retracting.names == [*names, "_deleted"]
     assert retracting.field("n").nullable
-    assert not SUMS.output(SCHEMA).field("n").nullable
+    assert not SUMS.output_schema(SCHEMA).field("n").nullable
 
 
 def test_names_that_are_taken_are_refused() -> None:
     twice = Windowing("tumbling", ("k",), "at", (("k", agg.count()),))
     with pytest.raises(UsageError, match='tumbling has two columns "k"'):
-        twice.output(SCHEMA)
+        twice.output_schema(SCHEMA)
     late = SCHEMA.append(pa.field("late_by", pa.int64()))
     with pytest.raises(UsageError, match='tumbling cannot take rows with a column "late_by"'):
-        SUMS.output(late)
+        SUMS.output_schema(late)
 
 
 def test_partial_results_of_parts_are_merged_into_that_of_all_rows() -> None:
@@ -94,9 +94,9 @@ def test_rows_without_a_key_are_one_group_and_no_rows_are_none() -> None:
     assert (groups.of.tolist(), groups.first.tolist(), groups.keys.tolist()) == ([0, 0], [0], [()])
     assert len(grouped(rows(), ()).keys) == 0
     keyless = Windowing("tumbling", (), "at", (("n", agg.count()),))
-    members = Members()
-    assert keyless.members(members, pa.table({"n.count": [1, 2]})).tolist() == [0, 0]
-    assert SUMS.members(members, pa.table({"k": ["a", "b", "a"]})).tolist() == [1, 2, 1]
+    key_ids = KeyIds()
+    assert keyless.key_ids(key_ids, pa.table({"n.count": [1, 2]})).tolist() == [0, 0]
+    assert SUMS.key_ids(key_ids, pa.table({"k": ["a", "b", "a"]})).tolist() == [1, 2, 1]
 
 
 def test_times_so_far_away_that_no_window_can_be_written_are_none() -> None:

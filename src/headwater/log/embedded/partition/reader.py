@@ -22,7 +22,7 @@ from headwater.log.embedded.partition import frame, head, segment, tail, times
 from headwater.log.embedded.partition.frame import Flag, Header, Kind
 from headwater.log.embedded.partition.head import Head
 from headwater.log.embedded.partition.segment import Damage, Segment
-from headwater.log.position import lost
+from headwater.log.position import offset_lost
 from headwater.schema import evolve
 from headwater.topic import Topic
 
@@ -104,7 +104,7 @@ class FrameReader:
         before = [s for s in segments if s.base <= self.offset]
         if not before:
             earliest = segments[0].base if segments else published.end
-            raise lost(self.directory.parent.name, int(self.directory.name), self.offset, earliest)
+            raise offset_lost(self.directory.parent.name, int(self.directory.name), self.offset, earliest)
         if before[-1].path == self._left:  # read to its end, and the next one does not follow
             resume = min((s.base for s in segments if s.base > self.offset), default=None)
             raise tail.damaged(before[-1], Damage(self._at, self._at), self.offset, resume)

@@ -1,0 +1,52 @@
+"""Numbers of keys against a dict that never gives one twice."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headwater.operators.groups import Keys
+from headwater.operators.memory.key_ids import KeyIds
+from soaking import examples
+
+
+def keys(some: list[str]) -> Keys:
+    return np.array(some, np.object_)
+
+
+@examples(60)
+@given(
+    st.lists(st.tuples(st.sets(st.sampled_from("abcdef")), st.sets(st.sampled_from("abcdef"))), max_size=8)
+)
+def test_a_held_key_keeps_its_number_and_no_number_is_given_twice(
+    steps: list[tuple[set[str], set[str]]],
+) -> None:
+    key_ids, held, given_out = KeyIds(), dict[str, int](), set[int]()
+    for asked, kept in steps:
+        found = dict(zip(sorted(asked), key_ids.numbers(keys(sorted(asked))).tolist(), strict=True))
+        new = {key: number for key, number in found.items() if key not in held}
+        assert {key: found[key] for key in found if key in held} == {k: held[k] for k in held if k in found}
+        assert not given_out & set(new.values())
+        given_out |= set(new.values())
+        held = {key: number for key, number in (held | new).items() if key in kept}
+        key_ids.keep(np.array(sorted(held.values()), np.int64))
+        assert len(key_ids) == len(held)
+
+
+def test_new_keys_get_the_next_numbers_in_their_order() -> None:
+    key_ids = KeyIds()
+    assert key_ids.numbers(keys(["b", "a"])).tolist() == [0, 1]
+    assert key_ids.numbers(keys(["c", "a", "d"])).tolist() == [2, 1, 3]
+
+
+def test_it_is_crowded_when_there_are_twice_as_many_as_were_held() -> None:
+    key_ids = KeyIds()
+    numbers = key_ids.numbers(np.arange(1025).astype(np.object_))
+    assert key_ids.crowded
+    key_ids.keep(numbers)
+    assert not key_ids.crowded
+    key_ids.numbers(np.arange(1025, 2050).astype(np.object_))
+    assert not key_ids.crowded
+    key_ids.numbers(keys(["one more"]))
+    assert key_ids.crowded
