@@ -48,11 +48,17 @@ class FailedOnRecords(PipelineError):
 
 def find(shape: Shape, inputs: Inputs, micro_batch: MicroBatch) -> list[RejectedRow]:
     """Return the records of a micro-batch on which a node's code fails, up to ``MOST`` of them."""
-    found = (record for upstream in shape.upstreams.values() for record in _of(shape, inputs, micro_batch, upstream))
+    found = (
+        record
+        for upstream in shape.upstreams.values()
+        for record in _of(shape, inputs, micro_batch, upstream)
+    )
     return list(islice(found, MOST))
 
 
-def _of(shape: Shape, inputs: Inputs, micro_batch: MicroBatch, upstream: Declaration) -> Iterator[RejectedRow]:
+def _of(
+    shape: Shape, inputs: Inputs, micro_batch: MicroBatch, upstream: Declaration
+) -> Iterator[RejectedRow]:
     """Yield the records of one input."""
     records = micro_batch.table_with_offsets(inputs, upstream)
     if upstream.name == shape.table:
@@ -67,7 +73,9 @@ def _of(shape: Shape, inputs: Inputs, micro_batch: MicroBatch, upstream: Declara
 
     for row, error in Search(shape.node, code).failing(rows, MOST).items():
         partition, offset = (records[name][row].as_py() for name in ("_partition", "_offset"))
-        yield RejectedRow(error, topic=str(getattr(upstream, "topic", "")), partition=partition, offset=offset)
+        yield RejectedRow(
+            error, topic=str(getattr(upstream, "topic", "")), partition=partition, offset=offset
+        )
 
 
 def _before(shape: Shape, frames: dict[str, DataFrame]) -> DataFrame:

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from headwater.engine.home.checkpoint import Reached
+from headwater.engine.home.checkpoint import InputProgress
 
 
 @dataclass
@@ -27,7 +27,7 @@ class NodeCounts:
     loads: int = 0
     read: int = 0
     seconds: float = 0.0
-    reached: Reached | None = None
+    reached: InputProgress | None = None
     at: float = field(default_factory=time.time)
 
     def note(self, note: dict[str, Any]) -> None:

@@ -27,13 +27,13 @@ from headwater.engine.failure import failures
 from headwater.engine.failure.dead_letter_writer import DeadLetterWriter
 from headwater.engine.failure.rejected_row import rejected_rows
 from headwater.engine.home import checkpoint, node_progress
-from headwater.engine.home.checkpoint import Reached
+from headwater.engine.home.checkpoint import InputProgress
 from headwater.engine.home.node_progress import NodeProgress
 from headwater.engine.plan import keyed_results
 from headwater.engine.plan.phases import Stage
 from headwater.engine.plan.shape import Shape
 from headwater.engine.stage.bucket_step import StepContext
-from headwater.engine.state.run_lists import RunLists
+from headwater.engine.state.state_manifests import StateManifests
 from headwater.errors import HeadwaterError
 from headwater.log import Position
 from headwater.operators.operator import NEVER, rejected
@@ -53,7 +53,7 @@ class NodeRun:
         self.counts = NodeCounts()
         self.error: HeadwaterError | None = None
         """Why it failed, if it has since it began."""
-        self._states = RunLists(home / "state")
+        self._states = StateManifests(home / "state")
         self.done = NodeProgress()
         """What it has committed; its query notes it when all nodes have."""
         self._sink: Sink | None = None
@@ -70,9 +70,7 @@ class NodeRun:
         """What is stateful in the node."""
         return self.shape.stage
 
-    def begin(
-        self, sink: Sink, late: Callable[[pa.Schema], Sink], dead_letters: DeadLetterWriter
-    ) -> None:
+    def begin(self, sink: Sink, late: Callable[[pa.Schema], Sink], dead_letters: DeadLetterWriter) -> None:
         """Begin, taking over from any other runner."""
         self.close()
         self._sink, self._late, self._dead_letters, self.error = sink, late, dead_letters, None
@@ -87,7 +85,7 @@ class NodeRun:
 
     def check_inputs(self) -> None:
         """Refuse to go on where the inputs no longer hold what comes next."""
-        begun = checkpoint.begun_of(self.home)
+        begun = checkpoint.read_node_start(self.home)
         stands = {name: self.done.positions.get(name) or str(begun[name]) for name in self._names}
         self.inputs.check(self.node, map(Position.parse, stands.values()))
 
@@ -123,7 +121,7 @@ class NodeRun:
         """Tell whether a micro-batch has code of the user's to run, or so much that workers compute it."""
         return NodeCompute(self.shape, self.inputs, micro_batch).needs_spark
 
-    def restrict(self, reached: Reached) -> Reached:
+    def restrict(self, reached: InputProgress) -> InputProgress:
         """Return how far a query has come in the inputs of the node."""
         return reached.of(self.upstreams)
 

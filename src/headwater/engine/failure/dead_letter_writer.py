@@ -2,8 +2,8 @@
 
 Every row is written once, however often its micro-batch is repeated. A record is known by its offset: a node
 leaves it out of what it reads from then on, so a micro-batch that is repeated does not reject it again. Any
-other row is known by the number of its micro-batch and its index in it (``sinks/topic.py``). Records cannot be
-numbered so as well: left out of the repetition, they would shift the numbers of the rows behind them.
+other row is known by the number of its micro-batch and its index in it (``sinks/topic.py``). Records cannot
+be numbered so as well: left out of the repetition, they would shift the numbers of the rows behind them.
 
 Invariant: what is written is durable before the node commits, or computes, anything without it.
 """
@@ -21,17 +21,17 @@ class DeadLetterWriter:
     """The dead-letter topic of a node, as one version of the node writes it."""
 
     def __init__(self, dead_letters: DeadLetters, producer: str, prepare: Callable[[], None]):
-        """``producer`` is the version's name in the log; ``prepare`` is called before the first row goes there."""
+        """``producer`` is the version's name in the log; ``prepare`` makes the topic ready for rows."""
         self._dead_letters, self._producer, self._prepare = dead_letters, producer, prepare
         self._sink: Sink | None = None
 
     def write(self, number: int, rows: Sequence[RejectedRow]) -> None:
         """Write what a micro-batch rejects."""
-        records = [row for row in rows if row.offset is not None]
-        others = [row for row in rows if row.offset is None]
+        records = {row.source: row.error for row in rows if row.source is not None}
         if records:
             self._prepare()
             self._dead_letters.add(records)
+        others = [row for row in rows if row.source is None]
         if others:
             self._begun().commit(Batch(number, letters(others)))
 

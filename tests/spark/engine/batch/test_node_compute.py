@@ -13,7 +13,7 @@ from headwater import Pipeline, latest
 from headwater.engine.batch.inputs import Inputs, declare
 from headwater.engine.batch.micro_batch import MicroBatch
 from headwater.engine.batch.node_compute import Computed, NodeCompute
-from headwater.engine.home.checkpoint import Input, Reached
+from headwater.engine.home.checkpoint import Input, InputProgress
 from headwater.engine.plan.shape import Shape, shape
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.log import Log, Position
@@ -65,7 +65,7 @@ def inputs(spark: SparkSession, log: Log) -> Inputs:
 
 def between(log: Log, start: int, end: int) -> MicroBatch:
     id = log.topic("orders").id
-    before, after = (Reached({"orders": Input(Position("orders", {0: at}, id))}) for at in (start, end))
+    before, after = (InputProgress({"orders": Input(Position("orders", {0: at}, id))}) for at in (start, end))
     return MicroBatch(before, after)
 
 

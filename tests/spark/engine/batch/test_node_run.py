@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,8 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 import headwater
 from headwater import Pipeline, dedup
 from headwater.engine.runner import Runner
-from headwater.errors import HeadwaterError, PipelineError
-from headwater.pipeline import targets
+from headwater.errors import PipelineError
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-import headwater
-from headwater import Pipeline, dedup
+from headwater import Pipeline
 from headwater.engine.runner import Runner
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.pipeline import targets
