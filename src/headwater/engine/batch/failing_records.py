@@ -7,7 +7,7 @@ Invariant: nothing is written, and a record that is named fails alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,7 +16,7 @@ from headwater.engine.batch.inputs import Inputs
 from headwater.engine.batch.micro_batch import MicroBatch
 from headwater.engine.failure.failing_rows import Search
 from headwater.engine.failure.guarded_plan import ROW
-from headwater.engine.failure.rejected_row import RejectedRow
+from headwater.engine.failure.rejected_row import RecordOffset, RejectedRow
 from headwater.engine.plan import keyed_results, phases
 from headwater.engine.plan.phases import Capturing
 from headwater.engine.plan.shape import Shape
@@ -48,12 +48,8 @@ class FailedOnRecords(PipelineError):
 
 def find(shape: Shape, inputs: Inputs, micro_batch: MicroBatch) -> list[RejectedRow]:
     """Return the records of a micro-batch on which a node's code fails, up to ``MOST`` of them."""
-    found = (
-        record
-        for upstream in shape.upstreams.values()
-        for record in _of(shape, inputs, micro_batch, upstream)
-    )
-    return list(islice(found, MOST))
+    parts = (_of(shape, inputs, micro_batch, upstream) for upstream in shape.upstreams.values())
+    return list(islice(chain.from_iterable(parts), MOST))
 
 
 def _of(
@@ -73,9 +69,7 @@ def _of(
 
     for row, error in Search(shape.node, code).failing(rows, MOST).items():
         partition, offset = (records[name][row].as_py() for name in ("_partition", "_offset"))
-        yield RejectedRow(
-            error, topic=str(getattr(upstream, "topic", "")), partition=partition, offset=offset
-        )
+        yield RejectedRow(error, RecordOffset(str(getattr(upstream, "topic", "")), partition, offset))
 
 
 def _before(shape: Shape, frames: dict[str, DataFrame]) -> DataFrame:

@@ -1,4 +1,4 @@
-"""What a node makes of the records of a micro-batch: its code before the operator, the operator, its code after.
+"""What a node makes of the records of a micro-batch: code before the operator, the operator, code after.
 
 Few records are computed in the driver, many in Spark's workers. Nothing is committed here.
 

@@ -1,8 +1,9 @@
 """One node of a query: its part of a micro-batch, from the records to the commit.
 
 ``node_compute.py`` computes it. Then, in this order: late rows go to their side topic, the states are noted,
-rejected rows go to the dead-letter topic, and the sink commits the rows with the number of the micro-batch and
-its positions. Each leaves out what it has, so a micro-batch that is repeated after a crash changes nothing.
+rejected rows go to the dead-letter topic, and the sink commits the rows with the number of the micro-batch
+and its positions. Each leaves out what it has, so a micro-batch that is repeated after a crash changes
+nothing.
 
 Invariant: what a node does in a micro-batch depends on the records and its state before it alone.
 """

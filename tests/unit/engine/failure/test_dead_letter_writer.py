@@ -8,14 +8,14 @@ import pytest
 
 from headwater.engine.failure.dead_letter_writer import DeadLetterWriter
 from headwater.engine.failure.dead_letters import DeadLetters
-from headwater.engine.failure.rejected_row import RejectedRow
+from headwater.engine.failure.rejected_row import RecordOffset, RejectedRow
 from headwater.log import Log
 from headwater.log.open import open as open_log
 from headwater.pipeline.node import StreamNode
 
 NODE = StreamNode(name="seen", file="shop.py", line=3, topic="shop.seen")
-RECORD = RejectedRow("ValueError: no", topic="orders", partition=0, offset=1)
-RESULT = RejectedRow("KeyError: id", '{"id": 7}')
+RECORD = RejectedRow("ValueError: no", RecordOffset("orders", 0, 1))
+RESULT = RejectedRow("KeyError: id", record='{"id": 7}')
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from headwater.engine.failure.rejected_row import RejectedRow, rejected_rows
+from headwater.engine.failure.rejected_row import RecordOffset, RejectedRow, rejected_rows
 from headwater.operators.operator import rejected
 
 
@@ -18,9 +18,9 @@ def test_rows_of_tables_keep_their_order_and_their_errors() -> None:
     rows = rejected_rows([one, other])
     assert [row.error for row in rows] == ["first", "second", "third"]
     assert [json.loads(row.record or "") for row in rows] == [{"id": 1}, {"id": 2}, {"at": str(at)}]
-    assert {(row.topic, row.partition, row.offset) for row in rows} == {(None, None, None)}
+    assert {row.source for row in rows} == {None}
 
 
 def test_a_record_is_named_by_its_offset() -> None:
-    row = RejectedRow("ValueError: no", topic="orders", partition=2, offset=5)
+    row = RejectedRow("ValueError: no", RecordOffset("orders", 2, 5))
     assert str(row) == 'topic "orders", partition 2, offset 5: ValueError: no'
