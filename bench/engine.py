@@ -175,7 +175,7 @@ class Bench:
         rows = self.spark.read.format("headwater").options(**options).load()
         schema = arrow_schema(rows)
         work = self._work(fold, vectorised, schema)
-        stage = Stage("scan", rows, work.operator, schema, work.operator.output(schema))
+        stage = Stage("scan", rows, work.operator, schema, work.operator.output_schema(schema))
         place = self.log.topic("folded").id
         parts = [OffsetRange(0, options, place, number, 0, end) for number, end in self.ends.items()]
         blobs = packed_read.packed(self.spark, parts, stage, [schema], phases.BUCKETS)

@@ -158,7 +158,7 @@ class Played:
     """An operator that is given rows and clocks as the engine does it."""
 
     def __init__(self, operator: Operator[Any], schema: pa.Schema):
-        self._operator, self._schema, self._state = operator, schema, operator.begin(schema)
+        self._operator, self._schema, self._state = operator, schema, operator.initial_state(schema)
         self._newest = self._clock = NEVER
         self.steps: list[Step] = []
 

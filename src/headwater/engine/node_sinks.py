@@ -41,7 +41,7 @@ def _topic(node: StreamNode, columns: pa.Schema, version: int, context: SinkCont
 @open_sink.register
 def _view(node: ViewNode, columns: pa.Schema, version: int, context: SinkContext) -> Sink:
     sink = context.store.sink(node.name, columns, node.key, version=version)
-    context.store.arrange(node.name, node.order, version=version)
+    context.store.index_by(node.name, node.order, version=version)
     return sink
 
 

@@ -1,6 +1,6 @@
 """What an operator asks of the columns of its rows, told before any row comes.
 
-Invariant: an operator whose ``output`` has passed these checks finds every column that it names.
+Invariant: an operator whose ``output_schema`` has passed these checks finds every column that it names.
 """
 
 from __future__ import annotations

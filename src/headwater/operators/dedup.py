@@ -54,7 +54,7 @@ class Dedup(Operator[Memory]):
     >>> from headwater.operators.operator import NEVER
     >>> rows = pa.table({"id": ["a", "b", "a"], "at": pa.array([1, 2, 3], pa.timestamp("us", "UTC"))})
     >>> dedup = Dedup(on=("id",), within=timedelta(hours=1), event_time="at")
-    >>> step = dedup.step(dedup.begin(rows.schema), rows, clock=NEVER)
+    >>> step = dedup.step(dedup.initial_state(rows.schema), rows, clock=NEVER)
     >>> step.out["id"].to_pylist(), step.duplicates
     (['a', 'b'], 1)
     """
@@ -67,18 +67,18 @@ class Dedup(Operator[Memory]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", self.on)
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the rows as they came."""
         check_columns("dedup", self.on, schema)
         check_time("dedup", self.event_time, schema)
         return schema
 
-    def begin(self, schema: pa.Schema) -> Memory:
+    def initial_state(self, schema: pa.Schema) -> Memory:
         """Return an empty memory."""
         kept = pa.schema([schema.field(name) for name in self._kept()])
         return Memory(Spans(self._width()), Timeline(kept))
 
-    def absorb(self, state: Memory, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: Memory, chunk: pa.Table) -> None:
         """Remember the rows of a chunk."""
         groups = group(chunk, self.on)
         state.add(groups.keys[groups.of], times(chunk, self.event_time), chunk)
@@ -94,7 +94,7 @@ class Dedup(Operator[Memory]):
         state.drop(max(clock - 2 * self._width() + 1, NEVER))
         return Step(out, late, len(rows) - len(out), chunk if len(chunk) else None)
 
-    def wake(self, state: Memory) -> int | None:
+    def next_timer(self, state: Memory) -> int | None:
         """Return the clock from which on the oldest span of time is forgotten."""
         end = state.spans.end()
         return None if end is None else end - 1 + 2 * self._width()

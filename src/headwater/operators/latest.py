@@ -2,7 +2,7 @@
 
 Invariant: the row that is kept for a key is the greatest, by event time and then by all columns, of
 those that have come, so the result does not depend on the order of arrival. Taking a row again
-changes nothing, which is why absorbing a chunk is the same as taking its rows.
+changes nothing, which is why restoring a chunk is the same as taking its rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Latest(Operator[Shelf]):
     >>> when = pa.array([2, 1, 1], pa.timestamp("us", "UTC"))
     >>> rows = pa.table({"customer": ["ada", "ada", "bob"], "city": ["Paris", "Rome", "Oslo"], "at": when})
     >>> latest = Latest(by=("customer",), event_time="at")
-    >>> latest.step(latest.begin(rows.schema), rows, clock=NEVER).out["city"].to_pylist()
+    >>> latest.step(latest.initial_state(rows.schema), rows, clock=NEVER).out["city"].to_pylist()
     ['Paris', 'Oslo']
     """
 
@@ -51,17 +51,17 @@ class Latest(Operator[Shelf]):
         """The key."""
         return self.by
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the rows as they came."""
         check_columns("latest", self.by, schema)
         check_time("latest", self.event_time, schema)
         return schema
 
-    def begin(self, schema: pa.Schema) -> Shelf:
+    def initial_state(self, schema: pa.Schema) -> Shelf:
         """Return a state without keys."""
         return Shelf(schema)
 
-    def absorb(self, state: Shelf, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: Shelf, chunk: pa.Table) -> None:
         """Take the rows of a chunk."""
         self.step(state, chunk, NEVER)
 
@@ -79,7 +79,7 @@ class Latest(Operator[Shelf]):
         state.put(groups.keys[newer], slots[newer], out)
         return Step(out, late, chunk=out)
 
-    def wake(self, state: Shelf) -> int | None:
+    def next_timer(self, state: Shelf) -> int | None:
         """Return None: time alone changes nothing."""
         return None
 

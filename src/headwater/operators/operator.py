@@ -1,11 +1,11 @@
 """What an operator is: rows in, rows out, and a state that is the sum of small chunks.
 
 Rows with equal keys meet in one bucket, and an operator sees one bucket at a time. Its state is a
-log of its own: each step returns a chunk of what it has learnt, and ``absorb``-ing all chunks in
+log of its own: each step returns a chunk of what it has learnt, and ``restore_chunk`` of all chunks in
 their order gives the state again, after a restart or in another process.
 
 Invariant: an operator's only memory is its state, and the same rows, clock and state give the same
-step to the byte. What it does to the state in ``step`` is what ``absorb`` does with the chunk.
+step to the byte. What it does to the state in ``step`` is what ``restore_chunk`` does with the chunk.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Step:
     """What came of one call: every row that went in is in ``late``, a duplicate, ``dead``, or used."""
 
     out: pa.Table
-    """Rows for those downstream, of the schema that ``output`` tells."""
+    """Rows for those downstream, of the schema that ``output_schema`` tells."""
     late: pa.Table | None = None
-    """Rows of the input that came too late to be used, of the schema that ``late`` tells."""
+    """Rows of the input that came too late to be used, of the schema that ``late_schema`` tells."""
     duplicates: int = 0
     """How many rows of the input were left out because they were known."""
     chunk: pa.Table | None = None
@@ -57,7 +57,7 @@ class Operator(ABC, Generic[S]):
     """
 
     version: ClassVar[int] = 1
-    """Raised when a chunk of before would be absorbed as something else, or rows of before and of now would
+    """Raised when a chunk of before would be restored as something else, or rows of before and of now would
     not add up to one result: a state of another version is refused, and computed anew. What a change of an
     aggregate, or of a container of rows, does counts for every operator that uses it."""
 
@@ -85,19 +85,19 @@ class Operator(ABC, Generic[S]):
         return True
 
     @abstractmethod
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the rows out for rows of a schema in, or refuse it with an error."""
 
-    def late(self, schema: pa.Schema) -> pa.Schema:
+    def late_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of late rows: theirs, and what the operator has to say of each."""
         return schema
 
     @abstractmethod
-    def begin(self, schema: pa.Schema) -> S:
+    def initial_state(self, schema: pa.Schema) -> S:
         """Return an empty state for rows of a schema."""
 
     @abstractmethod
-    def absorb(self, state: S, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: S, chunk: pa.Table) -> None:
         """Change the state as the step did that returned this chunk, or as a snapshot says."""
 
     @abstractmethod
@@ -105,16 +105,16 @@ class Operator(ABC, Generic[S]):
         """Take new rows, perhaps none, and change the state."""
 
     @abstractmethod
-    def wake(self, state: S) -> int | None:
-        """Return the clock from which on ``step`` has something to do though no rows come."""
+    def next_timer(self, state: S) -> int | None:
+        """Return the clock at which ``step`` is called though no rows come; None without such a timer."""
 
-    def promise(self, clock: int) -> int:
-        """Return the time from before which no row comes out any more, once the clock has come so far."""
+    def output_watermark(self, clock: int) -> int:
+        """Return the watermark of the rows out for a clock of the rows in: no earlier row comes out then."""
         return clock
 
     @abstractmethod
     def snapshot(self, state: S) -> pa.Table:
-        """Return the whole state as one chunk, which an empty state can absorb.
+        """Return the whole state as one chunk, which an empty state can restore.
 
         Chunks and snapshots of an operator have one schema for rows of one schema.
         """
@@ -122,9 +122,9 @@ class Operator(ABC, Generic[S]):
 
 def run(operator: Operator[S], rows: pa.Table, clock: int) -> list[Step]:
     """Run over all rows of a bucket at once: a batch. Nothing is late in it."""
-    state = operator.begin(rows.schema)
+    state = operator.initial_state(rows.schema)
     first = operator.step(state, rows, NEVER)
-    wake = operator.wake(state)
-    if wake is None or wake > clock:
+    timer = operator.next_timer(state)
+    if timer is None or timer > clock:
         return [first]
     return [first, operator.step(state, rows.slice(0, 0), clock)]

@@ -77,7 +77,7 @@ class Scan(Operator[ScanProgress]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", self.by)
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the event time, and the columns of the state."""
         check_columns("scan", self.by, schema)
         check_time("scan", self.event_time, schema)
@@ -90,12 +90,12 @@ class Scan(Operator[ScanProgress]):
                 )
         return pa.schema([*(schema.field(name) for name in self._lead()), *self.state_schema])
 
-    def begin(self, schema: pa.Schema) -> ScanProgress:
+    def initial_state(self, schema: pa.Schema) -> ScanProgress:
         """Return a state without keys or events."""
         kept = pa.schema([*(schema.field(name) for name in self.by), *self.state_schema])
         return ScanProgress(Timeline(schema.remove_metadata()), Shelf(kept))
 
-    def absorb(self, state: ScanProgress, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: ScanProgress, chunk: pa.Table) -> None:
         """Forget the events that were taken, and take over new ones that wait and states of keys."""
         events, states = _part(chunk, "event"), _part(chunk, "state")
         state.waiting.drop(times(chunk, "clock").max(initial=NEVER))
@@ -117,7 +117,7 @@ class Scan(Operator[ScanProgress]):
         learnt = len(rows) or len(states) or dead is not None
         return Step(out, late, chunk=_chunk(rows, states, clock) if learnt else None, dead=dead)
 
-    def wake(self, state: ScanProgress) -> int | None:
+    def next_timer(self, state: ScanProgress) -> int | None:
         """Return the clock that has just passed the first event that waits."""
         first = state.waiting.first()
         return None if first is None else first + 1
@@ -147,7 +147,7 @@ class Scan(Operator[ScanProgress]):
 
     def _folded(self, ripe: _Ripe, before: pa.Table) -> pa.Table:
         """Return the rows out: the key and time of each event, and the state after it."""
-        schema = self.output(ripe.events.schema)
+        schema = self.output_schema(ripe.events.schema)
         if not len(ripe.events):
             return schema.empty_table()
         after = self._call(Folding(self.fold, self.state_schema), before, ripe.events, ripe.groups)

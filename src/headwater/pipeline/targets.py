@@ -22,9 +22,9 @@ import pyarrow as pa
 
 from headwater.names import listed
 from headwater.sinks.foreach import ForeachSink
+from headwater.sinks.owning import OwningSink
 from headwater.sinks.parquet import ParquetSink
 from headwater.sinks.sink import Sink
-from headwater.sinks.together import Together
 from headwater.stores import limits
 from headwater.values.fitting import shaped
 from headwater.values.keyed import declare
@@ -140,7 +140,7 @@ def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...])
     def open(schema: pa.Schema) -> Sink:
         store = ViewStore(file)
         try:
-            return Together(store.sink(table, schema, key), store)
+            return OwningSink(store.sink(table, schema, key), store)
         except BaseException:
             store.close()
             raise

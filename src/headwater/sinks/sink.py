@@ -48,11 +48,11 @@ class Sink(Closing):
 
     @abstractmethod
     def receipt(self) -> str:
-        """Return what tells a later runner, by ``lost``, whether all that was committed is still there."""
+        """Return what ``missing_since`` compares with later: how far the target had got."""
 
     @abstractmethod
-    def lost(self, receipt: str) -> str | None:
-        """Return in words what the target has lost since it gave a receipt, None if nothing is known of that.
+    def missing_since(self, receipt: str) -> str | None:
+        """Return in words what the target has lost since it gave a receipt; None if nothing that is known.
 
         To be called after ``begin``. An empty receipt is that of a sink that has committed nothing.
         """
@@ -62,9 +62,9 @@ class Sink(Closing):
         """Release connections and files."""
 
 
-def lost_batches(receipt: str, last: int) -> str | None:
-    """Tell what is lost where a receipt is the number of the last batch."""
-    given = int(receipt or -1)
-    if given <= last:
+def missing_batches(receipt: str, last: int) -> str | None:
+    """Tell which batches are missing where a receipt is the number of the last batch."""
+    committed = int(receipt or -1)
+    if committed <= last:
         return None
-    return f"batch {given} was committed, and there are batches up to {last} only"
+    return f"batch {committed} was committed, and there are batches up to {last} only"

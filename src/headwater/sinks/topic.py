@@ -1,7 +1,7 @@
 """A derived topic: a node's results go back to the log, where other nodes and programs read them.
 
 The log's own numbers make it effectively once: row ``i`` of batch ``n``, in the order of
-``headwater.sinks.arrangement``, has the sequence number ``(n << 32) + i``, and a log leaves out a number
+``headwater.sinks.row_order``, has the sequence number ``(n << 32) + i``, and a log leaves out a number
 it has from the same producer. Invariant: after a commit the topic has every row of the batch once,
 however often the batch was replayed, and in whichever order its rows came.
 """
@@ -20,7 +20,7 @@ from headwater.log.position import Position
 from headwater.log.producer import Producer
 from headwater.record import DELETED
 from headwater.sinks import crash
-from headwater.sinks.arrangement import arranged
+from headwater.sinks.row_order import replay_order
 from headwater.sinks.sink import Batch, Sink
 
 _ROW_BITS = 32
@@ -83,9 +83,9 @@ class TopicSink(Sink):
         """Return where the topic ends, which has an identity of its own."""
         return str(self._end)
 
-    def lost(self, receipt: str) -> str | None:
+    def missing_since(self, receipt: str) -> str | None:
         """Tell whether the topic is another one, or shorter, than it was; retention does not shorten it."""
-        return lost_since(Position.parse(receipt), self._end) if receipt else None
+        return missing_records(Position.parse(receipt), self._end) if receipt else None
 
     def close(self) -> None:
         """Release the producer; what a commit has returned from is durable already."""
@@ -97,7 +97,7 @@ class TopicSink(Sink):
 
     def _append(self, producer: Producer, table: pa.Table, first: int) -> None:
         topic = self._log.topic(self._topic)
-        table = arranged(table, topic)
+        table = replay_order(table, topic)
         crash.point("topic: before rows")
         if _has_deletions(table):
             producer.send_changes(table, sequence=first)
@@ -119,7 +119,7 @@ class TopicSink(Sink):
         crash.point("topic: marked")
 
 
-def lost_since(was: Position, end: Position) -> str | None:
+def missing_records(was: Position, end: Position) -> str | None:
     """Tell whether a topic is another one, or shorter, than when it ended at a position."""
     if was.id != end.id:
         return f'topic "{was.topic}" was deleted, and made again under its name'

@@ -11,11 +11,11 @@ import sqlite3
 from headwater.durable import FULL, TRANSIENT
 from headwater.errors import DiskFull, SinkRefused, SinkUnavailable
 
-_WORDS = re.compile("No space left on device|Disk quota exceeded|database or disk is full")
-_TOLD = re.compile(
+_FULL_DISK = re.compile("No space left on device|Disk quota exceeded|database or disk is full")
+_DISK_ERROR = re.compile(
     r"(?:^(?:: )?|Caused by: |\): )(?:[\w.$]+: )*"
     r"[\w.$]*(?:OSError|IOException|FileSystemException|OperationalError|DiskFull|FSError): "
-    rf".*(?:{_WORDS.pattern})",
+    rf".*(?:{_FULL_DISK.pattern})",
     re.MULTILINE,
 )
 """An error of a disk in what Spark tells; the words alone may be a record's, which code has failed on."""
@@ -24,8 +24,8 @@ _TOLD = re.compile(
 def is_full(error: BaseException) -> bool:
     """Tell whether an error, of this process or told by one of Spark's workers, is that of a full disk."""
     if isinstance(error, OSError | sqlite3.Error):
-        return getattr(error, "errno", None) in FULL or _WORDS.search(str(error)) is not None
-    return _TOLD.search(str(error)) is not None
+        return getattr(error, "errno", None) in FULL or _FULL_DISK.search(str(error)) is not None
+    return _DISK_ERROR.search(str(error)) is not None
 
 
 def full(what: str, detail: str) -> DiskFull:
@@ -37,7 +37,7 @@ def full(what: str, detail: str) -> DiskFull:
     )
 
 
-def told(error: OSError, what: str) -> SinkUnavailable:
+def sink_error(error: OSError, what: str) -> SinkUnavailable:
     """Return an error of the operating system as ours."""
     detail = error.strerror or str(error)
     if is_full(error):

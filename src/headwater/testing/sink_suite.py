@@ -244,7 +244,7 @@ def _receipt_of(target: TargetUnderTest) -> str:
 def _lost(target: TargetUnderTest, receipt: str) -> str | None:
     with target.open() as sink:
         sink.begin()
-        return sink.lost(receipt)
+        return sink.missing_since(receipt)
 
 
 # Batches, and what they come to

@@ -101,7 +101,7 @@ def run_over(spec: OperatorSpec, rows: Sample) -> Sample:
         right = spec.right.rows
         schema = spec.pairing.schema(spec.name, taken.schema, right.schema)
         taken = spec.pairing.sent(taken, right, schema)
-    operator.output(taken.schema)  # which refuses columns that it cannot take
+    operator.output_schema(taken.schema)  # which refuses columns that it cannot take
     out = pa.concat_tables([step.out for step in run(operator, taken, FOREVER)])
     time = operator.event_time_out or rows.event_time
     return Sample(out, time if time in out.column_names else None, operator.identity)

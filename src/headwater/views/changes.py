@@ -38,18 +38,18 @@ class Change:
 
 def change(number: int, kind: int, batch: int, old: Row, new: Row, key: tuple[str, ...]) -> Change:
     """Return a change; of an insert the old row does not count, of a delete the new one."""
-    there = new if kind == INSERT else old
+    present = new if kind == INSERT else old
     return Change(
         number,
         _KINDS[kind],
-        tuple(there[name] for name in key),
+        tuple(present[name] for name in key),
         None if kind == INSERT else old,
         None if kind == DELETE else new,
         batch,
     )
 
 
-def beginning(entry: ViewVersion, since: int) -> int:
+def resume_after(entry: ViewVersion, since: int) -> int:
     """Return after which change of a version to go on; refuse one of another version."""
     since = since or entry.first
     if since >> FIRST == entry.first >> FIRST:
@@ -63,7 +63,7 @@ def beginning(entry: ViewVersion, since: int) -> int:
     )
 
 
-def check_kept(view: str, since: int, earliest: int, last: int) -> None:
+def check_retained(view: str, since: int, earliest: int, last: int) -> None:
     """Refuse to go on after a change whose successors are no longer kept, or that has not happened."""
     if since > last:
         raise UsageError(f'view "{view}" has no change {since} yet', detail=f"the newest one is {last}")

@@ -10,7 +10,7 @@ from headwater.views.store import Store, Views
 SCHEMES = ("postgresql", "postgres")
 
 
-def open_views(place: str | os.PathLike[str]) -> Views:
+def open_views(location: str | os.PathLike[str]) -> Views:
     """Open views for reading, from any process: those of a SQLite file, or of a PostgreSQL database.
 
     >>> import tempfile, pyarrow as pa
@@ -24,11 +24,11 @@ def open_views(place: str | os.PathLike[str]) -> Views:
     ...     views["stock"].scan(order="count").to_pylist()
     [{'item': 'rum', 'count': 1}, {'item': 'tea', 'count': 3}]
     """
-    if isinstance(place, str) and "://" in place:
-        return open_store(place)
+    if isinstance(location, str) and "://" in location:
+        return open_store(location)
     from headwater.views.sqlite.store import FileViews
 
-    return FileViews(place)
+    return FileViews(location)
 
 
 def open_store(url: str) -> Store:
@@ -40,9 +40,9 @@ def open_store(url: str) -> Store:
 
 
 def check_store(url: object) -> None:
-    """Refuse what is no URL of a store; the URL itself may hold a password, and is not told."""
-    scheme, found, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
-    if found and scheme in SCHEMES:
+    """Refuse what is no URL of a store; the URL itself may hold a password, and is not shown."""
+    scheme, separator, _ = url.partition("://") if isinstance(url, str) else ("", "", "")
+    if separator and scheme in SCHEMES:
         return
-    told = f'a view store cannot be "{scheme}:"' if found else "a view store is named by its URL"
-    raise UsageError(told, hint='write it as "postgresql://user@host:5432/database"')
+    problem = f'a view store cannot be "{scheme}:"' if separator else "a view store is named by its URL"
+    raise UsageError(problem, hint='write it as "postgresql://user@host:5432/database"')

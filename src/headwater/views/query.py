@@ -39,7 +39,7 @@ class ViewQuery:
         """Refuse what cannot be asked of a view."""
         for field, _, value in self.conditions(keyed):
             fitted(value, field, keyed.what)
-        self.ordered(keyed)
+        self.order_columns(keyed)
         if self.limit is not None and not (type(self.limit) is int and self.limit >= 0):
             raise UsageError(f"limit is a number of rows, not {self.limit!r:.60}")
 
@@ -50,13 +50,13 @@ class ViewQuery:
                 f"key of {keyed.what} is ({', '.join(keyed.key)})", detail=f"got {self.prefix!r:.80}"
             )
         fields = keyed.key_fields
-        asked: list[Condition] = [(f, "=", value) for f, value in zip(fields, self.prefix, strict=False)]
+        conditions: list[Condition] = [(f, "=", value) for f, value in zip(fields, self.prefix, strict=False)]
         for sign, value in ((">=", self.start), ("<", self.end)):
             if value is not None:
-                asked.append((self._ranged(fields, keyed), sign, value))
-        return asked
+                conditions.append((self._range_column(fields, keyed), sign, value))
+        return conditions
 
-    def _ranged(self, fields: list[pa.Field], keyed: KeyedSchema) -> pa.Field:
+    def _range_column(self, fields: list[pa.Field], keyed: KeyedSchema) -> pa.Field:
         if len(self.prefix) == len(fields):
             raise UsageError(
                 f"a scan of {keyed.what} by its whole key has no range",
@@ -64,12 +64,12 @@ class ViewQuery:
             )
         return fields[len(self.prefix)]
 
-    def ordered(self, keyed: KeyedSchema) -> list[str]:
+    def order_columns(self, keyed: KeyedSchema) -> list[str]:
         """Return the columns to order by; the key settles it among equals, so it is the same every time."""
         names = list(keyed.key) if self.order is None else [self.order, *keyed.key]
         if names[0] not in keyed.schema.names:
-            known = keyed.schema.names
-            hint = nearest(names[0], known) or "its columns: " + ", ".join(known)
+            columns = keyed.schema.names
+            hint = nearest(names[0], columns) or "its columns: " + ", ".join(columns)
             raise UsageError(f'{keyed.what} has no column "{names[0]}" to order by', hint=hint)
         field = keyed.schema.field(names[0])
         if _t.is_nested(field.type):
@@ -79,10 +79,10 @@ class ViewQuery:
         return names
 
 
-def arrangement(keyed: KeyedSchema, order: str | None) -> list[str]:
+def index_columns(keyed: KeyedSchema, order: str | None) -> list[str]:
     """Return the columns of the index that a view in the order of a column has; none without one."""
     if order is None:
         return []
     ViewQuery(order=order).check(keyed)
-    found = list(dict.fromkeys([*keyed.key[:-1], order, keyed.key[-1]]))
-    return [] if found == list(keyed.key) else found
+    columns = list(dict.fromkeys([*keyed.key[:-1], order, keyed.key[-1]]))
+    return [] if columns == list(keyed.key) else columns

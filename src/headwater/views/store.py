@@ -9,15 +9,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import TypeVar
 
 import pyarrow as pa
 
+from headwater import topic as topics
 from headwater.closing import Closing
 from headwater.errors import Fenced, UsageError
 from headwater.sinks.sink import Sink
+from headwater.values.keyed import KeyedSchema, declare
+from headwater.views.reading import Reading
 from headwater.views.view import View
-from headwater.views.view_version import KEPT_CHANGES, ViewVersion
+from headwater.views.view_version import DEFAULT_FEED, ViewVersion, check_numbers
 
 E = TypeVar("E", bound=ViewVersion)
 
@@ -29,9 +34,13 @@ class Views(Closing):
     def names(self) -> list[str]:
         """Return the names of all views."""
 
-    @abstractmethod
     def view(self, name: str, version: int | None = None) -> View:
         """Return a view: what is published, or one version of it."""
+        return View(name, partial(self.reading, name, version))
+
+    @abstractmethod
+    def reading(self, name: str, version: int | None) -> AbstractContextManager[Reading]:
+        """Lend a connection on which a view, or one version of it, is read."""
 
     @abstractmethod
     def versions(self, view: str) -> dict[int, bool]:
@@ -44,7 +53,6 @@ class Views(Closing):
 class Store(Views):
     """The views of a store, for the runner that writes them."""
 
-    @abstractmethod
     def sink(
         self,
         view: str,
@@ -52,7 +60,7 @@ class Store(Views):
         key: str | tuple[str, ...],
         *,
         version: int | None = None,
-        feed: int = KEPT_CHANGES,
+        feed: int = DEFAULT_FEED,
     ) -> Sink:
         """Return the sink of a view, which is made if it is not there.
 
@@ -60,13 +68,20 @@ class Store(Views):
         At least the last ``feed`` changes are kept. A version keeps its columns and its key: to
         change them, build another version.
         """
+        topics.check_name("view", view)
+        check_numbers(version, feed)
+        return self.open_sink(view, declare(f'view "{view}"', schema, key), version, feed)
 
     @abstractmethod
-    def arrange(self, view: str, order: str | None, *, version: int | None = None) -> None:
-        """Keep a version in the order of a column too, within the leading columns of its key.
+    def open_sink(self, view: str, keyed: KeyedSchema, version: int | None, feed: int) -> Sink:
+        """Return the sink of a view whose settings ``sink`` has checked."""
 
-        A scan in that order, with all of the key but its last column as ``prefix``, is then one look at an
-        index. None takes it away.
+    @abstractmethod
+    def index_by(self, view: str, order: str | None, *, version: int | None = None) -> None:
+        """Index a version by a column, within the leading columns of its key; None drops the index.
+
+        A scan in the order of that column, with all of the key but its last column as ``prefix``, then
+        reads the index alone.
         """
 
     @abstractmethod
@@ -78,10 +93,10 @@ class Store(Views):
         """Remove a version that is not published, or the whole view if no version is named."""
 
 
-def existing(found: Iterable[E], version: int | None, what: str) -> E | None:
-    """Return the version that is asked for, the published one if none is; None if it is to be made."""
+def existing(versions: Iterable[E], version: int | None, what: str) -> E | None:
+    """Return the version that is asked for, the published one if none is; None if there is none."""
     published = 0
-    for entry in found:
+    for entry in versions:
         if entry.published if version is None else entry.version == version:
             return entry
         published = entry.version if entry.published else published
@@ -99,10 +114,10 @@ def dropped(what: str, version: int) -> Fenced:
     )
 
 
-def check_droppable(found: list[E], version: int | None) -> None:
+def check_droppable(versions: list[E], version: int | None) -> None:
     """Refuse to drop the version that readers see."""
-    if version is not None and found[0].published:
+    if version is not None and versions[0].published:
         raise UsageError(
-            f'version {version} of view "{found[0].name}" is published and cannot be dropped',
+            f'version {version} of view "{versions[0].name}" is published and cannot be dropped',
             hint="publish another version first, or drop the view by leaving the version out",
         )

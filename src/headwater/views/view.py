@@ -63,8 +63,8 @@ class View:
             keyed = reading.entry().keyed
             query = ViewQuery(key_values(key, keyed))
             query.check(keyed)
-            found = [row for batch in reading.batches(query) for row in batch.to_pylist()]
-        return found[0] if found else None
+            rows = [row for batch in reading.batches(query) for row in batch.to_pylist()]
+        return rows[0] if rows else None
 
     def scan(
         self,
@@ -87,7 +87,7 @@ class View:
         self._wait(wait_for, timeout)
         leading = prefix if isinstance(prefix, tuple) else () if prefix is None else (prefix,)
         query = ViewQuery(leading, start, end, order, descending, limit)
-        query.check(self._entry().keyed)  # what cannot be asked is told now, not at the first row
+        query.check(self._entry().keyed)  # refused now, not at the first row
         return ViewScan(self._lend, query)
 
     def changes(

@@ -16,7 +16,7 @@ from headwater.values.keyed import KeyedSchema
 
 FIRST = 40
 """The changes of version n are numbered from ``(n - 1) << FIRST`` on."""
-KEPT_CHANGES = 100_000
+DEFAULT_FEED = 100_000
 """How many of the newest changes of a view are kept, if nothing else is said."""
 
 
@@ -58,21 +58,21 @@ def positions(text: str) -> tuple[Position, ...]:
     return tuple(Position.parse(line) for line in text.split())
 
 
-def unknown(name: str, version: int | None, known: Sequence[str], versions: Sequence[int]) -> UsageError:
+def unknown(name: str, version: int | None, names: Sequence[str], versions: Sequence[int]) -> UsageError:
     """Return the error for a view, or a version of one, that is not there."""
     if not versions:
-        listed = "views: " + ", ".join(known) if known else "the store has no views yet"
-        return UsageError(f'no view "{name}"', hint=nearest(str(name), known) or listed)
-    there = "versions: " + ", ".join(map(str, versions))
+        listed = "views: " + ", ".join(names) if names else "the store has no views yet"
+        return UsageError(f'no view "{name}"', hint=nearest(str(name), names) or listed)
+    listed = "versions: " + ", ".join(map(str, versions))
     if version is None:
-        return UsageError(f'view "{name}" has no published version', hint=there)
-    return UsageError(f'view "{name}" has no version {version}', hint=there)
+        return UsageError(f'view "{name}" has no published version', hint=listed)
+    return UsageError(f'view "{name}" has no version {version}', hint=listed)
 
 
 def check_same(entry: ViewVersion, keyed: KeyedSchema) -> None:
     """Refuse other columns, or another key, than a version has."""
-    there = entry.keyed
-    if there.key == keyed.key and there.schema.equals(keyed.schema, check_metadata=True):
+    stored = entry.keyed
+    if stored.key == keyed.key and stored.schema.equals(keyed.schema, check_metadata=True):
         return
     raise SchemaError(
         f"version {entry.version} of {keyed.what} has other columns or another key",

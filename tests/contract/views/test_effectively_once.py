@@ -10,7 +10,7 @@ import pytest
 from tests.contract.views.conftest import Reopen
 
 from headwater.sinks import Sink
-from headwater.sinks.together import Together
+from headwater.sinks.owning import OwningSink
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, TargetUnderTest, checks
 from headwater.views import open_views
 from postgres_server import save
@@ -24,7 +24,7 @@ def test_a_view_is_effectively_once(check: Check, place: str, open_store: Reopen
 
     def opened() -> Sink:
         store = open_store()
-        return Together(store.sink("rows", SCHEMA, KEY), store)
+        return OwningSink(store.sink("rows", SCHEMA, KEY), store)
 
     def saved() -> Callable[[], object]:
         if "://" in place:

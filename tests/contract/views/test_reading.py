@@ -151,14 +151,14 @@ def test_a_view_that_is_kept_in_an_order_is_read_in_it_without_sorting(
 ) -> None:
     plain = [_newest(clicks, down) for down in (False, True)]
     for order, sorts in (("n", False), ("n", False), ("at", True), (None, True)):
-        store.arrange("clicks", order)
+        store.index_by("clicks", order)
         for down in (False, True):
             assert _newest(clicks, down) == plain[down]
             query = ViewQuery(("/b",), order="n", descending=down, limit=3)
             assert _sorts(place, query) is sorts, (order, down)
             assert _sorts(place, ViewQuery(("/b",), descending=down)) is False
     with pytest.raises(UsageError, match='cannot be ordered by "tags"'):
-        store.arrange("clicks", "tags")
+        store.index_by("clicks", "tags")
 
 
 def _newest(clicks: View, descending: bool) -> list[dict[str, Any]]:

@@ -97,26 +97,26 @@ def stored(chunk: pa.Table) -> pa.Table:
 
 
 def restarted(operator: Operator[Any], schema: pa.Schema, chunks: list[pa.Table]) -> Any:
-    state = operator.begin(schema)
+    state = operator.initial_state(schema)
     for chunk in chunks:
         assert chunk.schema.equals(chunks[0].schema)
-        operator.absorb(state, stored(chunk))
+        operator.restore_chunk(state, stored(chunk))
     return state
 
 
 def play(operator: Operator[Any], moves: list[Move], schema: pa.Schema = SCHEMA) -> Played:
-    played, chunks = Played(state=operator.begin(schema)), []
+    played, chunks = Played(state=operator.initial_state(schema)), []
     for move in moves:
         if move.restart == "snapshot":
             chunks = [operator.snapshot(played.state)]
         if move.restart is not None:
             played.state = restarted(operator, schema, chunks)
         step = operator.step(played.state, table(move.rows, schema), move.clock)
-        assert step.out.schema.equals(operator.output(schema))
+        assert step.out.schema.equals(operator.output_schema(schema))
         chunks += [] if step.chunk is None else [step.chunk]
         played.steps.append(step)
-        wake = operator.wake(played.state)
-        assert wake is None or wake > move.clock
+        timer = operator.next_timer(played.state)
+        assert timer is None or timer > move.clock
     return played
 
 

@@ -126,17 +126,17 @@ def test_what_has_expired_is_left_out_of_snapshots() -> None:
 
 
 def test_memory_shrinks_at_wake_though_nothing_comes() -> None:
-    state = DEDUP.begin(SCHEMA)
+    state = DEDUP.initial_state(SCHEMA)
     DEDUP.step(state, table([row(1), row(8), row(23)]), NEVER)
     left = []
-    while (wake := DEDUP.wake(state)) is not None:
-        DEDUP.step(state, table([]), wake)
-        left.append((wake, len(DEDUP.snapshot(state)), len(state.spans)))
+    while (timer := DEDUP.next_timer(state)) is not None:
+        DEDUP.step(state, table([]), timer)
+        left.append((timer, len(DEDUP.snapshot(state)), len(state.spans)))
     assert left == [(14, 2, 2), (19, 1, 1), (34, 0, 0)]
 
 
 def test_a_step_that_learns_nothing_has_no_chunk() -> None:
-    state = DEDUP.begin(SCHEMA)
+    state = DEDUP.initial_state(SCHEMA)
     assert DEDUP.step(state, table([row(1)]), NEVER).chunk is not None
     assert DEDUP.step(state, table([row(1), row(None)]), NEVER).chunk is None
 
@@ -149,9 +149,11 @@ def test_the_event_time_may_be_part_of_the_key() -> None:
 
 def test_unknown_columns_and_wrong_times_are_refused() -> None:
     with pytest.raises(UsageError, match='dedup finds no column "kk"') as caught:
-        Dedup(("kk",), timedelta(1), "at").output(pa.schema([("kkk", pa.string()), ("at", pa.int64())]))
+        Dedup(("kk",), timedelta(1), "at").output_schema(
+            pa.schema([("kkk", pa.string()), ("at", pa.int64())])
+        )
     assert caught.value.hint == 'did you mean "kkk"?'
     with pytest.raises(UsageError, match='cannot take column "v" as the event time'):
-        Dedup(("k",), timedelta(1), "v").output(SCHEMA)
-    assert DEDUP.output(SCHEMA) == SCHEMA
+        Dedup(("k",), timedelta(1), "v").output_schema(SCHEMA)
+    assert DEDUP.output_schema(SCHEMA) == SCHEMA
     assert DEDUP.key == ON

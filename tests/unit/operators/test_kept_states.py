@@ -125,16 +125,16 @@ CASES: dict[str, Callable[[], Case]] = {
 
 
 def results(case: Case, chunks: list[pa.Table]) -> list[pa.Table]:
-    """What comes of the second step, and of the end of time, after chunks were absorbed."""
-    state = case.operator.begin(case.steps[0].schema)
+    """What comes of the second step, and of the end of time, after chunks were restored."""
+    state = case.operator.initial_state(case.steps[0].schema)
     for chunk in chunks:
-        case.operator.absorb(state, chunk)
+        case.operator.restore_chunk(state, chunk)
     last = case.steps[1]
     return [case.operator.step(state, last, 4_000_000).out, case.operator.step(state, last[:0], FOREVER).out]
 
 
 def chunk_of(case: Case) -> pa.Table:
-    chunk = case.operator.step(case.operator.begin(case.steps[0].schema), case.steps[0], 0).chunk
+    chunk = case.operator.step(case.operator.initial_state(case.steps[0].schema), case.steps[0], 0).chunk
     assert chunk is not None
     return chunk
 

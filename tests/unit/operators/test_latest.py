@@ -85,11 +85,11 @@ def test_of_equal_times_the_greatest_row_is_kept_and_a_copy_is_silent() -> None:
 
 
 def test_an_older_row_is_used_silently_and_changes_nothing() -> None:
-    state = LATEST.begin(SCHEMA)
+    state = LATEST.initial_state(SCHEMA)
     LATEST.step(state, table([row(5)]), NEVER)
     step = LATEST.step(state, table([row(4)]), 100)
     assert (len(step.out), step.late, step.duplicates, step.chunk) == (0, None, 0, None)
-    assert LATEST.wake(state) is None
+    assert LATEST.next_timer(state) is None
 
 
 def test_many_keys_replaced_many_times_are_kept_once_each() -> None:
@@ -100,9 +100,9 @@ def test_many_keys_replaced_many_times_are_kept_once_each() -> None:
 
 def test_unknown_columns_are_refused() -> None:
     with pytest.raises(UsageError, match='latest finds no column "customr"') as caught:
-        Latest(("customr",), "at").output(pa.schema([("customer", pa.string())]))
+        Latest(("customr",), "at").output_schema(pa.schema([("customer", pa.string())]))
     assert caught.value.hint == 'did you mean "customer"?'
     with pytest.raises(UsageError, match="no columns to go by"):
-        Latest((), "at").output(SCHEMA)
-    assert LATEST.output(SCHEMA) == SCHEMA
+        Latest((), "at").output_schema(SCHEMA)
+    assert LATEST.output_schema(SCHEMA) == SCHEMA
     assert LATEST.key == BY

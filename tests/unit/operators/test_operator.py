@@ -17,13 +17,13 @@ class Waiting(Operator[list[pa.Table]]):
 
     key = ("v",)
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return schema
 
-    def begin(self, schema: pa.Schema) -> list[pa.Table]:
+    def initial_state(self, schema: pa.Schema) -> list[pa.Table]:
         return [schema.empty_table()]
 
-    def absorb(self, state: list[pa.Table], chunk: pa.Table) -> None:
+    def restore_chunk(self, state: list[pa.Table], chunk: pa.Table) -> None:
         state[0] = pa.concat_tables([state[0], chunk])
 
     def step(self, state: list[pa.Table], rows: pa.Table, clock: int) -> Step:
@@ -32,7 +32,7 @@ class Waiting(Operator[list[pa.Table]]):
         state[0] = known.filter(pa.array(~ready))
         return Step(known.filter(pa.array(ready)), chunk=rows)
 
-    def wake(self, state: list[pa.Table]) -> int | None:
+    def next_timer(self, state: list[pa.Table]) -> int | None:
         return int(times(state[0], "at").min()) + 1 if len(state[0]) else None
 
     def snapshot(self, state: list[pa.Table]) -> pa.Table:
@@ -62,8 +62,8 @@ def test_what_an_operator_does_not_say_is_that_all_results_count_and_can_be_repe
     operator = Waiting()
     assert (operator.identity, operator.history, operator.event_time_out) == ((), (), None)
     assert operator.repeatable
-    assert operator.late(SCHEMA) == SCHEMA
-    assert operator.promise(7) == 7
+    assert operator.late_schema(SCHEMA) == SCHEMA
+    assert operator.output_watermark(7) == 7
 
 
 def test_a_rejected_row_has_its_columns_and_why() -> None:

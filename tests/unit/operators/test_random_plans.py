@@ -150,7 +150,7 @@ def stepped(history: History, node: Node, operation: Operation) -> tuple[list[Ro
     names = list(taken[0].row) if taken else list(COLUMNS)
     schema = pa.schema([(name, TYPES.get(name, pa.int64())) for name in names])
     operator = made(operation)
-    state, out, late = operator.begin(schema), [], []
+    state, out, late = operator.initial_state(schema), [], []
     for step in range(history.last + 1):
         rows = pa.Table.from_pylist([record.row for record in taken if record.step == step], schema)
         before = oracle.clock(history, node, step - 1) if step else oracle.NEVER

@@ -123,16 +123,16 @@ def test_a_step_emits_key_by_key_in_order_of_time() -> None:
 
 
 def test_an_event_waits_until_the_clock_is_after_it() -> None:
-    state = SCAN.begin(SCHEMA)
+    state = SCAN.initial_state(SCHEMA)
     assert SCAN.step(state, table([row(5)]), 5).late is None
-    assert SCAN.wake(state) == 6
+    assert SCAN.next_timer(state) == 6
     assert len(SCAN.step(state, table([]), 5).out) == 0
     assert len(SCAN.step(state, table([]), 6).out) == 1
-    assert SCAN.wake(state) is None
+    assert SCAN.next_timer(state) is None
 
 
 def test_an_event_from_before_the_clock_or_without_a_time_is_late() -> None:
-    late = SCAN.step(SCAN.begin(SCHEMA), table([row(4), row(None), row(5)]), 5).late
+    late = SCAN.step(SCAN.initial_state(SCHEMA), table([row(4), row(None), row(5)]), 5).late
     assert late is not None
     assert [event["at"] for event in listed(late)] == [4, None]
 
@@ -144,7 +144,7 @@ def test_what_the_fold_raises_is_passed_on_and_leaves_the_state_as_it_was() -> N
         return {"n": event["v"]}
 
     scan = Scan(picky, ("k",), "at", pa.schema([("n", pa.int64())]), vectorised=False)
-    state = scan.begin(SCHEMA)
+    state = scan.initial_state(SCHEMA)
     scan.step(state, table([row(1, 1), row(2, 13)]), NEVER)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError, match="thirteen"):
@@ -154,21 +154,25 @@ def test_what_the_fold_raises_is_passed_on_and_leaves_the_state_as_it_was() -> N
 
 
 def test_a_step_that_learns_nothing_has_no_chunk() -> None:
-    assert SCAN.step(SCAN.begin(SCHEMA), table([row(1)]), 5).chunk is None
+    assert SCAN.step(SCAN.initial_state(SCHEMA), table([row(1)]), 5).chunk is None
 
 
 def test_the_output_is_the_key_the_time_and_the_state() -> None:
-    assert SCAN.output(SCHEMA).names == ["k", "x", "at", *STATE.names]
-    assert Scan(trail, ("at", "k"), "at", STATE, False).output(SCHEMA).names == ["at", "k", *STATE.names]
+    assert SCAN.output_schema(SCHEMA).names == ["k", "x", "at", *STATE.names]
+    assert Scan(trail, ("at", "k"), "at", STATE, False).output_schema(SCHEMA).names == [
+        "at",
+        "k",
+        *STATE.names,
+    ]
     assert SCAN.key == BY
 
 
 def test_unknown_columns_and_taken_names_are_refused() -> None:
     with pytest.raises(UsageError, match='scan finds no column "acount"'):
-        Scan(trail, ("acount",), "at", STATE, False).output(SCHEMA)
+        Scan(trail, ("acount",), "at", STATE, False).output_schema(SCHEMA)
     for name in ("k", "at", "_known"):
         with pytest.raises(UsageError, match=f'the state of scan cannot have a column "{name}"'):
-            Scan(trail, BY, "at", pa.schema([(name, pa.int64())]), False).output(SCHEMA)
+            Scan(trail, BY, "at", pa.schema([(name, pa.int64())]), False).output_schema(SCHEMA)
 
 
 def test_an_operator_can_be_sent_to_a_worker() -> None:
@@ -240,7 +244,7 @@ def test_a_tolerant_scan_is_one_over_the_events_that_do_not_fail(
 
 def test_a_fold_that_fails_on_too_many_events_is_wrong_and_not_its_input() -> None:
     scan = Scan(even, BY, "at", pa.schema([("n", pa.int64())]), tolerant=True)
-    state = scan.begin(SCHEMA)
+    state = scan.initial_state(SCHEMA)
     scan.step(state, table([{**row(n), "v": 1} for n in range(101)]), NEVER)
     with pytest.raises(ValueError, match="1 is odd"):
         scan.step(state, table([]), FOREVER)

@@ -15,9 +15,9 @@ import pytest
 from headwater.log.embedded import EmbeddedLog
 from headwater.sinks import parquet
 from headwater.sinks.foreach import ForeachSink
+from headwater.sinks.owning import OwningSink
 from headwater.sinks.parquet import ParquetSink, merge
 from headwater.sinks.sink import Sink
-from headwater.sinks.together import Together
 from headwater.sinks.topic import TopicSink
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, TargetUnderTest, checks
 
@@ -41,7 +41,7 @@ def saved(directory: Path) -> Callable[[], None]:
 def topic_target(path: Path, compacted: bool) -> TargetUnderTest:
     def opened() -> Sink:
         log = EmbeddedLog(path / "log")
-        return Together(TopicSink(log, "rows", "node"), log)
+        return OwningSink(TopicSink(log, "rows", "node"), log)
 
     def visible() -> list[dict[str, Any]]:
         with EmbeddedLog(path / "log") as log:

@@ -6,23 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.sinks.sink import Batch, Sink, lost_batches
+from headwater.sinks.sink import Batch, Sink, missing_batches
 
 
 @given(st.integers(-1, 99), st.integers(-1, 99))
 def test_batches_are_lost_where_the_last_is_before_that_of_the_receipt(given: int, last: int) -> None:
-    assert (lost_batches(str(given), last) is None) == (given <= last)
+    assert (missing_batches(str(given), last) is None) == (given <= last)
 
 
 def test_an_empty_receipt_is_that_of_a_sink_that_has_committed_nothing() -> None:
-    assert lost_batches("", -1) is None
-    told = lost_batches("7", 4)
+    assert missing_batches("", -1) is None
+    told = missing_batches("7", 4)
     assert told == "batch 7 was committed, and there are batches up to 4 only"
 
 
-@pytest.mark.parametrize("missing", ["begin", "commit", "receipt", "lost", "close"])
+@pytest.mark.parametrize("missing", ["begin", "commit", "receipt", "missing_since", "close"])
 def test_a_sink_that_lacks_a_part_of_the_contract_cannot_be_made(missing: str) -> None:
-    parts = {name: lambda self, *_: None for name in ("begin", "commit", "receipt", "lost", "close")}
+    parts = {name: lambda self, *_: None for name in ("begin", "commit", "receipt", "missing_since", "close")}
     type("Whole", (Sink,), parts)()
     del parts[missing]
     with pytest.raises(TypeError, match=missing):
@@ -42,7 +42,7 @@ def test_a_sink_is_closed_with_its_block() -> None:
         def receipt(self) -> str:
             return ""
 
-        def lost(self, receipt: str) -> str | None:
+        def missing_since(self, receipt: str) -> str | None:
             return None
 
         def close(self) -> None:

@@ -15,7 +15,7 @@ import headwater
 from headwater import Log
 from headwater.errors import RowError, UsageError
 from headwater.sinks import Batch
-from headwater.sinks.arrangement import arranged
+from headwater.sinks.row_order import replay_order
 from headwater.sinks.topic import TopicSink
 from soaking import examples
 
@@ -69,7 +69,7 @@ gone = st.fixed_dictionaries(
 def one_by_one(log: Log, rows: pa.Table, first: int) -> None:
     """Send rows and tombstones in their order, as anybody can."""
     with log.producer("plain", id="node") as producer:
-        for number, row in enumerate(arranged(rows, log.topic("plain")).to_pylist(), first):
+        for number, row in enumerate(replay_order(rows, log.topic("plain")).to_pylist(), first):
             if row.pop("_deleted"):
                 producer.delete((row["id"], row["part"]), occurred=row["at"], sequence=number)
             else:

@@ -124,7 +124,7 @@ def test_a_record_that_speaks_of_a_full_disk_is_none(text: str) -> None:
 
 @given(st.sampled_from(sorted(errno.errorcode)))
 def test_only_what_may_pass_by_itself_is_waited_for(number: int) -> None:
-    error = disk.told(OSError(number, os.strerror(number)), "directory")
+    error = disk.sink_error(OSError(number, os.strerror(number)), "directory")
     waits = {"EAGAIN", "EBUSY", "EINTR", "EIO", "EMFILE", "ENFILE", "ENOLCK", "ENOMEM", "ENOTCONN", "ESTALE",
              "ETIMEDOUT", "ENOSPC", "EDQUOT", "EFBIG", "EWOULDBLOCK"}  # fmt: skip
     assert isinstance(error, SinkRefused) == (errno.errorcode[number] not in waits)

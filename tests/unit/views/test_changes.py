@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import OffsetLost, UsageError
-from headwater.views.changes import DELETE, INSERT, UPDATE, beginning, change, check_kept
+from headwater.views.changes import DELETE, INSERT, UPDATE, change, check_retained, resume_after
 from headwater.views.view_version import FIRST, ViewVersion
 
 
@@ -38,22 +38,22 @@ def test_what_is_missed_is_counted_and_nothing_else_refused(since: int, earliest
     last = earliest - 1 + kept
     if since > last:
         with pytest.raises(UsageError, match=f"no change {since} yet"):
-            check_kept("stock", since, earliest, last)
+            check_retained("stock", since, earliest, last)
     elif since < earliest - 1:
         with pytest.raises(OffsetLost) as lost:
-            check_kept("stock", since, earliest, last)
+            check_retained("stock", since, earliest, last)
         assert since + lost.value.missed + 1 == lost.value.earliest == earliest
     else:
-        check_kept("stock", since, earliest, last)
+        check_retained("stock", since, earliest, last)
 
 
 def test_nought_is_before_the_first_change_of_any_version() -> None:
-    assert beginning(version(1), 0) == 0
-    assert beginning(version(3), 0) == version(3).first == 2 << FIRST
+    assert resume_after(version(1), 0) == 0
+    assert resume_after(version(3), 0) == version(3).first == 2 << FIRST
 
 
 def test_a_change_of_another_version_is_not_taken_for_one_of_this() -> None:
-    assert beginning(version(2), version(2).first + 5) == version(2).first + 5
+    assert resume_after(version(2), version(2).first + 5) == version(2).first + 5
     with pytest.raises(OffsetLost, match="has been rebuilt since change 5") as lost:
-        beginning(version(2), 5)
+        resume_after(version(2), 5)
     assert lost.value.earliest == version(2).first + 1

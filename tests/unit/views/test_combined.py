@@ -60,7 +60,7 @@ def test_versions_are_published_and_dropped_in_the_place_of_the_view(
     fill(own, "moved", 7)
     fill(both, "moved", 1)
     both.sink("moved", "id BIGINT, n BIGINT", "id", version=2).begin()
-    both.arrange("moved", "n", version=2)
+    both.index_by("moved", "n", version=2)
     both.publish("moved", 2)
     both.drop("moved", 1)
     assert both.versions("moved") == other.versions("moved") == {2: True}

@@ -8,7 +8,7 @@ import pytest
 
 from headwater.errors import HeadwaterError, UsageError
 from headwater.values.keyed import declare
-from headwater.views.query import ViewQuery, arrangement
+from headwater.views.query import ViewQuery, index_columns
 
 CLICKS = declare('view "clicks"', "url STRING, day DATE, n BIGINT, tags ARRAY<INT>", ("url", "day"))
 
@@ -43,12 +43,12 @@ def test_a_whole_key_has_no_range() -> None:
 
 
 def test_the_key_settles_the_order_among_equals() -> None:
-    assert ViewQuery().ordered(CLICKS) == ["url", "day"]
-    assert ViewQuery(order="n").ordered(CLICKS) == ["n", "url", "day"]
+    assert ViewQuery().order_columns(CLICKS) == ["url", "day"]
+    assert ViewQuery(order="n").order_columns(CLICKS) == ["n", "url", "day"]
 
 
 @pytest.mark.parametrize(
     ("order", "columns"), [(None, []), ("day", []), ("n", ["url", "n", "day"]), ("url", [])]
 )
 def test_an_order_is_kept_within_the_leading_columns_of_the_key(order: Any, columns: list[str]) -> None:
-    assert arrangement(CLICKS, order) == columns
+    assert index_columns(CLICKS, order) == columns

@@ -122,7 +122,7 @@ class NodeRun:
         committed = sink.begin()
         self.done = node_progress.read(self.home)
         _check_ahead(self.node, max(committed, self.done.batch), self.checkpoint)
-        _check_lost(self.node, sink.lost(self.done.receipt))
+        _check_lost(self.node, sink.missing_since(self.done.receipt))
         _check_missed(self.node, self.done, self.checkpoint, self._names)
         self.check_inputs()
         if self.stage is not None:
@@ -328,7 +328,7 @@ class NodeRun:
 
     def _promise(self, clock: int | None) -> int | None:
         """Return the time before which this node emits nothing any more."""
-        return clock if clock is None or self.stage is None else self.stage.operator.promise(clock)
+        return clock if clock is None or self.stage is None else self.stage.operator.output_watermark(clock)
 
 
 def _or_never(clock: int | None) -> int:

@@ -178,12 +178,14 @@ class _Clock:
         """Time and receipt of each, the one that was silent for the longest first."""
         self._heap: list[tuple[int, Key]] = []
         """Their times, and some that hold no longer: with many producers, to look at all takes long."""
+        self._furthest = NEVER
+        """The newest claim of anybody, also of those who have been let go."""
 
     def wait(self, until: int) -> None:
         """Take in that nothing more was appended before a time."""
-        gone = self._let_go(until - self._timing.idle)
-        # When all have gone silent, it goes to the newest claim, as the engine has it.
-        self.time = max(self.time, self._smallest() if self._claims else gone)
+        self._let_go(until - self._timing.idle)
+        # When all have gone silent, it goes to the newest claim, whichever of them was let go first.
+        self.time = max(self.time, self._smallest() if self._claims else self._furthest)
 
     def hear(self, key: Key, newest: int, received: int) -> None:
         """Take in that a producer appended something."""
@@ -192,20 +194,18 @@ class _Clock:
         time = received if self._timing.ahead(newest, received) else newest
         before = self._claims.pop(key, (NEVER, NEVER))
         self._claims[key] = (max(time, before[0]), received)
+        self._furthest = max(self._furthest, time)
         if time > before[0]:
             heapq.heappush(self._heap, (time, key))
         self.time = max(self.time, self._smallest())
 
-    def _let_go(self, heard: int) -> int:
-        """Drop those of which nothing was heard since; return the newest of their claims."""
-        newest = NEVER
+    def _let_go(self, heard: int) -> None:
+        """Drop those of which nothing was heard since."""
         while self._claims:
-            key, (time, received) = next(iter(self._claims.items()))
+            key, (_, received) = next(iter(self._claims.items()))
             if received >= heard:
-                break
+                return
             del self._claims[key]
-            newest = max(newest, time)
-        return newest
 
     def _smallest(self) -> int:
         if len(self._heap) > 2 * len(self._claims) + 64:

@@ -14,7 +14,7 @@ from headwater.engine.home import notes
 from headwater.errors import PipelineError, UnknownTopic
 from headwater.log import Log, Position
 from headwater.pipeline.node import Node
-from headwater.sinks.topic import lost_since
+from headwater.sinks.topic import missing_records
 
 _NOTE = "aside.json"
 
@@ -44,6 +44,6 @@ def check(home: Path, log: Log, node: Node) -> None:
 
 def _lost(log: Log, was: Position) -> str | None:
     try:
-        return lost_since(was, log.resolve(was.topic, "latest"))
+        return missing_records(was, log.resolve(was.topic, "latest"))
     except UnknownTopic:
         return f'topic "{was.topic}" was deleted'

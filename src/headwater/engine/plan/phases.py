@@ -60,7 +60,7 @@ class Stage:
     @property
     def late(self) -> pa.Schema:
         """Of rows that come too late."""
-        return self.operator.late(self.schema)
+        return self.operator.late_schema(self.schema)
 
 
 Phase = Callable[[Stage], DataFrame]
@@ -79,7 +79,7 @@ def apply(rows: DataFrame, spec: OperatorSpec) -> DataFrame:
         schema = spec.pairing.schema(spec.name, schema, sides[1].schema)
         parts = [_sent(each, number, spec.pairing, schema) for number, each in enumerate(inputs)]
         rows = parts[0].unionByName(parts[1])
-    output = _nullable(operator.output(schema))  # a result that is gone has nothing but its identity
+    output = _nullable(operator.output_schema(schema))  # a result that is gone has nothing but its identity
     stage = Stage(spec.name, rows, operator, schema, output, inputs, spec.pairing, spec.tables)
     return _through(stage, sides[0].event_time)
 

@@ -242,11 +242,13 @@ def _keyed(ranges: Iterable[AppendedRange]) -> Iterator[Keyed]:
 
 
 def _timed(offsets: Offsets, plan: Plan, now: int, timing: Timing) -> Offsets:
-    claims = {**offsets.claims, **_claimed(offsets.claims, plan.taken, timing)}
+    new = [(each, claim) for each in plan.taken if (claim := _claim(each, timing)) is not None]
+    claims = {**offsets.claims, **_claimed(offsets.claims, new, timing.idle)}
     awake = {key: claim for key, claim in claims.items() if claim.received >= now - timing.idle}
     times = [claim.time for claim in awake.values()]
     # When all have gone silent, nothing holds the clock any more: it goes to the newest claim.
-    furthest = max([offsets.furthest, *(claim.time for claim in claims.values())])
+    heard_of = (*offsets.claims.values(), *(claim for _, claim in new))
+    furthest = max([offsets.furthest, *(claim.time for claim in heard_of)])
     reached = min(times) if times else furthest
     clock, heard = max(offsets.clock, reached), max([offsets.heard, *(each.received for each in plan.taken)])
     # One that has never told a time is waited for: its beginning may be older than everything else.
@@ -255,15 +257,17 @@ def _timed(offsets: Offsets, plan: Plan, now: int, timing: Timing) -> Offsets:
     return replace(offsets, clock=clock, claims=awake, heard=heard, silent=silent, furthest=furthest)
 
 
-def _claimed(known: Claims, taken: Iterable[AppendedRange], timing: Timing) -> Claims:
-    """Return the claims of those who are heard of in some ranges, as they are after them."""
+def _claimed(known: Claims, new: Iterable[tuple[AppendedRange, Claim]], idle: int) -> Claims:
+    """Return the claims of those who make new ones, as they are after them.
+
+    One who was idle when the append began claims anew, also where no micro-batch in between has set its
+    claim aside: what it claims does not depend on how the topic is split into micro-batches.
+    """
     claims: dict[tuple[int, str], Claim] = {}
-    for each in taken:
-        told = _claim(each, timing)
-        if told is not None:
-            key = (each.partition, each.producer)
-            before = claims.get(key) or replace(known.get(key, told), ahead=0)
-            claims[key] = before.with_more(told)
+    for each, claim in new:
+        key = (each.partition, each.producer)
+        before = claims.get(key) or replace(known.get(key, claim), ahead=0)
+        claims[key] = before.with_more(claim) if before.received >= each.began - idle else claim
     return claims
 
 

@@ -65,7 +65,7 @@ class StepContext:
     def _steps(self, state: Any, rows: pa.Table) -> Iterator[Step]:
         if rows.num_rows:
             yield self.operator.step(state, rows, self.before)
-        if self._is_due(self.operator.wake(state)):
+        if self._is_due(self.operator.next_timer(state)):
             yield self.operator.step(state, self.schema.empty_table(), self.now)
 
     def _is_due(self, wake: int | None) -> bool:

@@ -80,7 +80,7 @@ def spread(work: StepContext, blobs_: DataFrame, output: pa.Schema) -> Results:
         blobs_ = blobs_.union(frame(spark, woken, PACKED))
     tasks = spark.sparkContext.defaultParallelism
     stepped = blobs_.repartition(tasks, BUCKET).groupBy(BUCKET).applyInArrow(_stepping(work), RESULT)
-    return _collected(stepped, work.operator.late(work.schema), output)
+    return _collected(stepped, work.operator.late_schema(work.schema), output)
 
 
 def batched(

@@ -5,7 +5,7 @@ the snapshot before them, a new snapshot takes the place of all. A chunk is neve
 name is random, so a task that is retried or run twice at a time disturbs no other: what counts is
 which chunks the driver has listed.
 
-Invariant: absorbing the chunks from first to last gives the state, in any process.
+Invariant: restoring the chunks from first to last gives the state, in any process.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class Bucket:
         """Return the state: from memory, from memory and newer chunks, or from all chunks."""
         entry = cache.take(self._key)
         known = _known(entry, meta) if entry is not None else 0
-        state = entry.state if entry is not None and known else self._operator.begin(self._schema)
+        state = entry.state if entry is not None and known else self._operator.initial_state(self._schema)
         data = [self._chunks.get(chunk) for chunk in meta.chunks[known:]]
         for part in (part for each in data for part in _parts(each)):
-            self._operator.absorb(state, part)
+            self._operator.restore_chunk(state, part)
         return Loaded(state, known > 0, sum(map(len, data)))
 
     def store(self, meta: Meta, state: Any, chunk: pa.Table | None, cache: Cache = STATES) -> Meta:
@@ -82,7 +82,7 @@ class Bucket:
             meta = self._stored(meta, state, blobs.encode(chunk))
         if meta.chunks:
             cache.put(self._key, CachedState(state, meta.chunks[-1].file), meta.size)
-        return replace(meta, wake=self._operator.wake(state))
+        return replace(meta, wake=self._operator.next_timer(state))
 
     def _stored(self, meta: Meta, state: Any, learnt: bytes) -> Meta:
         """Store one chunk: what was learnt, joined with what is newer than the first, or a snapshot."""

@@ -100,7 +100,7 @@ class AsOf(Operator[Past]):
         """How often a result was corrected."""
         return (REVISION,) if self.correct else ()
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the left columns, the right ones without the keys, and the time of the version."""
         left, right = sides(schema)
         for side, name in ((left, self.times[0]), (right, self.times[1]), (left, self.at or self.times[0])):
@@ -115,13 +115,13 @@ class AsOf(Operator[Past]):
             )
         return joined.append(pa.field(REVISION, pa.int64()))
 
-    def begin(self, schema: pa.Schema) -> Past:
+    def initial_state(self, schema: pa.Schema) -> Past:
         """Return a state without events and versions."""
         left, right = sides(schema)
         types = [schema.field(name).type for name in self.key]
         return Past(self._joined(schema), types, KeySlots(), RowVersions(right), Timeline(left), Ledger(left))
 
-    def absorb(self, state: Past, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: Past, chunk: pa.Table) -> None:
         """Take over rows as the step did, but for what came out."""
         left, right = part(chunk, LEFT), part(chunk, RIGHT)
         self._take(state, _timed(left, self.times[0]), _timed(right, self.times[1]), clock_of(chunk))
@@ -138,13 +138,13 @@ class AsOf(Operator[Past]):
         chunk = self._chunk(come.left.rows, come.right.rows, none, np.empty(0, np.int64), clock)
         return Step(out, come.late, chunk=chunk if learnt else None)
 
-    def wake(self, state: Past) -> int | None:
+    def next_timer(self, state: Past) -> int | None:
         """Return the clock that has just passed the first event that waits, or that need not be kept."""
         first, done = state.waiting.first(), state.done.first()
         ends = [None if first is None else first + 1, None if done is None else done + self._back + 1]
         return min((end for end in ends if end is not None), default=None)
 
-    def promise(self, clock: int) -> int:
+    def output_watermark(self, clock: int) -> int:
         """Return how far back corrections go, if there are any."""
         return behind(clock, self._back) if self.correct else clock
 

@@ -47,7 +47,7 @@ class Lookup(Operator[LookupTable]):
     >>> on = pairing("lookup", {"customer": "id"})
     >>> rows = on.sent(orders, customers, on.schema("lookup", orders.schema, customers.schema))
     >>> lookup = Lookup(on)
-    >>> lookup.step(lookup.begin(rows.schema), rows, NEVER).out["tier"].to_pylist()
+    >>> lookup.step(lookup.initial_state(rows.schema), rows, NEVER).out["tier"].to_pylist()
     ['gold', None]
     """
 
@@ -64,16 +64,16 @@ class Lookup(Operator[LookupTable]):
         """Not so: what comes out depends on what had come by then."""
         return False
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the left columns, then the right ones without the keys."""
         return self._joined(schema).schema
 
-    def begin(self, schema: pa.Schema) -> LookupTable:
+    def initial_state(self, schema: pa.Schema) -> LookupTable:
         """Return an empty table."""
         types = [schema.field(name).type for name in self.key]
         return LookupTable(Present(sides(schema)[1]), self._joined(schema), types)
 
-    def absorb(self, state: LookupTable, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: LookupTable, chunk: pa.Table) -> None:
         """Take the rows of a chunk."""
         self._take(state, chunk)
         state.present.tidy()
@@ -85,7 +85,7 @@ class Lookup(Operator[LookupTable]):
         state.present.tidy()
         return Step(out, chunk=changes if len(changes) else None)
 
-    def wake(self, state: LookupTable) -> int | None:
+    def next_timer(self, state: LookupTable) -> int | None:
         """Return None: time alone changes nothing."""
         return None
 

@@ -76,7 +76,7 @@ class Within(Operator[Meeting]):
     >>> on, after = pairing("within", "url"), timedelta(microseconds=5)
     >>> within = Within(on, ("at", "at"), timedelta(), after, how="left", prefix="click_")
     >>> rows = on.sent(shown, clicks, on.schema("within", shown.schema, clicks.schema))
-    >>> state = within.begin(rows.schema)
+    >>> state = within.initial_state(rows.schema)
     >>> for clock in (NEVER, 8):
     ...     out = within.step(state, rows if clock == NEVER else rows.slice(0, 0), clock).out
     ...     out["url"].to_pylist(), out["click_at"].cast(pa.int64()).to_pylist()
@@ -96,20 +96,20 @@ class Within(Operator[Meeting]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", self.pairing.key)
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the left columns, and where both sides come out the right ones without the keys."""
         for side, name in zip(sides(schema), self.times, strict=True):
             check_time("within", name, side)
         joined = self._joined(schema)
         return sides(schema)[0] if joined is None else joined.schema
 
-    def begin(self, schema: pa.Schema) -> Meeting:
+    def initial_state(self, schema: pa.Schema) -> Meeting:
         """Return a state without rows."""
         left, right = sides(schema)
         types = [schema.field(name).type for name in self.key]
         return Meeting(KeySlots(), Ledger(left), Ledger(right), types, self._joined(schema))
 
-    def absorb(self, state: Meeting, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: Meeting, chunk: pa.Table) -> None:
         """Take over rows that wait, mark those that they match, and forget what has come out."""
         self._drop(state, clock_of(chunk))
         names = tuple(zip(*self.pairing.on, strict=True))
@@ -140,12 +140,12 @@ class Within(Operator[Meeting]):
         tidied(state.slots, state.left, state.right)
         return Step(out, come.late, chunk=chunk)
 
-    def wake(self, state: Meeting) -> int | None:
+    def next_timer(self, state: Meeting) -> int | None:
         """Return the clock from which on a row can have no match any more."""
         ends = ((state.left.first(), self._after), (state.right.first(), self._before))
         return min((first + wait + 1 for first, wait in ends if first is not None), default=None)
 
-    def promise(self, clock: int) -> int:
+    def output_watermark(self, clock: int) -> int:
         """Return how far back a left row may lie that waits; or a right one that may come out alone."""
         wait = max(self._after, self._before) if self.how in _RIGHT_ALONE else self._after
         return behind(clock, wait)

@@ -74,7 +74,7 @@ class TableGroup(Operator[Grouped]):
     >>> from headwater.operators.operator import NEVER
     >>> orders = pa.table({"id": [1, 2], "shop": ["a", "a"], "cents": [5, 7], "_deleted": [False, False]})
     >>> total = TableGroup(("id",), ("shop",), (("cents", agg.sum("cents")),))
-    >>> total.step(total.begin(orders.schema), orders, clock=NEVER).out.to_pylist()
+    >>> total.step(total.initial_state(orders.schema), orders, clock=NEVER).out.to_pylist()
     [{'shop': 'a', 'cents': 12, '_deleted': False}]
     """
 
@@ -91,7 +91,7 @@ class TableGroup(Operator[Grouped]):
         """The columns of the group."""
         return self.by
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the group, the aggregates, and ``_deleted``."""
         check_table(WHAT, "input", self.primary, schema)
         check_columns(WHAT, self._columns(), schema)
@@ -103,15 +103,15 @@ class TableGroup(Operator[Grouped]):
         made = [pa.field(name, each.result(_kind(each, schema))) for name, each in self.aggregates]
         return pa.schema([*keys, *made, pa.field(DELETED, pa.bool_())])
 
-    def begin(self, schema: pa.Schema) -> Grouped:
+    def initial_state(self, schema: pa.Schema) -> Grouped:
         """Return a table without rows."""
         tallies: Tallies = {}
         for _, each in self.aggregates:
             tallies.setdefault((each.tally, each.column), each.tally(_kind(each, schema)))
         kept = pa.schema([schema.field(name) for name in self._columns()])
-        return Grouped(self.output(schema), Slots(), Kept(kept), tallies)
+        return Grouped(self.output_schema(schema), Slots(), Kept(kept), tallies)
 
-    def absorb(self, state: Grouped, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: Grouped, chunk: pa.Table) -> None:
         """Make the changes of a chunk."""
         self._make(state, self._change(state, chunk))
 
@@ -129,7 +129,7 @@ class TableGroup(Operator[Grouped]):
         out = self._told(state, keys.take(pa.array(told)), after.take(pa.array(told)), ~is_[told])
         return Step(out, chunk=rows.take(pa.array(change.places)))
 
-    def wake(self, state: Grouped) -> int | None:
+    def next_timer(self, state: Grouped) -> int | None:
         """Return None: time alone changes nothing."""
         return None
 

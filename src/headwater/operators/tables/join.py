@@ -77,7 +77,7 @@ class TableJoin(Operator[TableMeeting]):
     >>> ada = pa.Table.from_pylist([{"id": 1, "name": "ada"}], names)
     >>> old = pa.Table.from_pylist([{"id": 1, "age": 36}], ages)
     >>> rows = on.sent(ada, old, on.schema("join", names, ages))
-    >>> join.step(join.begin(rows.schema), rows, clock=NEVER).out.to_pylist()
+    >>> join.step(join.initial_state(rows.schema), rows, clock=NEVER).out.to_pylist()
     [{'id': 1, 'name': 'ada', 'age': 36, '_deleted': False}]
     """
 
@@ -96,19 +96,19 @@ class TableJoin(Operator[TableMeeting]):
         """The primary keys of the sides that are never missing, as they come out."""
         return self._shape().identity
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of both tables, and ``_deleted``."""
         self._shape().check()
         return self._shape().joined.schema.append(pa.field(DELETED, pa.bool_()))
 
-    def begin(self, schema: pa.Schema) -> TableMeeting:
+    def initial_state(self, schema: pa.Schema) -> TableMeeting:
         """Return two tables without rows."""
         sides = (Kept(self.left.schema), Kept(self.right.schema))
         return TableMeeting(
-            schema.remove_metadata(), self.output(schema), self._shape().joined, Slots(), *sides
+            schema.remove_metadata(), self.output_schema(schema), self._shape().joined, Slots(), *sides
         )
 
-    def absorb(self, state: TableMeeting, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: TableMeeting, chunk: pa.Table) -> None:
         """Make the changes of a chunk."""
         changes = self._changes(state, chunk)
         _put(state, changes)
@@ -128,7 +128,7 @@ class TableJoin(Operator[TableMeeting]):
         _tidy(state, changes)
         return Step(out, chunk=rows.take(pa.array(places)))
 
-    def wake(self, state: TableMeeting) -> int | None:
+    def next_timer(self, state: TableMeeting) -> int | None:
         """Return None: time alone changes nothing."""
         return None
 

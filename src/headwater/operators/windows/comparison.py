@@ -28,7 +28,7 @@ _WHOLE = 1 << 53
 """Up to which every integer is a DOUBLE."""
 
 
-def output(windowing: Windowing, plain: pa.Schema) -> pa.Schema:
+def output_schema(windowing: Windowing, plain: pa.Schema) -> pa.Schema:
     """Return the schema of rows out with the columns that compare, which come after the aggregates."""
     names = _compared(windowing, plain)
     if not names:
@@ -55,7 +55,7 @@ def beside(windowing: Windowing, out: pa.Table, earlier: tuple[Times, Numbers], 
 
     ``before`` has the partial results, in their order, of those earlier windows that there are.
     """
-    schema, names = output(windowing, out.schema), _compared(windowing, out.schema)
+    schema, names = output_schema(windowing, out.schema), _compared(windowing, out.schema)
     start, end = spans(before, *earlier, earlier[1] + 1)
     places = pa.array(start, mask=start >= end)
     known = windowing.own(before.rows, names)

@@ -88,12 +88,12 @@ class Hopping(Windowed[Panes]):
         rough = () if self.compare is None else comparison.rough(self.windowing)
         return (*super().history, *rough)
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, how they compare, and what is told of the result."""
-        plain = self.windowing.output(schema)
-        return plain if self.compare is None else comparison.output(self.windowing, plain)
+        plain = self.windowing.output_schema(schema)
+        return plain if self.compare is None else comparison.output_schema(self.windowing, plain)
 
-    def begin(self, schema: pa.Schema) -> Panes:
+    def initial_state(self, schema: pa.Schema) -> Panes:
         """Return a state without rows."""
         partials = self._held.state_schema(schema)
         key = list(partials)[: len(self.windowing.by)]
@@ -102,7 +102,7 @@ class Hopping(Windowed[Panes]):
             Members(), Partials(partials.empty_table(), self._held.merge), PublicationCounts(key, again)
         )
 
-    def absorb(self, state: Panes, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: Panes, chunk: pa.Table) -> None:
         """Take over partial results and publications."""
         state.panes.add(self._entries(state, heard(chunk, "pane")))
         state.ledger.add(self._entries(state, heard(chunk, "window")))
@@ -119,7 +119,7 @@ class Hopping(Windowed[Panes]):
             *self._early(state, fresh, clock),
             *self._crowded(state, fresh, clock),
         ]
-        plain, beside = self.windowing.output(rows.schema), partial(self._beside, state)
+        plain, beside = self.windowing.output_schema(rows.schema), partial(self._beside, state)
         out, counted = publish(self.windowing, state.ledger, found, self._grid.size, plain, beside)
         state.clock = max(state.clock, clock)
         state.drop(self._settled(clock), self._back)
@@ -127,7 +127,7 @@ class Hopping(Windowed[Panes]):
         parts = {"pane": placed(fresh), "window": placed(counted)}
         return Step(out, late, chunk=tell(parts, clock) if learnt else None)
 
-    def wake(self, state: Panes) -> int | None:
+    def next_timer(self, state: Panes) -> int | None:
         """Return the next end of a window, or time to publish it before, or to forget a pane."""
         grid, ahead, found = self._grid, self._open(state.clock), []
         if (oldest := state.panes.next(NEVER)) is not None:
@@ -138,7 +138,7 @@ class Hopping(Windowed[Panes]):
             found += [self._passed(pane) + self._period]
         return min(found, default=None)
 
-    def promise(self, clock: int) -> int:
+    def output_watermark(self, clock: int) -> int:
         """Return the start of the first window that may still be published."""
         return clock if clock == NEVER else self._settled(clock)
 

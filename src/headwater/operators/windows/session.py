@@ -66,15 +66,15 @@ class Session(Windowed[Sessions]):
         """The column out that is the event time of results: how old a session's start is has no bound."""
         return END
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, and what is told of the result."""
-        return self.windowing.output(schema, retracts=self._retracts)
+        return self.windowing.output_schema(schema, retracts=self._retracts)
 
-    def begin(self, schema: pa.Schema) -> Sessions:
+    def initial_state(self, schema: pa.Schema) -> Sessions:
         """Return a state without sessions."""
         return Sessions(self._held.state_schema(schema), cut=self._early.period > 0)
 
-    def absorb(self, state: Sessions, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: Sessions, chunk: pa.Table) -> None:
         """Take over sessions as they have become."""
         rows = heard(chunk, "session")
         members = self.windowing.members(state.members, rows.remove_column(0))
@@ -95,19 +95,19 @@ class Session(Windowed[Sessions]):
         live = known.take(np.flatnonzero(ends(known) > self.windowing.settled(state.clock)))
         change = Combining(self._held, self._early, state.clock, clock).combined(live, fresh)
         state.put(change.written)
-        out = self._out(change, state.clock, clock, self.output(rows.schema))
+        out = self._out(change, state.clock, clock, self.output_schema(rows.schema))
         state.clock = max(state.clock, clock)
         self._drop(state)
         parts = {"session": placed(change.written, by_lead=False)}
         return Step(out, away, chunk=tell(parts, clock) if len(change.written) or len(out) else None)
 
-    def wake(self, state: Sessions) -> int | None:
+    def next_timer(self, state: Sessions) -> int | None:
         """Return the next end of a session, or time to show what has come to one, or to forget one."""
-        found, coming = state.wake(self._margin()), state.coming()
+        found, coming = state.next_timer(self._margin()), state.coming()
         shown = [] if coming is None else [self._early.following(coming)]
         return min(shown if found is None else [found, *shown], default=None)
 
-    def promise(self, clock: int) -> int:
+    def output_watermark(self, clock: int) -> int:
         """Return the end of the first session that may still be published, as far as it is shown."""
         settled = self.windowing.settled(clock)
         return min(settled, self._early.passed(clock)) if self._early.period else settled

@@ -75,7 +75,7 @@ class Sessions:
         if self.members.crowded:
             self.members.keep(np.unique(self._held.leads()))
 
-    def wake(self, margin: int) -> int | None:
+    def next_timer(self, margin: int) -> int | None:
         """Return the next end of a session, or the time to forget one, a margin after its end."""
         first, last = self._ending.first(), self._fading.first()
         found = [] if first is None else [first]

@@ -68,7 +68,7 @@ class SlidingEvents:
         if self.members.crowded:
             self.members.keep(np.unique(self.held.leads()))
 
-    def wake(self, margin: int) -> int | None:
+    def next_timer(self, margin: int) -> int | None:
         """Return the clock that has just passed an event, or at which one is forgotten, a margin after it."""
         first, last = self._waiting.first(), self._fading.first()
         found = [] if first is None else [first + 1]
@@ -101,18 +101,18 @@ class Sliding(Windowed[SlidingEvents]):
         """The column out that is the event time of results: that of the event."""
         return END
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, and what is told of the result."""
-        return self.windowing.output(schema)
+        return self.windowing.output_schema(schema)
 
-    def begin(self, schema: pa.Schema) -> SlidingEvents:
+    def initial_state(self, schema: pa.Schema) -> SlidingEvents:
         """Return a state without events."""
         partials = self._held.state_schema(schema)
         again = self.windowing.corrects or self.every is not None
         ledger = PublicationCounts(list(partials)[: len(self.windowing.by)], again)
         return SlidingEvents(Partials(partials.empty_table(), self._held.merge), ledger)
 
-    def absorb(self, state: SlidingEvents, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: SlidingEvents, chunk: pa.Table) -> None:
         """Take over events and publications."""
         events, windows = heard(chunk, "event"), heard(chunk, "window")
         state.add(Entries(self._members(state, events), events.column(0).to_numpy(), events.remove_column(0)))
@@ -127,17 +127,19 @@ class Sliding(Windowed[SlidingEvents]):
         fresh = self._fresh(state, rows, at)
         state.add(fresh)
         found = [Ready(self._passed(state, fresh, clock), complete=True), *self._early(state, fresh, clock)]
-        out, counted = publish(self.windowing, state.ledger, found, self._size(), self.output(rows.schema))
+        out, counted = publish(
+            self.windowing, state.ledger, found, self._size(), self.output_schema(rows.schema)
+        )
         state.clock = max(state.clock, clock)
         state.drop(self._forgotten(clock), clock)
         parts = {"event": placed(fresh, by_lead=False), "window": placed(counted)}
         return Step(out, late, chunk=tell(parts, clock) if len(fresh) or len(out) else None)
 
-    def wake(self, state: SlidingEvents) -> int | None:
+    def next_timer(self, state: SlidingEvents) -> int | None:
         """Return when the next event may be published, or forgotten."""
-        return state.wake(self._size() + self.windowing.keep // MICROSECOND)
+        return state.next_timer(self._size() + self.windowing.keep // MICROSECOND)
 
-    def promise(self, clock: int) -> int:
+    def output_watermark(self, clock: int) -> int:
         """Return the time of the first event that may still be published."""
         return self.windowing.settled(clock)
 

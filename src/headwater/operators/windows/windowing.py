@@ -69,7 +69,7 @@ class Windowing:
         """Return the clock behind which nothing is corrected any more."""
         return clock if clock == NEVER else max(clock - self.keep // MICROSECOND, NEVER)
 
-    def output(self, schema: pa.Schema, retracts: bool = False) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema, retracts: bool = False) -> pa.Schema:
         """Return the schema of the rows out, or refuse what cannot be."""
         if self.by:
             check_columns(self.what, self.by, schema)
@@ -190,7 +190,7 @@ class Windowed(Operator[S]):
         """Whether arrival has no say: how many rows have come decides on early results, if it is asked."""
         return not isinstance(self.every, int)
 
-    def late(self, schema: pa.Schema) -> pa.Schema:
+    def late_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the rows, and what is told of late ones."""
         return self.windowing.late_schema(schema)
 

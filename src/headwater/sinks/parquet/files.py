@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from headwater import durable
 from headwater.sinks import crash
-from headwater.sinks.parquet.manifest import File, Manifest, gone
+from headwater.sinks.parquet.manifest import File, Manifest, missing_file
 
 _OLD_DRAFTS = (".draft-", ".headwater.json-")
 """How drafts were named by earlier versions."""
@@ -44,13 +44,13 @@ def check(directory: Path, manifest: Manifest) -> None:
     there = set(os.listdir(directory))
     for file in manifest.files:
         if file.name not in there:
-            raise gone(directory / file.name)
+            raise missing_file(directory / file.name)
 
 
 def tidy(directory: Path, manifest: Manifest) -> None:
     """Remove what a runner before has left behind: drafts, and files that no manifest has named."""
-    known = {file.name for file in manifest.files} | {name for name, _ in manifest.gone}
+    listed = {file.name for file in manifest.files} | {name for name, _ in manifest.replaced}
     for path in directory.iterdir():
-        left = path.suffix == ".parquet" and path.name not in known
-        if left or durable.is_draft(path) or path.name.startswith(_OLD_DRAFTS):
+        orphan = path.suffix == ".parquet" and path.name not in listed
+        if orphan or durable.is_draft(path) or path.name.startswith(_OLD_DRAFTS):
             path.unlink(missing_ok=True)

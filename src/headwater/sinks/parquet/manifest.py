@@ -25,7 +25,7 @@ from headwater.errors import Fenced, SchemaError, SinkRefused, SinkUnavailable
 from headwater.log.position import Position
 from headwater.record import DELETED
 
-FORMAT = 1
+FORMAT = 2
 NAME = "headwater.json"
 LOCK = "headwater.lock"
 _LOCK_SECONDS = 60.0
@@ -55,7 +55,7 @@ class Manifest:
     """Whether there have been rows with ``_deleted``: then every reader gets that column."""
     files: tuple[File, ...] = ()
     """In the order of their batches."""
-    gone: tuple[tuple[str, float], ...] = ()
+    replaced: tuple[tuple[str, float], ...] = ()
     """Files that merging has replaced, and when: readers may still be at them."""
 
     @property
@@ -70,8 +70,8 @@ def load(directory: Path) -> Manifest | None:
     path = directory / NAME
     try:
         stored = orjson.loads(path.read_bytes())
-        if stored["format"] > FORMAT:
-            raise SinkRefused(f'"{path}" was made by a newer Headwater', hint="upgrade Headwater")
+        if stored["format"] != FORMAT:
+            raise _other_format(path, stored["format"] > FORMAT)
         return _parsed(stored["manifest"])
     except FileNotFoundError:
         return None
@@ -83,7 +83,7 @@ def load(directory: Path) -> Manifest | None:
 
 def store(directory: Path, manifest: Manifest) -> None:
     """Replace the manifest, durably."""
-    stored = {**asdict(manifest), "positions": [str(each) for each in manifest.positions]}
+    stored = {**asdict(manifest), "positions": [str(position) for position in manifest.positions]}
     durable.write(
         directory / NAME, orjson.dumps({"format": FORMAT, "manifest": stored}, option=orjson.OPT_INDENT_2)
     )
@@ -118,7 +118,7 @@ def current(directory: Path, epoch: int) -> Manifest:
     """Return the manifest, or say that another runner has taken over."""
     manifest = load(directory)
     if manifest is None:
-        raise gone(directory / NAME)
+        raise missing_file(directory / NAME)
     if manifest.epoch == epoch:
         return manifest
     raise Fenced(
@@ -128,11 +128,17 @@ def current(directory: Path, epoch: int) -> Manifest:
     )
 
 
-def gone(path: Path) -> SinkRefused:
+def missing_file(path: Path) -> SinkRefused:
     """Return the error for a file that somebody has removed."""
     return SinkRefused(
         f'file "{path}" is gone', detail="a batch that was committed needs it", hint="restore it from a copy"
     )
+
+
+def _other_format(path: Path, newer: bool) -> SinkRefused:
+    if newer:
+        return SinkRefused(f'"{path}" was made by a newer Headwater', hint="upgrade Headwater")
+    return SinkRefused(f'"{path}" was made by an older Headwater', hint="write to another directory")
 
 
 def _lock(fd: int, directory: Path) -> None:
@@ -156,7 +162,7 @@ def _parsed(stored: dict[str, Any]) -> Manifest:
         **{
             **stored,
             "positions": tuple(map(Position.parse, stored["positions"])),
-            "files": tuple(File(**each) for each in stored["files"]),
-            "gone": tuple((name, at) for name, at in stored["gone"]),
+            "files": tuple(File(**file) for file in stored["files"]),
+            "replaced": tuple((name, at) for name, at in stored["replaced"]),
         }
     )

@@ -41,17 +41,17 @@ def merge(directory: Path, epoch: int, keep: float) -> None:
     """Merge until nothing is due, and remove what was replaced long enough ago."""
     listed = manifest.current(directory, epoch)
     while chosen := due(listed):
-        made = _merged(directory, chosen, listed)
+        merged = _merge(directory, chosen, listed)
         crash.point("parquet: merged file there")
         with manifest.locked(directory):
-            listed = _replaced(manifest.current(directory, epoch), chosen, made)
+            listed = _with_merged(manifest.current(directory, epoch), chosen, merged)
             manifest.store(directory, listed)
         crash.point("parquet: merged")
-    if listed.gone and listed.gone[0][1] < time.time() - keep:
+    if listed.replaced and listed.replaced[0][1] < time.time() - keep:
         _remove_old(directory, epoch, keep)
 
 
-def _merged(directory: Path, chosen: tuple[File, ...], listed: Manifest) -> File:
+def _merge(directory: Path, chosen: tuple[File, ...], listed: Manifest) -> File:
     label = f"{chosen[0].name.split('-')[0]}-{chosen[-1].name.split('-')[0]}"
     return files.write(
         directory, label, _rows(directory, chosen, listed), _schema(listed), chosen[0].tier + 1
@@ -69,19 +69,20 @@ def _rows(directory: Path, chosen: tuple[File, ...], listed: Manifest) -> Iterat
                 yield schemas.evolve(batch, _schema(listed))
 
 
-def _replaced(listed: Manifest, chosen: tuple[File, ...], made: File) -> Manifest:
+def _with_merged(listed: Manifest, chosen: tuple[File, ...], merged: File) -> Manifest:
     at = listed.files.index(chosen[0])
     rest = listed.files[at + len(chosen) :]
-    gone = tuple((file.name, time.time()) for file in chosen)
-    return replace(listed, files=(*listed.files[:at], made, *rest), gone=listed.gone + gone)
+    replaced = tuple((file.name, time.time()) for file in chosen)
+    files = (*listed.files[:at], merged, *rest)
+    return replace(listed, files=files, replaced=listed.replaced + replaced)
 
 
 def _remove_old(directory: Path, epoch: int, keep: float) -> None:
     with manifest.locked(directory):
         listed = manifest.current(directory, epoch)
-        old = {name for name, at in listed.gone if at < time.time() - keep}
+        old = {name for name, at in listed.replaced if at < time.time() - keep}
         # Names first: a file that is left over is found and removed at the next start.
-        left = tuple(each for each in listed.gone if each[0] not in old)
-        manifest.store(directory, replace(listed, gone=left))
+        recent = tuple(entry for entry in listed.replaced if entry[0] not in old)
+        manifest.store(directory, replace(listed, replaced=recent))
     for name in old:
         (directory / name).unlink(missing_ok=True)

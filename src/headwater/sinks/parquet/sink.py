@@ -20,7 +20,7 @@ from headwater.record import DELETED
 from headwater.sinks import crash
 from headwater.sinks.parquet import files, manifest, merge
 from headwater.sinks.parquet.manifest import File, Manifest
-from headwater.sinks.sink import Batch, Sink, lost_batches
+from headwater.sinks.sink import Batch, Sink, missing_batches
 from headwater.stores import disk
 from headwater.values.fitting import Fitted, fit, shaped
 
@@ -67,7 +67,7 @@ class ParquetSink(Sink):
                 files.check(self._directory, begun)
             self._epoch, self._last = begun.epoch, begun.batch
         except OSError as error:
-            raise disk.told(error, self._shape.what) from error
+            raise disk.sink_error(error, self._shape.what) from error
         crash.point("parquet: begun")
         return begun.batch
 
@@ -75,53 +75,53 @@ class ParquetSink(Sink):
         """Make a batch visible, whole; return False if it was there before."""
         if self._epoch is None:
             raise UsageError(f"sink of {self._shape.what} has not begun", hint="call begin() first")
-        rows = _written(fit(batch.rows, self._shape), batch)
+        rows = _with_deletions(fit(batch.rows, self._shape), batch)
         try:
             if batch.number <= manifest.current(self._directory, self._epoch).batch:
                 return False
-            made = self._file(rows, batch.number)
-            self._list(made, batch, self._epoch)
+            new_files = self._write(rows, batch.number)
+            self._list(new_files, batch, self._epoch)
             self._last = batch.number
             crash.point("parquet: listed")
             merge.merge(self._directory, self._epoch, self._keep)
         except OSError as error:
-            raise disk.told(error, self._shape.what) from error
+            raise disk.sink_error(error, self._shape.what) from error
         return True
 
     def receipt(self) -> str:
         """Return the number of the last batch."""
         return str(self._last)
 
-    def lost(self, receipt: str) -> str | None:
-        """Tell which batches are gone."""
-        return lost_batches(receipt, self._last)
+    def missing_since(self, receipt: str) -> str | None:
+        """Tell which batches are missing."""
+        return missing_batches(receipt, self._last)
 
     def close(self) -> None:
         """Nothing to release."""
 
-    def _file(self, rows: pa.RecordBatch, number: int) -> tuple[File, ...]:
+    def _write(self, rows: pa.RecordBatch, number: int) -> tuple[File, ...]:
         if not len(rows):
             return ()
         return (files.write(self._directory, f"{number:012d}", [rows], rows.schema, tier=0),)
 
-    def _list(self, made: tuple[File, ...], batch: Batch, epoch: int) -> None:
+    def _list(self, new_files: tuple[File, ...], batch: Batch, epoch: int) -> None:
         with manifest.locked(self._directory):
             listed = manifest.current(self._directory, epoch)
-            manifest.store(self._directory, _with(listed, made, batch))
+            manifest.store(self._directory, _with(listed, new_files, batch))
 
 
-def _with(listed: Manifest, made: tuple[File, ...], batch: Batch) -> Manifest:
+def _with(listed: Manifest, new_files: tuple[File, ...], batch: Batch) -> Manifest:
     return replace(
         listed,
         batch=batch.number,
         positions=batch.positions,
         clock=batch.clock,
-        deletions=listed.deletions or (bool(made) and DELETED in batch.rows.schema.names),
-        files=listed.files + made,
+        deletions=listed.deletions or (bool(new_files) and DELETED in batch.rows.schema.names),
+        files=listed.files + new_files,
     )
 
 
-def _written(fitted: Fitted, batch: Batch) -> pa.RecordBatch:
+def _with_deletions(fitted: Fitted, batch: Batch) -> pa.RecordBatch:
     if DELETED not in batch.rows.schema.names or not len(fitted):
         return fitted.rows
     return fitted.rows.append_column(DELETED, pa.array(fitted.deleted))

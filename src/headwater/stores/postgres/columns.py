@@ -49,9 +49,9 @@ def to_csv(fitted: Fitted) -> memoryview:
     """Return rows as CSV: a null is nothing at all, and a text is always in quotes."""
     columns = [_text(column) for column in fitted.rows.columns] + [pa.array(fitted.deleted)]
     table = pa.table(columns, names=[*fitted.rows.schema.names, DELETED])
-    made = io.BytesIO()
-    csv.write_csv(table, made, csv.WriteOptions(include_header=False, quoting_style="needed"))
-    return made.getbuffer()
+    encoded = io.BytesIO()
+    csv.write_csv(table, encoded, csv.WriteOptions(include_header=False, quoting_style="needed"))
+    return encoded.getbuffer()
 
 
 def to_batch(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.RecordBatch:

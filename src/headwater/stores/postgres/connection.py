@@ -43,7 +43,7 @@ class Connection:
 
     def run(self, action: Callable[[psycopg.Connection], _T], most: float | None = None) -> _T:
         """Run an action in a transaction; if the connection breaks, again on a new one."""
-        return self._patiently(lambda: self._attempt(action), most)
+        return self._retry(lambda: self._attempt(action), most)
 
     @contextmanager
     def held(self, action: Callable[[psycopg.Connection], _T]) -> Iterator[_T]:
@@ -59,10 +59,10 @@ class Connection:
                         transaction.push(begun.pop_all())
                     return result
 
-                yield self._patiently(attempt, None)
+                yield self._retry(attempt, None)
         except psycopg.Error as error:  # of what was done with the result
             self.close()
-            raise failures.told(error, self._what) from None
+            raise failures.sink_error(error, self._what) from None
 
     def listen(self) -> None:
         """Let ``wait`` know of the commits of sinks from now on."""
@@ -76,7 +76,7 @@ class Connection:
         except psycopg.OperationalError:
             self.close()
 
-    def deafen(self) -> None:
+    def unlisten(self) -> None:
         """End what ``listen`` has begun."""
         with suppress(psycopg.Error):
             if self._open is not None and not self._open.closed:
@@ -90,7 +90,7 @@ class Connection:
             self._open.close()
             self._open = None
 
-    def _patiently(self, attempt: Callable[[], _T], most: float | None) -> _T:
+    def _retry(self, attempt: Callable[[], _T], most: float | None) -> _T:
         pause = _SHORTEST
         deadline = time.monotonic() + (self._patience if most is None else min(self._patience, most))
         while True:
@@ -99,7 +99,7 @@ class Connection:
             except psycopg.Error as error:
                 self.close()
                 if not failures.is_transient(error) or time.monotonic() + pause > deadline:
-                    raise failures.told(error, self._what) from None
+                    raise failures.sink_error(error, self._what) from None
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST)
 
@@ -156,15 +156,15 @@ def checked(dsn: str) -> str:
 
     A password with an ``@`` or a ``/`` spoils what comes after it, and an error of the server would tell.
     """
-    found = parts(dsn)
-    ports = found.get("port", "").replace(",", "")
-    if "@" in found.get("host", "") + found.get("dbname", "") or not (ports.isdecimal() or not ports):
+    settings = parts(dsn)
+    ports = settings.get("port", "").replace(",", "")
+    if "@" in settings.get("host", "") + settings.get("dbname", "") or not (ports.isdecimal() or not ports):
         raise UsageError(
             "invalid PostgreSQL connection string", hint="write @ in a password as %40, and / as %2F"
         )
     ours = f"-c idle_in_transaction_session_timeout={_HANGING_MILLISECONDS} -c timezone=UTC"
-    options = f"{found.pop('options', '')} {ours}".strip()
-    return conninfo.make_conninfo(**{"connect_timeout": "10", **found, "options": options})
+    options = f"{settings.pop('options', '')} {ours}".strip()
+    return conninfo.make_conninfo(**{"connect_timeout": "10", **settings, "options": options})
 
 
 def without_secrets(dsn: str) -> str:

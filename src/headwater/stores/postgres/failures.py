@@ -20,7 +20,7 @@ _TRANSIENT = {
     "55006", "55P03",  # somebody has what is needed
     "57014", "57P01", "57P02", "57P03",  # ended by an administrator, by a crash, or not up yet
 }  # fmt: skip
-_IN_VAIN = (
+_PERMANENT = (
     "authentication failed", "no password supplied", "does not exist", "pg_hba.conf", "permission denied"
 )  # fmt: skip
 """What waiting does not mend, though it is told while connecting, where libpq gives no code."""
@@ -32,10 +32,10 @@ def is_transient(error: psycopg.Error) -> bool:
     if code is not None:
         return code.startswith(_TRANSIENT_CLASSES) or code in _TRANSIENT
     lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-    return lost and not any(told in str(error) for told in _IN_VAIN)
+    return lost and not any(phrase in str(error) for phrase in _PERMANENT)
 
 
-def told(error: psycopg.Error, what: str) -> HeadwaterError:
+def sink_error(error: psycopg.Error, what: str) -> HeadwaterError:
     """Return an error of the server as ours."""
     # A key or order that is too long for an index comes as an operational error, and is none.
     if isinstance(error, psycopg.DataError | psycopg.IntegrityError | psycopg.errors.ProgramLimitExceeded):

@@ -26,7 +26,7 @@ from headwater.wal import write_ahead
 Durability = Literal["fsync", "os"]
 FORMAT = 2
 _MARK = 0x68777673
-"""The application id in the header of a view store, by which it is told from other databases."""
+"""The application id in the header of a view store, by which it is translated_errors from other databases."""
 _BUSY_SECONDS = 60.0
 _MAKING_SECONDS = 5.0
 _TRANSIENT = {
@@ -34,7 +34,7 @@ _TRANSIENT = {
     sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_SCHEMA, sqlite3.SQLITE_INTERRUPT,
 }  # fmt: skip
 """What may pass by itself; everything else stops the node."""
-_OF_A_ROW = {sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH}
+_ROW_ERRORS = {sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH}
 _IDLE = 8
 """How many reading connections are kept open for the next reader."""
 
@@ -58,7 +58,7 @@ class Writer:
             raise UsageError(f'durability is "fsync" or "os", not "{durability}"')
         self._path, self._process = path, os.getpid()
         self._lock = threading.RLock()
-        with told(path):
+        with translated_errors(path):
             self._db = _create(path, durability)
 
     @contextmanager
@@ -68,7 +68,7 @@ class Writer:
             raise UsageError(
                 "the view store was opened in another process", hint="open it again after a fork"
             )
-        with self._lock, told(self._path):
+        with self._lock, translated_errors(self._path):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -97,7 +97,7 @@ class SqliteReaders:
     @contextmanager
     def lend(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection on which nobody else is reading."""
-        with told(self._path):
+        with translated_errors(self._path):
             db = self._take()
             try:
                 yield db
@@ -107,7 +107,7 @@ class SqliteReaders:
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection that sees the store as it is at its first query, until the end."""
-        with self.lend() as db, still(db):
+        with self.lend() as db, read_transaction(db):
             yield db
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class SqliteReaders:
 
 
 @contextmanager
-def still(db: sqlite3.Connection) -> Iterator[None]:
+def read_transaction(db: sqlite3.Connection) -> Iterator[None]:
     """Let a connection see the store as it is at its first query, until the end."""
     db.execute("BEGIN")
     try:
@@ -142,8 +142,8 @@ def still(db: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
-    """Say what an error of SQLite means."""
+def translated_errors(path: Path) -> Iterator[None]:
+    """Raise errors of SQLite and of the disk as our own, which name the store."""
     try:
         yield
     except sqlite3.ProgrammingError as error:
@@ -151,16 +151,16 @@ def told(path: Path) -> Iterator[None]:
             raise
         raise UsageError(f'view store "{path}" is closed') from None
     except OSError as error:
-        raise disk.told(error, f'view store "{path}"') from error
+        raise disk.sink_error(error, f'view store "{path}"') from error
     except sqlite3.Error as error:
-        raise _meaning(error, f'view store "{path}"') from error
+        raise _sink_error(error, f'view store "{path}"') from error
 
 
-def _meaning(error: sqlite3.Error, what: str) -> HeadwaterError:
+def _sink_error(error: sqlite3.Error, what: str) -> HeadwaterError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what SQLite adds to it
     if code == sqlite3.SQLITE_FULL:
         return disk.full(what, str(error))
-    if code in _OF_A_ROW:
+    if code in _ROW_ERRORS:
         return RowError(f"a row does not fit {what}", detail=str(error))
     kind = SinkUnavailable if code in _TRANSIENT else SinkRefused
     return kind(
@@ -206,13 +206,13 @@ def _open_for_reading(path: Path) -> sqlite3.Connection:
     try:
         return _opened(first(path), path)
     except sqlite3.OperationalError as error:
-        for way in others if error.sqlite_errorcode & 0xFF in _NOT_HERE else ():
+        for way in others if error.sqlite_errorcode & 0xFF in _CANNOT_CREATE else ():
             with suppress(sqlite3.OperationalError):
                 return _opened(way(path), path)
         raise
 
 
-_NOT_HERE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+_CANNOT_CREATE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 """What SQLite says where it cannot make the files beside a store by which readers and a writer agree."""
 
 
@@ -236,8 +236,8 @@ def _copy(path: Path) -> sqlite3.Connection:
     """Open a copy of a store and its log, which nobody can be writing: it would have made its files here."""
     with tempfile.TemporaryDirectory() as folder:
         copied = Path(folder) / path.name
-        for each, there in ((path, copied), (_log(path), _log(copied))):
-            shutil.copyfile(each, there)
+        for source, target in ((path, copied), (_log(path), _log(copied))):
+            shutil.copyfile(source, target)
         db = _connect(copied)
         _has_tables(db)  # opens both, which need no name from then on
         return db
@@ -273,11 +273,11 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
         return
     if db.execute("PRAGMA application_id").fetchone()[0] != _MARK:
         raise SinkRefused(f'"{path}" is a database, but no view store', hint="choose another path")
-    found = int(db.execute("PRAGMA user_version").fetchone()[0])
-    if found != FORMAT:
-        newer = found > FORMAT
+    format = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if format != FORMAT:
+        newer = format > FORMAT
         raise SinkRefused(
             f'view store "{path}" was made by {"a newer" if newer else "an older"} Headwater',
-            detail=f"its format is {found}, this one knows {FORMAT}",
+            detail=f"its format is {format}, this one knows {FORMAT}",
             hint="upgrade Headwater" if newer else "delete the pipeline's home: its views are computed anew",
         )

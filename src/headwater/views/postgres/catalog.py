@@ -20,7 +20,7 @@ from headwater.views.postgres import marks, tables
 from headwater.views.postgres.table_version import TableVersion
 from headwater.views.view_version import first_change, positions
 
-_ALONE = SQL("SELECT pg_advisory_xact_lock(5277655813324800)")
+_EXCLUSIVE = SQL("SELECT pg_advisory_xact_lock(5277655813324800)")
 """Taken while tables are made: two sessions that make one table at once get an error."""
 _CATALOG = Identifier("headwater_sinks")
 _MARK = "Headwater: which tables are kept here, and how far each has got; format 2"
@@ -32,12 +32,12 @@ _TABLE = SQL(
     "positions TEXT NOT NULL DEFAULT '', clock BIGINT, filled BOOLEAN NOT NULL DEFAULT false, "
     "changes BIGINT NOT NULL, adopted BOOLEAN NOT NULL, UNIQUE (name, version))"
 )
-_ONE = SQL("CREATE UNIQUE INDEX ON headwater_sinks (name) WHERE published")
-_OF = SQL(
+_ONE_PUBLISHED = SQL("CREATE UNIQUE INDEX ON headwater_sinks (name) WHERE published")
+_VERSIONS = SQL(
     "SELECT id, name, version, columns, key, published, batch, epoch, positions, clock, filled, changes, "
     "adopted FROM headwater_sinks WHERE name = %s ORDER BY version"
 )
-_LOCKED = SQL("SELECT id FROM headwater_sinks WHERE name = %s ORDER BY id FOR UPDATE")
+_LOCK = SQL("SELECT id FROM headwater_sinks WHERE name = %s ORDER BY id FOR UPDATE")
 _READERS = SQL(
     "SELECT DISTINCT grantee, CASE grantee WHEN 0 THEN '' ELSE pg_get_userbyid(grantee) END "
     "FROM pg_class, aclexplode(relacl) "
@@ -51,12 +51,12 @@ _ADD = SQL(
 
 def prepare(db: psycopg.Connection) -> None:
     """Make the catalog if it is not there, and keep others from making tables until the commit."""
-    db.execute(_ALONE)
+    db.execute(_EXCLUSIVE)
     if tables.exists(db, _CATALOG):
         _check(db)
     else:
         db.execute(_TABLE)
-        db.execute(_ONE)
+        db.execute(_ONE_PUBLISHED)
         marks.put(db, "TABLE", _CATALOG, _MARK)
 
 
@@ -72,46 +72,46 @@ def _check(db: psycopg.Connection) -> None:
 def find(db: psycopg.Connection, name: str, version: int | None = None) -> TableVersion:
     """Return a version of a table, the published one if none is named."""
     try:
-        found = of(db, name)
+        versions = of(db, name)
     except psycopg.errors.UndefinedTable:  # nothing was ever kept here
         raise view_version.unknown(name, version, [], []) from None
-    for each in found:
-        if each.published if version is None else each.version == version:
-            return each
-    raise view_version.unknown(name, version, names(db), [each.version for each in found])
+    for entry in versions:
+        if entry.published if version is None else entry.version == version:
+            return entry
+    raise view_version.unknown(name, version, names(db), [entry.version for entry in versions])
 
 
 def of(db: psycopg.Connection, name: str) -> list[TableVersion]:
     """Return every version of a table, oldest first."""
-    return [_entry(*row) for row in db.execute(_OF, (name,)).fetchall()]
+    return [_entry(*row) for row in db.execute(_VERSIONS, (name,)).fetchall()]
 
 
 def names(db: psycopg.Connection) -> list[str]:
     """Return the names of all that is kept in the database."""
-    there = tables.exists(db, _CATALOG)
-    found = db.execute("SELECT DISTINCT name FROM headwater_sinks") if there else ()
-    return sorted(name for (name,) in found)
+    if not tables.exists(db, _CATALOG):
+        return []
+    return sorted(name for (name,) in db.execute("SELECT DISTINCT name FROM headwater_sinks"))
 
 
 def add(
     db: psycopg.Connection, name: str, version: int, keyed: KeyedSchema, *, adopted: bool
 ) -> TableVersion:
-    """Note a version; the first one of a name is published at once."""
-    told = (schemas.ddl(keyed.schema), json.dumps(keyed.key), not of(db, name), first_change(version))
-    db.execute(_ADD, (name, version, *told, adopted))
+    """Add a version; the first one of a name is published at once."""
+    declared = (schemas.ddl(keyed.schema), json.dumps(keyed.key))
+    db.execute(_ADD, (name, version, *declared, not of(db, name), first_change(version), adopted))
     return find(db, name, version)
 
 
 def lock(db: psycopg.Connection, name: str) -> None:
     """Wait for the commits to all versions of a table, and keep others from beginning."""
-    db.execute(_LOCKED, (name,))
+    db.execute(_LOCK, (name,))
 
 
 def publish(db: psycopg.Connection, name: str, version: int) -> None:
     """Let a version and the published one change places."""
     lock(db, name)
     new = find(db, name, version)
-    for old in [each for each in of(db, name) if each.published and not new.published]:
+    for old in [entry for entry in of(db, name) if entry.published and not new.published]:
         grants = _grants(db, old)
         tables.rename(db, old, f"{name}@{old.version}")
         _grant(db, grants, new)
@@ -129,11 +129,11 @@ def remove(db: psycopg.Connection, version: TableVersion) -> None:
 
 def _grants(db: psycopg.Connection, old: TableVersion) -> list[tuple[str, Composable]]:
     """Return who may read which part of a version."""
-    found: list[tuple[str, Composable]] = []
+    grants: list[tuple[str, Composable]] = []
     for part, table in (("rows", old.sql.target), ("changes", old.sql.changes)):
         for number, role in db.execute(_READERS, (table.as_string(db),)).fetchall():
-            found.append((part, Identifier(role) if number else SQL("PUBLIC")))
-    return found
+            grants.append((part, Identifier(role) if number else SQL("PUBLIC")))
+    return grants
 
 
 def _grant(db: psycopg.Connection, grants: list[tuple[str, Composable]], new: TableVersion) -> None:
@@ -146,7 +146,16 @@ def _grant(db: psycopg.Connection, grants: list[tuple[str, Composable]], new: Ta
 def _entry(
     id: int, name: str, version: int, columns: str, key: str, published: bool, *more: Any
 ) -> TableVersion:
-    batch, epoch, places, *rest = more
+    batch, epoch, reached, *rest = more
     return TableVersion(
-        id, name, version, columns, tuple(json.loads(key)), published, batch, epoch, positions(places), *rest
+        id,
+        name,
+        version,
+        columns,
+        tuple(json.loads(key)),
+        published,
+        batch,
+        epoch,
+        positions(reached),
+        *rest,
     )

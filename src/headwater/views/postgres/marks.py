@@ -26,18 +26,18 @@ def put(db: psycopg.Connection, kind: Kind, name: Composable, mark: str) -> None
 
 def has(db: psycopg.Connection, name: Composable, mark: str) -> bool:
     """Tell whether something carries a mark; a user may have written more beside it."""
-    found = db.execute(_COMMENT, (name.as_string(db),)).fetchone()
-    return found is not None and mark in (found[0] or "")
+    row = db.execute(_COMMENT, (name.as_string(db),)).fetchone()
+    return row is not None and mark in (row[0] or "")
 
 
 def check(db: psycopg.Connection, table: Composable, mark: str) -> None:
     """Refuse a table that does not carry a mark."""
     if has(db, table, mark):
         return
-    told = table.as_string(db)
-    again = f"COMMENT ON TABLE {told} IS {Text(mark).as_string(db)}"
+    name = table.as_string(db)
+    again = f"COMMENT ON TABLE {name} IS {Text(mark).as_string(db)}"
     raise UsageError(
-        f"table {told} is not the one that Headwater has made",
+        f"table {name} is not the one that Headwater has made",
         detail="its comment does not say so; nothing was changed",
         hint=f"move it out of the way; or, if it is and has lost its comment, run {again}",
     )

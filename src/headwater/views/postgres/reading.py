@@ -21,7 +21,7 @@ from headwater.errors import UsageError
 from headwater.stores.postgres import columns
 from headwater.stores.postgres.connection import Connection
 from headwater.values.one_value import fitted
-from headwater.views.changes import CHUNK, Change, beginning, change, check_kept
+from headwater.views.changes import CHUNK, Change, change, check_retained, resume_after
 from headwater.views.postgres import catalog, tables
 from headwater.views.postgres.statements import Bound
 from headwater.views.postgres.table_version import TableVersion
@@ -29,8 +29,8 @@ from headwater.views.query import ViewQuery
 from headwater.views.reading import Reading
 
 _ROWS = 8192
-_LOOK_SECONDS = 5.0
-"""How often to look though nothing was told."""
+_POLL_SECONDS = 5.0
+"""How often to look although no notification has come."""
 
 
 class Switched(psycopg.OperationalError):
@@ -51,13 +51,13 @@ class PostgresReading(Reading):
 
     def batches(self, query: ViewQuery) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are asked for."""
-        with self._connection.held(partial(self._opened, query)) as (cursor, schema), cursor:
+        with self._connection.held(partial(self._open_cursor, query)) as (cursor, schema), cursor:
             while rows := cursor.fetchmany(_ROWS):
                 yield columns.to_batch(rows, schema)
 
     def count(self) -> int:
         """Return the number of rows."""
-        return self._connection.run(self._counted)
+        return self._connection.run(self._count)
 
     def sequence(self) -> int:
         """Return the number of the newest change."""
@@ -72,17 +72,17 @@ class PostgresReading(Reading):
         deadline = float("inf") if timeout is None else time.monotonic() + timeout
         try:
             while True:
-                self._connection.listen()  # before the look, and again on a connection that was made anew
+                self._connection.listen()  # before the look, and again on a new connection
                 yield
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return
-                self._connection.wait(min(left, _LOOK_SECONDS))
+                self._connection.wait(min(left, _POLL_SECONDS))
         finally:
-            self._connection.deafen()
+            self._connection.unlisten()
 
     @contextmanager
-    def _still(self, db: psycopg.Connection) -> Iterator[TableVersion]:
+    def _checked_version(self, db: psycopg.Connection) -> Iterator[TableVersion]:
         """Yield the version that is read; what is read of it counts only if it still is at the end."""
         entry = catalog.find(db, *self._of)
         try:
@@ -93,42 +93,47 @@ class PostgresReading(Reading):
         if (now.id, now.table) != (entry.id, entry.table):
             raise Switched(f'view "{entry.name}" has been rebuilt')
 
-    def _opened(self, query: ViewQuery, db: psycopg.Connection) -> tuple[psycopg.ServerCursor, pa.Schema]:
+    def _open_cursor(
+        self, query: ViewQuery, db: psycopg.Connection
+    ) -> tuple[psycopg.ServerCursor, pa.Schema]:
         cursor = db.cursor("headwater_scan")
         try:
-            with self._still(db) as entry:
+            with self._checked_version(db) as entry:
                 cursor.execute(*_select(query, entry))
         except BaseException:
             cursor.close()
             raise
         return cursor, entry.keyed.schema
 
-    def _counted(self, db: psycopg.Connection) -> int:
-        with self._still(db) as entry:
-            found = db.execute(SQL("SELECT count(*) FROM {}").format(entry.sql.target)).fetchone()
-        assert found is not None, "a count has a row"
-        return int(found[0])
+    def _count(self, db: psycopg.Connection) -> int:
+        with self._checked_version(db) as entry:
+            row = db.execute(SQL("SELECT count(*) FROM {}").format(entry.sql.target)).fetchone()
+        assert row is not None, "a count has a row"
+        return int(row[0])
 
     def _changes(self, db: psycopg.Connection, since: int) -> list[Change]:
-        with self._still(db) as entry:
-            since, kept = beginning(entry, since), tables.has_changes(db, entry)
-            rows = db.execute(_select_changes(entry), (since, CHUNK)).fetchall() if kept else []
-        if not kept:
+        with self._checked_version(db) as entry:
+            since, has_changes = resume_after(entry, since), tables.has_changes(db, entry)
+            rows = db.execute(_select_changes(entry), (since, CHUNK)).fetchall() if has_changes else []
+        if not has_changes:
             raise UsageError(
-                f'table "{entry.name}" has no changes noted', hint="give its sink a feed, how many to keep"
+                f'table "{entry.name}" has no changes saved',
+                hint="give its sink a feed, the number of changes to keep",
             )
         # Numbers have no gaps: the first one tells whether any before it are gone; without one, all are.
         first, last = (rows[0][0], rows[-1][0]) if rows else (entry.changes + 1, entry.changes)
-        check_kept(entry.name, since, first, last)
+        check_retained(entry.name, since, first, last)
         return _decoded(rows, entry)
 
 
 def _select(query: ViewQuery, entry: TableVersion) -> tuple[Composed, list[Any]]:
     keyed = entry.keyed
-    asked = query.conditions(keyed)
-    where = [SQL("{} {} %s").format(Bound(Identifier(f.name)), SQL(sign)) for f, sign, _ in asked]
-    order = [Bound(Identifier(name)) + _direction(query, name in keyed.key) for name in query.ordered(keyed)]
-    values = [fitted(value, field, keyed.what)[0].as_py() for field, _, value in asked]
+    conditions = query.conditions(keyed)
+    where = [SQL("{} {} %s").format(Bound(Identifier(f.name)), SQL(sign)) for f, sign, _ in conditions]
+    order = [
+        Bound(Identifier(name)) + _direction(query, name in keyed.key) for name in query.order_columns(keyed)
+    ]
+    values = [fitted(value, field, keyed.what)[0].as_py() for field, _, value in conditions]
     return (
         SQL("SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT %s").format(
             SQL(", ").join(map(Bound, entry.sql.names)),

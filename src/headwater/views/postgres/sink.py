@@ -16,7 +16,7 @@ import pyarrow as pa
 from headwater import durations
 from headwater.errors import Fenced, UsageError
 from headwater.sinks import crash
-from headwater.sinks.sink import Batch, Sink, lost_batches
+from headwater.sinks.sink import Batch, Sink, missing_batches
 from headwater.stores import limits
 from headwater.stores.postgres import columns
 from headwater.stores.postgres.connection import Connection
@@ -72,14 +72,14 @@ class PostgresSink(Sink):
 
     def prepare(self) -> None:
         """Make the table, or the version of it, if it is not there."""
-        entry = self._connection.run(self._made, _BEGIN_SECONDS)
+        entry = self._connection.run(self._create_or_check, _BEGIN_SECONDS)
         self._id, self.version = entry.id, entry.version
 
     def begin(self) -> int:
         """Take over from any other runner; return the number of the last batch committed, or -1."""
         if self._id is None:
             self.prepare()
-        self._epoch, self._last = self._connection.run(self._taken, _BEGIN_SECONDS)
+        self._epoch, self._last = self._connection.run(self._take_over, _BEGIN_SECONDS)
         crash.point("postgres: begun")
         return self._last
 
@@ -106,32 +106,32 @@ class PostgresSink(Sink):
         """Return the number of the last batch."""
         return str(self._last)
 
-    def lost(self, receipt: str) -> str | None:
-        """Tell which batches are gone."""
-        return lost_batches(receipt, self._last)
+    def missing_since(self, receipt: str) -> str | None:
+        """Tell which batches are missing."""
+        return missing_batches(receipt, self._last)
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    def _made(self, db: psycopg.Connection) -> TableVersion:
+    def _create_or_check(self, db: psycopg.Connection) -> TableVersion:
         catalog.prepare(db)
         entry = existing(catalog.of(db, self._table), self.version, self._keyed.what)
         if entry is not None:
             check_same(entry, self._keyed)
             tables.check(db, entry, self._feed)
             return entry
-        there = tables.exists(db, Statements(self._table, self._keyed).target)
-        adopted = self._kind == "table" and self.version is None and there
+        exists = tables.exists(db, Statements(self._table, self._keyed).target)
+        adopted = self._kind == "table" and self.version is None and exists
         entry = catalog.add(db, self._table, self.version or 1, self._keyed, adopted=adopted)
         tables.create(db, entry, self._feed)
         return entry
 
-    def _taken(self, db: psycopg.Connection) -> tuple[int, int]:
-        found = db.execute(statements.TAKE, (self._id,)).fetchone()
-        if found is None:
+    def _take_over(self, db: psycopg.Connection) -> tuple[int, int]:
+        row = db.execute(statements.TAKE_OVER, (self._id,)).fetchone()
+        if row is None:
             raise dropped(self._keyed.what, self.version or 1)
-        return int(found[0]), int(found[1])
+        return int(row[0]), int(row[1])
 
     def _store(self, db: psycopg.Connection, settled: Fitted, batch: Batch) -> bool:
         staged = Statements(self._table, self._keyed)
@@ -139,26 +139,28 @@ class PostgresSink(Sink):
             self._stage(db, settled, staged)
             crash.point("postgres: staged")
         # After the copy, so that the lock is held for the shorter part.
-        self._last, changed, filled, sql = self._reached(db)
+        self._last, changed, filled, sql = self._lock_progress(db)
         if batch.number <= self._last:
             return False
         if len(settled):
-            changed += self._note(db, sql, changed, batch.number)
+            changed += self._save_changes(db, sql, changed, batch.number)
             db.execute(sql.upsert)
             db.execute(sql.delete)
             filled = not settled.deleted.all() or db.execute(sql.any).fetchone() == (True,)
         crash.point("postgres: rows stored")
         positions = "\n".join(map(str, batch.positions))
-        db.execute(statements.NOTE, (batch.number, positions, batch.clock, changed, filled, self._id))
-        db.execute(statements.TELL, (self._table,))
+        db.execute(
+            statements.SAVE_PROGRESS, (batch.number, positions, batch.clock, changed, filled, self._id)
+        )
+        db.execute(statements.NOTIFY, (self._table,))
         crash.point("postgres: before commit")
         return True
 
-    def _note(self, db: psycopg.Connection, sql: Statements, last: int, number: int) -> int:
-        """Note what changes, forget what is older than the feed, and return how many changed."""
+    def _save_changes(self, db: psycopg.Connection, sql: Statements, last: int, number: int) -> int:
+        """Save what changes, prune what is older than the feed, and return how many changed."""
         if not self._feed:
             return 0
-        count = db.execute(sql.note, (last, number)).rowcount
+        count = db.execute(sql.save_changes, (last, number)).rowcount
         db.execute(sql.prune, (last + count - self._feed,))
         return count
 
@@ -168,13 +170,12 @@ class PostgresSink(Sink):
             copy.write(columns.to_csv(settled))
             crash.point("postgres: copying")
 
-    def _reached(self, db: psycopg.Connection) -> tuple[int, int, bool, Statements]:
-        """Return the last batch and change, whether there are rows, and the tables; or say that it is
-        somebody else's."""
-        found = db.execute(statements.REACHED, (self._id,)).fetchone()
-        if found is None:
+    def _lock_progress(self, db: psycopg.Connection) -> tuple[int, int, bool, Statements]:
+        """Lock and return how far the table is: batch, change, whether it has rows, and its SQL."""
+        row = db.execute(statements.LOCK_PROGRESS, (self._id,)).fetchone()
+        if row is None:
             raise dropped(self._keyed.what, self.version or 1)
-        epoch, last, changed, published, filled = found
+        epoch, last, changed, published, filled = row
         if epoch != self._epoch:
             raise Fenced(
                 f"another runner has taken over {self._keyed.what}",

@@ -15,13 +15,15 @@ from headwater.record import DELETED
 from headwater.stores.postgres import columns
 from headwater.values.keyed import KeyedSchema
 
-TAKE = SQL("UPDATE headwater_sinks SET epoch = epoch + 1 WHERE id = %s RETURNING epoch, batch")
-REACHED = SQL("SELECT epoch, batch, changes, published, filled FROM headwater_sinks WHERE id = %s FOR UPDATE")
-NOTE = SQL(
+TAKE_OVER = SQL("UPDATE headwater_sinks SET epoch = epoch + 1 WHERE id = %s RETURNING epoch, batch")
+LOCK_PROGRESS = SQL(
+    "SELECT epoch, batch, changes, published, filled FROM headwater_sinks WHERE id = %s FOR UPDATE"
+)
+SAVE_PROGRESS = SQL(
     "UPDATE headwater_sinks SET batch = %s, positions = %s, clock = %s, changes = %s, filled = %s "
     "WHERE id = %s"
 )
-TELL = SQL("SELECT pg_notify('headwater_sinks', %s)")
+NOTIFY = SQL("SELECT pg_notify('headwater_sinks', %s)")
 """Tells readers that wait for a commit, when it is one."""
 
 
@@ -70,7 +72,7 @@ class Statements:
             self.target, _listed(declared), _listed(list(map(Identifier, self.keyed.key)))
         )
 
-    def arrange(self, index: str, columns: list[str]) -> Composed:
+    def create_index(self, index: str, columns: list[str]) -> Composed:
         """Make an index of columns; nulls are first in it, as readers have them."""
         listed = [
             SQL("{}{}").format(Identifier(name), SQL("" if name in self.keyed.key else " NULLS FIRST"))
@@ -134,21 +136,21 @@ class Statements:
         ).format(self.changes, self.target, self.target)
 
     @cached_property
-    def note(self) -> Composed:
-        """Note what the staged rows change; takes the number of the last change, and the batch's."""
+    def save_changes(self) -> Composed:
+        """Save what the staged rows change; takes the number of the last change, and the batch's."""
         key = [Bound(Identifier(name)) for name in self.keyed.key]
         others = [Bound(Identifier(field.name)) for field in self.keyed.value_fields]
         differs = [SQL("t.{} IS DISTINCT FROM s.{}").format(name, name) for name in others]
         missing = SQL("t.{} IS NULL").format(key[0])
         return SQL(
             "INSERT INTO {changes} SELECT %s + row_number() OVER (ORDER BY {order}), %s, "
-            "CASE WHEN s.{gone} THEN 2 WHEN {missing} THEN 0 ELSE 1 END, t, "
-            "CASE WHEN s.{gone} THEN NULL ELSE ROW({new})::{target} END "
+            "CASE WHEN s.{deleted} THEN 2 WHEN {missing} THEN 0 ELSE 1 END, t, "
+            "CASE WHEN s.{deleted} THEN NULL ELSE ROW({new})::{target} END "
             "FROM {stage} AS s LEFT JOIN {target} AS t ON {same} "
-            "WHERE CASE WHEN s.{gone} THEN NOT {missing} ELSE {differs} END"
+            "WHERE CASE WHEN s.{deleted} THEN NOT {missing} ELSE {differs} END"
         ).format(
             changes=Bound(self.changes), target=Bound(self.target), stage=self.stage,
-            gone=Identifier(DELETED), missing=missing,
+            deleted=Identifier(DELETED), missing=missing,
             order=_listed([SQL("s.{}").format(name) for name in key]),
             new=_listed([SQL("s.{}").format(Bound(name)) for name in self.names]),
             same=SQL(" AND ").join([SQL("t.{} = s.{}").format(name, name) for name in key]),
@@ -164,10 +166,10 @@ class Statements:
         others = [Identifier(field.name) for field in self.keyed.value_fields]
         if not others:
             return SQL("NOTHING")
-        taken = [SQL("{} = excluded.{}").format(name, name) for name in others]
+        assignments = [SQL("{} = excluded.{}").format(name, name) for name in others]
         old, new = ([SQL("{}.{}").format(SQL(of), n) for n in others] for of in ("t", "excluded"))
         return SQL("UPDATE SET {} WHERE ({}) IS DISTINCT FROM ({})").format(
-            _listed(taken), _listed(old), _listed(new)
+            _listed(assignments), _listed(old), _listed(new)
         )
 
 

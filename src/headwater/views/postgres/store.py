@@ -10,21 +10,18 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import psycopg
-import pyarrow as pa
 
-from headwater import topic as topics
 from headwater.errors import UsageError
 from headwater.stores.postgres.connection import Connection, PostgresReaders
+from headwater.values.keyed import KeyedSchema
 from headwater.views.postgres import catalog, tables
 from headwater.views.postgres.reading import PostgresReading
 from headwater.views.postgres.sink import PostgresSink
 from headwater.views.postgres.table_version import TableVersion
 from headwater.views.store import Store, check_droppable
-from headwater.views.view import View
-from headwater.views.view_version import KEPT_CHANGES, check_numbers, unknown
+from headwater.views.view_version import unknown
 
 PATIENCE = "1 minute"
 """How long a commit waits for a server that does not answer, before its node counts as failed."""
@@ -32,7 +29,7 @@ READ_SECONDS = 5.0
 """How long a reader waits for a server that does not answer."""
 SWITCH_SECONDS = 600.0
 """How long a switch of versions is tried, while readers are in the middle of long scans."""
-ARRANGE_SECONDS = 5.0
+INDEX_SECONDS = 5.0
 """How long an index is tried to be made or dropped: the runner that wants it has other nodes to mind."""
 _LOCK_TIMEOUT = "SET LOCAL lock_timeout = '2s'"
 """So that those who come to read do not queue up behind one who waits to switch."""
@@ -55,50 +52,41 @@ class PostgresStore(Store):
         with self._readers.lend() as connection:
             return connection.run(catalog.names)
 
-    def view(self, name: str, version: int | None = None) -> View:
-        """Return a view: what is published, or one version of it."""
-        return View(name, partial(self._reading, name, version))
-
-    def sink(
-        self,
-        view: str,
-        schema: str | pa.Schema,
-        key: str | tuple[str, ...],
-        *,
-        version: int | None = None,
-        feed: int = KEPT_CHANGES,
-    ) -> PostgresSink:
+    def open_sink(self, view: str, keyed: KeyedSchema, version: int | None, feed: int) -> PostgresSink:
         """Return the sink of a view, which is made if it is not there."""
-        topics.check_name("view", view)
-        check_numbers(version, feed)
-        how: dict[str, Any] = {"version": version, "feed": feed, "patience": PATIENCE, "kind": "view"}
-        made = PostgresSink(self._dsn, view, schema, key, **how)
-        made.prepare()
-        self._sinks.add(made)
-        return made
+        sink = PostgresSink(
+            self._dsn,
+            view,
+            keyed.schema,
+            keyed.key,
+            version=version,
+            feed=feed,
+            patience=PATIENCE,
+            kind="view",
+        )
+        sink.prepare()
+        self._sinks.add(sink)
+        return sink
 
-    def arrange(self, view: str, order: str | None, *, version: int | None = None) -> None:
-        """Keep a version in the order of a column too, within the leading columns of its key."""
+    def index_by(self, view: str, order: str | None, *, version: int | None = None) -> None:
+        """Index a version by a column, within the leading columns of its key; None drops the index."""
         with self._readers.lend() as connection:
-            done = connection.run(lambda db: tables.is_arranged(db, catalog.find(db, view, version), order))
+            done = connection.run(lambda db: tables.has_index(db, catalog.find(db, view, version), order))
         if not done:
-            arranged = partial(_arrange, view, order, version)
-            self._change(view, arranged, ARRANGE_SECONDS)
+            self._change(view, partial(_set_index, view, order, version), INDEX_SECONDS)
 
     def versions(self, view: str) -> dict[int, bool]:
         """Return the versions of a view, and whether each is the published one."""
         with self._readers.lend() as connection:
-            found = connection.run(partial(_all, view=view))
-        return {entry.version: entry.published for entry in found}
+            versions = connection.run(partial(_versions, view=view))
+        return {entry.version: entry.published for entry in versions}
 
     def publish(self, view: str, version: int) -> None:
         """Let readers see a version from now on, and no longer the one before."""
-
         self._change(view, lambda db: catalog.publish(db, view, version))
 
     def drop(self, view: str, version: int | None = None) -> None:
         """Remove a version that is not published, or the whole view if no version is named."""
-
         self._change(view, partial(_drop, view, version))
 
     def close(self) -> None:
@@ -112,32 +100,33 @@ class PostgresStore(Store):
     ) -> None:
         connection = Connection(self._dsn, f'view "{view}"', seconds)
         try:
-            connection.run(partial(_alone, action))
+            connection.run(partial(_exclusively, action))
         finally:
             connection.close()
 
     @contextmanager
-    def _reading(self, name: str, version: int | None) -> Iterator[PostgresReading]:
+    def reading(self, name: str, version: int | None) -> Iterator[PostgresReading]:
+        """Lend a connection on which a view, or one version of it, is read."""
         with self._readers.lend() as connection:
             yield PostgresReading(connection, name, version)
 
 
-def _alone(action: Callable[[psycopg.Connection], None], db: psycopg.Connection) -> None:
+def _exclusively(action: Callable[[psycopg.Connection], None], db: psycopg.Connection) -> None:
     db.execute(_LOCK_TIMEOUT)
     catalog.prepare(db)
     action(db)
 
 
-def _arrange(view: str, order: str | None, version: int | None, db: psycopg.Connection) -> None:
-    tables.arrange(db, catalog.find(db, view, version), order)
+def _set_index(view: str, order: str | None, version: int | None, db: psycopg.Connection) -> None:
+    tables.set_index(db, catalog.find(db, view, version), order)
 
 
 def _drop(view: str, version: int | None, db: psycopg.Connection) -> None:
     catalog.lock(db, view)
-    found = _all(db, view) if version is None else [catalog.find(db, view, version)]
-    check_droppable(found, version)
+    versions = _versions(db, view) if version is None else [catalog.find(db, view, version)]
+    check_droppable(versions, version)
     try:
-        for entry in found:
+        for entry in versions:
             catalog.remove(db, entry)
     except psycopg.errors.DependentObjectsStillExist as error:
         raise UsageError(
@@ -147,9 +136,9 @@ def _drop(view: str, version: int | None, db: psycopg.Connection) -> None:
         ) from None
 
 
-def _all(db: psycopg.Connection, view: str) -> list[TableVersion]:
+def _versions(db: psycopg.Connection, view: str) -> list[TableVersion]:
     """Return every version of a view; one at least."""
-    known = catalog.names(db)
-    if view not in known:
-        raise unknown(view, None, known, [])
+    names = catalog.names(db)
+    if view not in names:
+        raise unknown(view, None, names, [])
     return catalog.of(db, view)

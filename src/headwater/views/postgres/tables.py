@@ -15,9 +15,9 @@ from psycopg.sql import SQL, Composable, Identifier
 from headwater.errors import SinkRefused, UsageError
 from headwater.views.postgres import marks
 from headwater.views.postgres.table_version import TableVersion
-from headwater.views.query import arrangement
+from headwater.views.query import index_columns
 
-_ARRANGED = SQL(
+_INDEXES = SQL(
     "SELECT n.nspname, c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid "
     "JOIN pg_namespace n ON n.oid = c.relnamespace "
     "WHERE i.indrelid = to_regclass(%s) AND obj_description(c.oid, 'pg_class') = %s"
@@ -42,11 +42,11 @@ def create(db: psycopg.Connection, entry: TableVersion, feed: int) -> None:
 def check(db: psycopg.Connection, entry: TableVersion, feed: int) -> None:
     """Refuse a version whose table is gone or was emptied, with what it held, or is another one now."""
     if not exists(db, entry.sql.target):
-        raise _lost(entry, "is gone")
+        raise _missing(entry, "is gone")
     if not entry.adopted:
         marks.check(db, entry.sql.target, entry.mark("rows"))
     if entry.filled and db.execute(entry.sql.any).fetchone() == (False,):
-        raise _lost(entry, "is empty")
+        raise _missing(entry, "is empty")
     if not feed:
         return
     if exists(db, entry.sql.changes):
@@ -56,7 +56,7 @@ def check(db: psycopg.Connection, entry: TableVersion, feed: int) -> None:
 
 
 def has_changes(db: psycopg.Connection, entry: TableVersion) -> bool:
-    """Tell whether the changes of a version are noted."""
+    """Tell whether the changes of a version are saved."""
     return marks.has(db, entry.sql.changes, entry.mark("changes"))
 
 
@@ -82,21 +82,21 @@ def drop(db: psycopg.Connection, entry: TableVersion) -> None:
             db.execute(SQL("DROP TABLE {}").format(table))
 
 
-def arrange(db: psycopg.Connection, entry: TableVersion, order: str | None) -> None:
+def set_index(db: psycopg.Connection, entry: TableVersion, order: str | None) -> None:
     """Make the index for the order of a column, or none, and no other."""
-    columns, wanted, known = arrangement(entry.keyed, order), _index(entry, order), _indexes(db, entry)
-    if columns or known:
+    columns, wanted, existing = index_columns(entry.keyed, order), _index(entry, order), _indexes(db, entry)
+    if columns or existing:
         marks.check(db, entry.sql.target, entry.mark("rows"))
-    for schema, name in known:
+    for schema, name in existing:
         if name != wanted:
             db.execute(SQL("DROP INDEX {}").format(Identifier(schema, name)))
-    if wanted and wanted not in [name for _, name in known]:
-        db.execute(entry.sql.arrange(wanted, columns))
+    if wanted and wanted not in [name for _, name in existing]:
+        db.execute(entry.sql.create_index(wanted, columns))
         index = Identifier(*entry.table.split(".")[:-1], wanted)
         marks.put(db, "INDEX", index, entry.mark("order"))
 
 
-def is_arranged(db: psycopg.Connection, entry: TableVersion, order: str | None) -> bool:
+def has_index(db: psycopg.Connection, entry: TableVersion, order: str | None) -> bool:
     """Tell whether there is the index for the order of a column, and no other."""
     wanted = _index(entry, order)
     return [name for _, name in _indexes(db, entry)] == ([wanted] if wanted else [])
@@ -121,11 +121,11 @@ def _parts(db: psycopg.Connection, entry: TableVersion) -> list[tuple[Composable
     """Return the tables that are there; the changes have the other's row type, so they come first."""
     rows, changes = entry.sql.target, entry.sql.changes
     # Without a feed there are no changes, and a table of that name is somebody else's.
-    found: list[tuple[Composable, str]] = [(changes, "changes")] if has_changes(db, entry) else []
-    return found + ([(rows, "rows")] if exists(db, rows) else [])
+    parts: list[tuple[Composable, str]] = [(changes, "changes")] if has_changes(db, entry) else []
+    return parts + ([(rows, "rows")] if exists(db, rows) else [])
 
 
-def _lost(entry: TableVersion, how: str) -> SinkRefused:
+def _missing(entry: TableVersion, how: str) -> SinkRefused:
     return SinkRefused(
         f'table "{entry.table}" of {entry.keyed.what} {how}',
         detail=f"up to batch {entry.batch} its rows were committed",
@@ -134,11 +134,11 @@ def _lost(entry: TableVersion, how: str) -> SinkRefused:
 
 
 def _index(entry: TableVersion, order: str | None) -> str | None:
-    columns = arrangement(entry.keyed, order)
+    columns = index_columns(entry.keyed, order)
     digest = hashlib.sha256(json.dumps(columns).encode()).hexdigest()[:8]
     return f"headwater_order_{entry.id}_{digest}" if columns else None
 
 
 def _indexes(db: psycopg.Connection, entry: TableVersion) -> list[tuple[str, str]]:
-    asked = (entry.sql.target.as_string(db), entry.mark("order"))
-    return db.execute(_ARRANGED, asked).fetchall()
+    parameters = (entry.sql.target.as_string(db), entry.mark("order"))
+    return db.execute(_INDEXES, parameters).fetchall()

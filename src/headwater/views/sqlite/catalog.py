@@ -29,9 +29,9 @@ class StoredVersion(view_version.ViewVersion):
 
 def find(db: sqlite3.Connection, name: str, version: int | None = None) -> StoredVersion:
     """Return a version of a view, the published one if none is named."""
-    for each in of(db, name):
-        if each.published if version is None else each.version == version:
-            return each
+    for entry in of(db, name):
+        if entry.published if version is None else entry.version == version:
+            return entry
     raise unknown(db, name, version)
 
 
@@ -52,7 +52,7 @@ def names(db: sqlite3.Connection) -> list[str]:
 
 def unknown(db: sqlite3.Connection, name: str, version: int | None) -> UsageError:
     """Return the error for a view, or a version of one, that is not there."""
-    return view_version.unknown(name, version, names(db), [each.version for each in of(db, name)])
+    return view_version.unknown(name, version, names(db), [entry.version for entry in of(db, name)])
 
 
 def add(db: sqlite3.Connection, name: str, version: int, keyed: KeyedSchema) -> StoredVersion:
@@ -62,9 +62,9 @@ def add(db: sqlite3.Connection, name: str, version: int, keyed: KeyedSchema) -> 
         "INSERT INTO views (name, version, columns, key, published) VALUES (?, ?, ?, ?, ?)",
         (name, version, schemas.ddl(keyed.schema), json.dumps(keyed.key), first),
     )
-    made = find(db, name, version)
-    made.tables.create(db, made.first)
-    return made
+    entry = find(db, name, version)
+    entry.tables.create(db, entry.first)
+    return entry
 
 
 def publish(db: sqlite3.Connection, version: StoredVersion) -> None:
@@ -82,9 +82,9 @@ def remove(db: sqlite3.Connection, version: StoredVersion) -> None:
 def _entry(
     id: int, name: str, version: int, columns: str, key: str, published: int, *reached: Any
 ) -> StoredVersion:
-    batch, epoch, places, clock, filled = reached
-    told = (batch, epoch, positions(places), clock, bool(filled))
-    return StoredVersion(id, name, version, columns, tuple(json.loads(key)), bool(published), *told)
+    batch, epoch, read_up_to, clock, filled = reached
+    progress = (batch, epoch, positions(read_up_to), clock, bool(filled))
+    return StoredVersion(id, name, version, columns, tuple(json.loads(key)), bool(published), *progress)
 
 
 @lru_cache(maxsize=256)

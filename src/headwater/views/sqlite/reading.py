@@ -16,9 +16,9 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.stores.sqlite import values
-from headwater.stores.sqlite.connection import still
+from headwater.stores.sqlite.connection import read_transaction
 from headwater.stores.sqlite.values import encode_one
-from headwater.views.changes import CHUNK, Change, Row, beginning, change, check_kept
+from headwater.views.changes import CHUNK, Change, Row, change, check_retained, resume_after
 from headwater.views.query import ViewQuery
 from headwater.views.reading import Reading
 from headwater.views.sqlite import catalog
@@ -37,12 +37,12 @@ class SqliteReading(Reading):
 
     def entry(self) -> StoredVersion:
         """Return the version that is read, and how far it has got."""
-        with still(self._db):
+        with read_transaction(self._db):
             return catalog.find(self._db, *self._of)
 
     def batches(self, query: ViewQuery) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are asked for."""
-        with still(self._db):
+        with read_transaction(self._db):
             tables = catalog.find(self._db, *self._of).tables
             cursor = self._db.execute(*_select(query, tables))
             while rows := cursor.fetchmany(_ROWS):
@@ -50,21 +50,21 @@ class SqliteReading(Reading):
 
     def count(self) -> int:
         """Return the number of rows."""
-        with still(self._db):
+        with read_transaction(self._db):
             tables = catalog.find(self._db, *self._of).tables
             return int(self._db.execute(f"SELECT count(*) FROM {tables.rows}").fetchone()[0])  # noqa: S608
 
     def sequence(self) -> int:
         """Return the number of the newest change."""
-        with still(self._db):
+        with read_transaction(self._db):
             return last_change(self._db, catalog.find(self._db, *self._of).tables)
 
     def chunk(self, since: int) -> Sequence[Change]:
         """Return the next changes after a number."""
-        with still(self._db):
+        with read_transaction(self._db):
             entry = catalog.find(self._db, *self._of)
-            since = beginning(entry, since)
-            self._check_kept(entry, since)
+            since = resume_after(entry, since)
+            self._check_retained(entry, since)
             columns = ", ".join(entry.tables.change_columns)
             rows = self._db.execute(
                 f"SELECT number, batch, kind, {columns} FROM {entry.tables.changes} "  # noqa: S608
@@ -89,10 +89,10 @@ class SqliteReading(Reading):
                 time.sleep(max(0.0, min(pause, deadline - time.monotonic())))
                 pause = min(pause * 2, _LONGEST)
 
-    def _check_kept(self, entry: StoredVersion, since: int) -> None:
+    def _check_retained(self, entry: StoredVersion, since: int) -> None:
         last = last_change(self._db, entry.tables)
         oldest = self._db.execute(f"SELECT min(number) FROM {entry.tables.changes}").fetchone()[0]  # noqa: S608
-        check_kept(entry.name, since, last + 1 if oldest is None else int(oldest), last)
+        check_retained(entry.name, since, last + 1 if oldest is None else int(oldest), last)
 
 
 def _select(query: ViewQuery, tables: Tables) -> tuple[str, list[Any]]:
@@ -102,7 +102,7 @@ def _select(query: ViewQuery, tables: Tables) -> tuple[str, list[Any]]:
     columns = ", ".join(quoted(name) for name in keyed.schema.names)
     where = " AND ".join(f"{quoted(field.name)} {sign} ?" for field, sign, _ in conditions) or "true"
     direction = " DESC" if query.descending else ""
-    order = ", ".join(quoted(name) + direction for name in query.ordered(keyed))
+    order = ", ".join(quoted(name) + direction for name in query.order_columns(keyed))
     values = [encode_one(value, field, keyed.what) for field, _, value in conditions]
     return (
         f"SELECT {columns} FROM {tables.rows} WHERE {where} ORDER BY {order} LIMIT ?",  # noqa: S608
@@ -130,8 +130,8 @@ def _decoded(rows: Sequence[Sequence[Any]], tables: Tables) -> list[Change]:
 
 def _rows(columns: Sequence[Sequence[Any]], tables: Tables) -> list[Row]:
     """Return rows as mappings, their columns in the schema's order."""
-    made = dict(zip((field.name for field in tables.fields), columns, strict=True))
+    by_name = dict(zip((field.name for field in tables.fields), columns, strict=True))
     schema = pa.schema([field.with_nullable(True) for field in tables.keyed.schema])
-    arrays = [values.decode(made[field.name], field) for field in schema]
+    arrays = [values.decode(by_name[field.name], field) for field in schema]
     listed: list[Row] = pa.RecordBatch.from_arrays(arrays, schema=schema).to_pylist()
     return listed

@@ -12,7 +12,7 @@ from typing import Any
 
 from headwater.errors import Fenced, UsageError
 from headwater.sinks import crash
-from headwater.sinks.sink import Batch, Sink, lost_batches
+from headwater.sinks.sink import Batch, Sink, missing_batches
 from headwater.stores.sqlite import values
 from headwater.stores.sqlite.connection import Writer
 from headwater.values.fitting import Fitted
@@ -74,9 +74,9 @@ class ViewSink(Sink):
         """Return the number of the last batch."""
         return str(self._last)
 
-    def lost(self, receipt: str) -> str | None:
-        """Tell which batches are gone."""
-        return lost_batches(receipt, self._last)
+    def missing_since(self, receipt: str) -> str | None:
+        """Tell which batches are missing."""
+        return missing_batches(receipt, self._last)
 
     def close(self) -> None:
         """Nothing to release: the store holds the connection."""
@@ -85,7 +85,7 @@ class ViewSink(Sink):
         for chunk in _staged(settled, self._tables):
             db.executemany(self._tables.put, chunk)
             crash.point("view: staged")
-            db.execute(self._tables.note, (batch.number,))
+            db.execute(self._tables.save_changes, (batch.number,))
             crash.point("view: changes noted")
             db.execute(self._tables.upsert)
             if settled.deleted.any():

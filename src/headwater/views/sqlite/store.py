@@ -8,22 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
-import pyarrow as pa
-
-from headwater import topic as topics
 from headwater.stores import limits
 from headwater.stores.sqlite.connection import Durability, SqliteReaders, Writer
-from headwater.values.keyed import declare
-from headwater.views.query import arrangement
+from headwater.values.keyed import KeyedSchema
+from headwater.views.query import index_columns
 from headwater.views.sqlite import catalog
 from headwater.views.sqlite.reading import SqliteReading
 from headwater.views.sqlite.sink import ViewSink
 from headwater.views.store import Store, Views, check_droppable, existing
-from headwater.views.view import View
-from headwater.views.view_version import KEPT_CHANGES, check_numbers, check_same
+from headwater.views.view_version import check_same
 
 
 class FileViews(Views):
@@ -37,24 +32,21 @@ class FileViews(Views):
         with self._readers.snapshot() as db:
             return catalog.names(db)
 
-    def view(self, name: str, version: int | None = None) -> View:
-        """Return a view: what is published, or one version of it."""
-        return View(name, partial(self._reading, name, version))
-
     def versions(self, view: str) -> dict[int, bool]:
         """Return the versions of a view, and whether each is the published one."""
         with self._readers.snapshot() as db:
-            found = catalog.of(db, view)
-            if not found:
+            versions = catalog.of(db, view)
+            if not versions:
                 raise catalog.unknown(db, view, None)
-        return {entry.version: entry.published for entry in found}
+        return {entry.version: entry.published for entry in versions}
 
     def close(self) -> None:
         """Close the connections that are not in use."""
         self._readers.close()
 
     @contextmanager
-    def _reading(self, name: str, version: int | None) -> Iterator[SqliteReading]:
+    def reading(self, name: str, version: int | None) -> Iterator[SqliteReading]:
+        """Lend a connection on which a view, or one version of it, is read."""
         with self._readers.lend() as db:
             yield SqliteReading(db, name, version)
 
@@ -86,19 +78,8 @@ class ViewStore(FileViews, Store):
         self._writer = Writer(self.path, durability)
         super().__init__(self.path)
 
-    def sink(
-        self,
-        view: str,
-        schema: str | pa.Schema,
-        key: str | tuple[str, ...],
-        *,
-        version: int | None = None,
-        feed: int = KEPT_CHANGES,
-    ) -> ViewSink:
+    def open_sink(self, view: str, keyed: KeyedSchema, version: int | None, feed: int) -> ViewSink:
         """Return the sink of a view, which is made if it is not there."""
-        topics.check_name("view", view)
-        check_numbers(version, feed)
-        keyed = declare(f'view "{view}"', schema, key)
         limits.check_sqlite(keyed)
         with self._writer.transaction() as db:
             entry = existing(catalog.of(db, view), version, keyed.what)
@@ -107,11 +88,11 @@ class ViewStore(FileViews, Store):
         check_same(entry, keyed)
         return ViewSink(self._writer, entry, feed)
 
-    def arrange(self, view: str, order: str | None, *, version: int | None = None) -> None:
-        """Keep a version in the order of a column too, within the leading columns of its key."""
+    def index_by(self, view: str, order: str | None, *, version: int | None = None) -> None:
+        """Index a version by a column, within the leading columns of its key; None drops the index."""
         with self._writer.transaction() as db:
             tables = catalog.find(db, view, version).tables
-            tables.arrange(db, arrangement(tables.keyed, order))
+            tables.set_index(db, index_columns(tables.keyed, order))
 
     def publish(self, view: str, version: int) -> None:
         """Let readers see a version from now on, and no longer the one before."""
@@ -121,11 +102,11 @@ class ViewStore(FileViews, Store):
     def drop(self, view: str, version: int | None = None) -> None:
         """Remove a version that is not published, or the whole view if no version is named."""
         with self._writer.transaction() as db:
-            found = catalog.of(db, view) if version is None else [catalog.find(db, view, version)]
-            if not found:
+            versions = catalog.of(db, view) if version is None else [catalog.find(db, view, version)]
+            if not versions:
                 raise catalog.unknown(db, view, version)
-            check_droppable(found, version)
-            for entry in found:
+            check_droppable(versions, version)
+            for entry in versions:
                 catalog.remove(db, entry)
 
     def close(self) -> None:

@@ -71,14 +71,14 @@ class Tables:
 
     @cached_property
     def definitions(self) -> dict[str, str]:
-        """How each table is made; SQLite keeps the words, by which it is known again."""
+        """How each table is made; SQLite keeps the text, by which it is recognised."""
         columns = [f"{quoted(f.name)} {values.sql_type(f)}{self._strict(f)}" for f in self.fields]
         primary = f"PRIMARY KEY ({', '.join(self.key)})"
-        kept = ", ".join(self.change_columns)  # without types, so that values are kept as they come
+        change_columns = ", ".join(self.change_columns)  # without types, so that values are kept as they come
         return {
             self.rows: f"CREATE TABLE {self.rows} ({', '.join(columns)}, {primary}) WITHOUT ROWID",
             self.changes: f"CREATE TABLE {self.changes} "
-            f"(number INTEGER PRIMARY KEY AUTOINCREMENT, batch INTEGER, kind INTEGER, {kept})",
+            f"(number INTEGER PRIMARY KEY AUTOINCREMENT, batch INTEGER, kind INTEGER, {change_columns})",
         }
 
     def create(self, db: sqlite3.Connection, first: int) -> None:
@@ -91,15 +91,15 @@ class Tables:
         """Refuse tables that are gone, were emptied, or are others than were made."""
         for table in self.definitions:
             if not self._is_ours(db, table):
-                raise self._lost(table, "is gone")
+                raise self._missing(table, "is gone")
         if filled and not self.any(db):
-            raise self._lost(self.rows, "is empty")
+            raise self._missing(self.rows, "is empty")
 
     def any(self, db: sqlite3.Connection) -> bool:
         """Tell whether there is a row."""
         return bool(db.execute(f"SELECT EXISTS (SELECT 1 FROM {self.rows})").fetchone()[0])  # noqa: S608
 
-    def arrange(self, db: sqlite3.Connection, columns: list[str]) -> None:
+    def set_index(self, db: sqlite3.Connection, columns: list[str]) -> None:
         """Make the index of these columns, or none, and no other."""
         index = f"order_{self.id}"
         if [name for _, _, name in db.execute(f"PRAGMA index_info({index})")] == columns:
@@ -118,10 +118,10 @@ class Tables:
                 db.execute(f"DROP TABLE {table}")
 
     def _is_ours(self, db: sqlite3.Connection, table: str) -> bool:
-        found = db.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
-        return bool(found.fetchone() == (self.definitions[table],))
+        row = db.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", (table,))
+        return bool(row.fetchone() == (self.definitions[table],))
 
-    def _lost(self, table: str, how: str) -> SinkRefused:
+    def _missing(self, table: str, how: str) -> SinkRefused:
         return SinkRefused(
             f'table "{table}" of {self.keyed.what} {how}, or is no longer the one that was made',
             hint="restore the file from a backup; or run `headwater rebuild` to compute the view anew",
@@ -144,8 +144,8 @@ class Tables:
         return f"INSERT INTO {self.stage} VALUES ({marks})"  # noqa: S608  # names of our own
 
     @cached_property
-    def note(self) -> str:
-        """Note what the staged rows change; takes the batch number."""
+    def save_changes(self) -> str:
+        """Save what the staged rows change; takes the batch number."""
         new, old = _of("s", [*self.key, *self.others]), _of("r", self.others)
         chosen = new[: len(self.key)] + old + new[len(self.key) :]
         missing = f"r.{self.key[0]} IS NULL"
@@ -162,9 +162,9 @@ class Tables:
     def upsert(self) -> str:
         """Put the staged rows in their places; a row that stays the same is not written."""
         names = ", ".join([*self.key, *self.others])
-        taken = ", ".join(f"{name} = excluded.{name}" for name in self.others)
+        assignments = ", ".join(f"{name} = excluded.{name}" for name in self.others)
         action = (
-            f"UPDATE SET {taken} WHERE {_differing(self.rows, 'excluded', self.others)}"
+            f"UPDATE SET {assignments} WHERE {_differing(self.rows, 'excluded', self.others)}"
             if self.others
             else "NOTHING"
         )
@@ -193,8 +193,8 @@ class Tables:
 
 def last_change(db: sqlite3.Connection, tables: Tables) -> int:
     """Return the number of the newest change, kept or not."""
-    found = db.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (tables.changes,)).fetchone()
-    return int(found[0])
+    row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (tables.changes,)).fetchone()
+    return int(row[0])
 
 
 def _of(table: str, names: Sequence[str]) -> list[str]:

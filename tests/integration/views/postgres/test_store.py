@@ -183,8 +183,8 @@ def test_an_index_of_a_users_own_outlives_an_arrangement(
     (number,) = db.execute("SELECT id FROM headwater_sinks WHERE name = %s", (name,)).fetchone() or ()
     own = f"headwater_order_{number}_mine"
     db.execute(SQL("CREATE INDEX {} ON {} (count)").format(Identifier(own), Identifier(name)))
-    store.arrange(name, "count")
-    store.arrange(name, None)
+    store.index_by(name, "count")
+    store.index_by(name, None)
     found = db.execute("SELECT indexname FROM pg_indexes WHERE tablename = %s", (name,)).fetchall()
     assert {index for (index,) in found} == {own, f"{name}_pkey"}
 

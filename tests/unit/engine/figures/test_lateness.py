@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, seed
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import headwater
@@ -111,6 +111,17 @@ def test_when_all_were_silent_the_slow_one_comes_back_late(shop: Shop) -> None:
     assert profile(shop.log, "orders").delays.largest == seconds(30)
 
 
+def test_when_all_were_silent_one_after_another_the_clock_is_at_the_one_that_came_furthest(
+    shop: Shop,
+) -> None:
+    shop.append("slow", [0])
+    shop.append("fast", [50])
+    shop.append("slow", [1], wait=5)
+    shop.append("slow", [None], wait=8)
+    shop.append("slow", [20], wait=8)
+    assert profile(shop.log, "orders").delays.largest == seconds(30)
+
+
 def test_rows_ahead_of_their_receipt_make_nobody_late_and_are_told(shop: Shop) -> None:
     shop.append("till-1", [0, 7200, 3600])
     shop.append("till-1", [2])
@@ -175,8 +186,22 @@ APPENDS = st.lists(
 )
 
 
-# One in some hundred examples differs by a row about a producer that has just gone idle: to be mended.
-@seed(2)
+@example(  # in one partition the producer is idle before it is in the other, and had come further there
+    [
+        *[("a", [None, 0], 1), ("a", [11], 1), ("a", [None, 0], 1)],
+        *[("a", [None], 1), ("a", [None], 7), ("a", [0], 1)],
+    ],
+    8,
+    None,
+)
+@example(  # one comes back from a short absence, in which no micro-batch was planned, with less than before
+    [
+        *[("b", [1], 1), ("a", [49], 1), ("b", [0], 8)],
+        *[("a", [30], 3), ("b", [32], 1), ("b", [28], 1)],
+    ],
+    10,
+    None,
+)
 @given(APPENDS, st.integers(1, 20), st.one_of(st.none(), st.integers(1, 30)))
 @examples(40)
 def test_the_engine_would_have_found_the_same_rows_late(

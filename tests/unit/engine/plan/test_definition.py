@@ -34,7 +34,7 @@ def node() -> Node:
 
 def shaped(door: OperatorSpec) -> Shape:
     operator = door.build(Side(ORDERS, "at"))
-    output = operator.output(ORDERS)
+    output = operator.output_schema(ORDERS)
     stage = Stage(door.name, NOTHING, operator, ORDERS, output)
     shown: dict[str, Any] = {"straight": (), "bare": True, "table": None, "leaves": {}}
     return Shape(node(), {}, NOTHING, output, "at", stage, **shown)

@@ -141,6 +141,33 @@ def test_when_all_are_silent_the_clock_goes_to_the_newest_claim() -> None:
     assert feed.step(first, now=60 * SECOND).clock == 20 * SECOND
 
 
+def test_when_all_are_silent_it_does_not_matter_who_was_set_aside_first() -> None:
+    feed = Feed()
+    feed.append("fast", 50 * SECOND, at=0)
+    feed.append("slow", 1 * SECOND, at=5 * SECOND)
+    first = feed.step(begin(), now=5 * SECOND)
+    feed.append("slow", 2 * SECOND, at=12 * SECOND)
+    between = feed.step(first, now=12 * SECOND)
+    assert {producer for _, producer in between.claims} == {"slow"}
+    for before in (begin(), first, between):
+        assert feed.step(before, now=60 * SECOND).clock == 50 * SECOND
+
+
+def test_one_who_was_idle_claims_anew_whether_or_not_it_was_set_aside() -> None:
+    feed = Feed()
+    feed.append("slow", 1 * SECOND, at=0)
+    feed.append("fast", 50 * SECOND, at=0)
+    first = feed.step(begin(), now=0)
+    feed.append("slow", 2 * SECOND, at=11 * SECOND)
+    between = feed.step(first, now=11 * SECOND)
+    assert {producer for _, producer in between.claims} == {"slow"}
+    feed.append("fast", 40 * SECOND, at=12 * SECOND)
+    feed.append("slow", 45 * SECOND, at=13 * SECOND)
+    for before in (begin(), first, between):
+        after = feed.step(before, now=13 * SECOND)
+        assert (after.clock, after.furthest) == (40 * SECOND, 50 * SECOND)
+
+
 def test_a_source_is_silent_when_nothing_was_received_for_so_long_and_all_is_read() -> None:
     feed, rest = Feed(), 30 * SECOND
     feed.append("a", 10 * SECOND, at=1 * SECOND)
@@ -429,6 +456,39 @@ APPENDS = st.lists(
     ),
     max_size=30,
 )
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 1), st.sampled_from("abc"), st.integers(0, 50), st.integers(1, 15)),
+        min_size=1,
+        max_size=20,
+    ),
+    st.sets(st.integers(0, 19)),
+    st.one_of(st.none(), st.integers(1, 3)),
+)
+@examples(200)
+def test_what_is_claimed_does_not_depend_on_the_micro_batches(
+    appends: list[tuple[int, str, int, int]], stops: set[int], limit: int | None
+) -> None:
+    feed, now = Feed(2), 1000 * SECOND
+    often, rarely = begin(2), begin(2)
+    for number, (part, producer, time, wait) in enumerate(appends):
+        now += wait * SECOND
+        often = feed.step(often, now=now)
+        feed.append(producer, time * SECOND, at=now, part=part)
+        often = feed.step(often, now=now)
+        if number in stops:
+            rarely = feed.step(rarely, now=now, limit=limit)
+    while rarely.offsets != feed.ends():
+        rarely = feed.step(rarely, now=now, limit=limit)
+    assert (_awake(rarely, now), rarely.furthest) == (_awake(often, now), often.furthest)
+    assert rarely.clock <= often.clock, "nothing is late because it was read along with others"
+
+
+def _awake(at: Offsets, now: int) -> dict[tuple[int, str], Claim]:
+    """Return the claims that count: a plan that changes nothing leaves those that no longer do."""
+    return {key: claim for key, claim in at.claims.items() if claim.received >= now - 10 * SECOND}
 
 
 @given(APPENDS, st.lists(st.tuples(st.integers(1, 20), st.integers(0, 3)), min_size=1, max_size=15))

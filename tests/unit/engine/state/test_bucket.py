@@ -27,13 +27,13 @@ class Sum(Operator[dict[str, int]]):
 
     key = ("k",)
 
-    def output(self, schema: pa.Schema) -> pa.Schema:
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return COUNTS
 
-    def begin(self, schema: pa.Schema) -> dict[str, int]:
+    def initial_state(self, schema: pa.Schema) -> dict[str, int]:
         return {}
 
-    def absorb(self, state: dict[str, int], chunk: pa.Table) -> None:
+    def restore_chunk(self, state: dict[str, int], chunk: pa.Table) -> None:
         state.update(zip(chunk["k"].to_pylist(), chunk["n"].to_pylist(), strict=True))
 
     def step(self, state: dict[str, int], rows: pa.Table, clock: int) -> Step:
@@ -43,7 +43,7 @@ class Sum(Operator[dict[str, int]]):
         chunk = pa.table({"k": list(changed), "n": list(changed.values())}, schema=COUNTS)
         return Step(chunk, chunk=chunk)
 
-    def wake(self, state: dict[str, int]) -> int | None:
+    def next_timer(self, state: dict[str, int]) -> int | None:
         return None
 
     def snapshot(self, state: dict[str, int]) -> pa.Table:

@@ -54,18 +54,18 @@ class Field:
 
     def play(self, operator: Operator[Any], twins: Sequence[Twin]) -> Played:
         """Go through steps as `stepping.play` does."""
-        played, chunks = Played(state=operator.begin(self.schema)), []
+        played, chunks = Played(state=operator.initial_state(self.schema)), []
         for twin in twins:
             if twin.restart == "snapshot":
                 chunks = [operator.snapshot(played.state)]
             if twin.restart is not None:
                 played.state = stepping.restarted(operator, self.schema, chunks)
             step = operator.step(played.state, self.sent(twin.left, twin.right), twin.clock)
-            assert step.out.schema.equals(operator.output(self.schema))
+            assert step.out.schema.equals(operator.output_schema(self.schema))
             chunks += [] if step.chunk is None else [step.chunk]
             played.steps.append(step)
-            wake = operator.wake(played.state)
-            assert wake is None or wake > twin.clock
+            timer = operator.next_timer(played.state)
+            assert timer is None or timer > twin.clock
         return played
 
     def late(self, steps: Sequence[Step]) -> tuple[list[Row], list[Row]]:

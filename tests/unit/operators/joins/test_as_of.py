@@ -196,7 +196,7 @@ def test_restarts_change_no_byte_of_what_comes_out(way: str, steps: list[Twin]) 
 def test_no_row_comes_out_from_before_what_was_promised(way: str, steps: list[Twin]) -> None:
     played = FIELD.play(WAYS[way], steps)
     for before, step in zip(steps, played.steps[1:], strict=False):
-        assert all(row["at"] >= WAYS[way].promise(before.clock) for row in listed(step.out))
+        assert all(row["at"] >= WAYS[way].output_watermark(before.clock) for row in listed(step.out))
 
 
 def shown(operator: AsOf, steps: list[Twin]) -> list[tuple[int, int | None, int | None]]:
@@ -214,12 +214,12 @@ def test_an_event_has_the_version_that_was_valid_at_its_time() -> None:
 
 
 def test_an_event_waits_until_the_clock_is_after_it() -> None:
-    state = PLAIN.begin(FIELD.schema)
+    state = PLAIN.initial_state(FIELD.schema)
     PLAIN.step(state, FIELD.sent([left(5)], []), 5)
-    assert PLAIN.wake(state) == 6
+    assert PLAIN.next_timer(state) == 6
     assert len(PLAIN.step(state, FIELD.sent([], [right(5, 1)]), 5).out) == 0
     assert listed(PLAIN.step(state, FIELD.sent([], []), 6).out)[0]["w"] == 1
-    assert PLAIN.wake(state) is None
+    assert PLAIN.next_timer(state) is None
 
 
 def test_a_late_version_is_not_used_not_even_for_later_events() -> None:
@@ -262,7 +262,7 @@ def test_an_event_may_ask_for_a_time_before_it_and_for_none_after_it() -> None:
 
 
 def test_what_was_replaced_before_the_clock_is_left_out_of_snapshots_and_memory() -> None:
-    state = PLAIN.begin(FIELD.schema)
+    state = PLAIN.initial_state(FIELD.schema)
     for step in range(50):
         rows = [right(step * 10 + n // 10, n, k=f"k{n % 10}") for n in range(100)]
         PLAIN.step(state, FIELD.sent([], rows), step * 10)
@@ -275,7 +275,7 @@ def test_what_was_replaced_before_the_clock_is_left_out_of_snapshots_and_memory(
 
 def test_keys_without_rows_are_forgotten() -> None:
     operator = WAYS["correct"]
-    state = operator.begin(FIELD.schema)
+    state = operator.initial_state(FIELD.schema)
     for step in range(40):
         rows = [left(step * 100, n, k=f"{step}-{n}") for n in range(200)]
         operator.step(state, FIELD.sent(rows, []), step * 100)
@@ -285,37 +285,37 @@ def test_keys_without_rows_are_forgotten() -> None:
 
 def test_events_that_may_be_corrected_go_at_wake_though_nothing_comes() -> None:
     operator = WAYS["correct"]
-    state = operator.begin(FIELD.schema)
+    state = operator.initial_state(FIELD.schema)
     operator.step(state, FIELD.sent([left(5)], []), NEVER)
     operator.step(state, FIELD.sent([], []), 6)
-    assert (operator.wake(state), len(state.done)) == (16, 1)
+    assert (operator.next_timer(state), len(state.done)) == (16, 1)
     operator.step(state, FIELD.sent([], []), 16)
-    assert (operator.wake(state), len(state.done)) == (None, 0)
+    assert (operator.next_timer(state), len(state.done)) == (None, 0)
 
 
 def test_a_step_that_learns_nothing_has_no_chunk() -> None:
-    state = PLAIN.begin(FIELD.schema)
+    state = PLAIN.initial_state(FIELD.schema)
     assert PLAIN.step(state, FIELD.sent([left(None)], [right(None)]), 5).chunk is None
     assert PLAIN.step(state, FIELD.sent([left(5)], []), 5).chunk is not None
     assert PLAIN.step(state, FIELD.sent([], []), 6).chunk is not None, "it must not come out again"
 
 
 def test_the_output_has_the_time_of_the_version_and_no_sign_of_deletion() -> None:
-    assert PLAIN.output(FIELD.schema).names == ["k", "x", "v", "asked", "at", "w", "version_at"]
+    assert PLAIN.output_schema(FIELD.schema).names == ["k", "x", "v", "asked", "at", "w", "version_at"]
     correct = WAYS["correct"]
-    assert correct.output(FIELD.schema).names[-2:] == ["version_at", "revision"]
+    assert correct.output_schema(FIELD.schema).names[-2:] == ["version_at", "revision"]
     assert (correct.identity, correct.history) == (("v",), ("revision",))
     assert (PLAIN.identity, PLAIN.history) == ((), ())
 
 
 def test_columns_that_are_not_there_are_refused() -> None:
     with pytest.raises(UsageError, match='as_of finds no column "aksed"'):
-        replace(PLAIN, at="aksed").output(FIELD.schema)
+        replace(PLAIN, at="aksed").output_schema(FIELD.schema)
     with pytest.raises(UsageError, match='as_of finds no column "id"'):
-        replace(WAYS["correct"], correct=("id",)).output(FIELD.schema)
+        replace(WAYS["correct"], correct=("id",)).output_schema(FIELD.schema)
     taken = Field(parse("k STRING, x DOUBLE, revision INT, at TIMESTAMP"), FIELD.right, ON)
     with pytest.raises(UsageError, match='as_of has two columns "revision"'):
-        replace(WAYS["correct"], correct=("k",)).output(taken.schema)
+        replace(WAYS["correct"], correct=("k",)).output_schema(taken.schema)
 
 
 def test_an_operator_can_be_sent_to_a_worker() -> None:

@@ -103,7 +103,7 @@ def test_a_deletion_takes_the_row_away_and_another_brings_it_back() -> None:
 
 
 def test_what_is_deleted_is_in_no_snapshot_but_in_the_chunk() -> None:
-    state = LOOKUP.begin(FIELD.schema)
+    state = LOOKUP.initial_state(FIELD.schema)
     LOOKUP.step(state, FIELD.sent([], [right(1)]), NEVER)
     done = LOOKUP.step(state, FIELD.sent([], [right(deleted=True)]), NEVER)
     assert done.chunk is not None
@@ -112,7 +112,7 @@ def test_what_is_deleted_is_in_no_snapshot_but_in_the_chunk() -> None:
 
 
 def test_memory_of_rows_and_keys_that_are_gone_is_given_back() -> None:
-    state = LOOKUP.begin(FIELD.schema)
+    state = LOOKUP.initial_state(FIELD.schema)
     for step in range(30):
         keys = [f"{step}-{n}" for n in range(100)]
         LOOKUP.step(state, FIELD.sent([left(k=k) for k in keys], [right(1, k) for k in keys]), NEVER)
@@ -125,16 +125,16 @@ def test_memory_of_rows_and_keys_that_are_gone_is_given_back() -> None:
 
 
 def test_time_alone_changes_nothing_and_results_cannot_be_repeated() -> None:
-    state = LOOKUP.begin(FIELD.schema)
+    state = LOOKUP.initial_state(FIELD.schema)
     LOOKUP.step(state, FIELD.sent([], [right(1)]), NEVER)
-    assert LOOKUP.wake(state) is None
+    assert LOOKUP.next_timer(state) is None
     assert not LOOKUP.repeatable
 
 
 def test_the_output_shows_no_sign_of_deletion_and_needs_names_of_its_own() -> None:
-    assert LOOKUP.output(FIELD.schema).names == ["k", "x", "v", "at", "w", "r_at"]
+    assert LOOKUP.output_schema(FIELD.schema).names == ["k", "x", "v", "at", "w", "r_at"]
     with pytest.raises(UsageError, match='lookup has two columns "at"'):
-        replace(LOOKUP, prefix=None).output(FIELD.schema)
+        replace(LOOKUP, prefix=None).output_schema(FIELD.schema)
     assert pickle.loads(pickle.dumps(LOOKUP)) == LOOKUP
 
 

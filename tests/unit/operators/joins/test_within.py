@@ -143,7 +143,7 @@ def test_no_row_comes_out_from_before_what_was_promised(
     operator = within(how, *span)
     played = play(operator, steps)
     for before, step in zip(steps, played.steps[1:], strict=False):
-        assert all(row["at"] >= operator.promise(before.clock) for row in listed(step.out))
+        assert all(row["at"] >= operator.output_watermark(before.clock) for row in listed(step.out))
 
 
 @examples(25)
@@ -174,14 +174,14 @@ def test_both_ends_of_the_span_match(at: int, matched: bool) -> None:
 
 def test_a_row_without_a_match_comes_out_when_the_clock_has_passed_the_last_time_of_one() -> None:
     operator = within("full")
-    state = operator.begin(FIELD.schema)
+    state = operator.initial_state(FIELD.schema)
     operator.step(state, FIELD.sent([left(10)], [right(20)]), NEVER)
-    assert operator.wake(state) == 16
+    assert operator.next_timer(state) == 16
     assert len(operator.step(state, FIELD.sent([], []), 15).out) == 0
     assert listed(operator.step(state, FIELD.sent([], []), 16).out) == [both(left(10), None)]
-    assert operator.wake(state) == 23
+    assert operator.next_timer(state) == 23
     assert listed(operator.step(state, FIELD.sent([], []), 23).out) == [both(None, right(20))]
-    assert operator.wake(state) is None
+    assert operator.next_timer(state) is None
 
 
 def test_a_right_row_that_comes_out_alone_has_its_time_and_key_as_those_of_the_left() -> None:
@@ -229,7 +229,7 @@ def test_pairs_come_in_the_order_of_arrival_new_left_rows_first() -> None:
 
 def test_memory_is_given_back_and_keys_with_it() -> None:
     operator = within("left", 0, 10)
-    state, stored = operator.begin(FIELD.schema), []
+    state, stored = operator.initial_state(FIELD.schema), []
     for step in range(40):
         at = step * 100
         rows = [left(at + n % 50, n, f"{step}-{n}") for n in range(200)]
@@ -260,16 +260,16 @@ def test_a_state_is_restored_without_making_all_pairs_again() -> None:
     operator = within("full", 1000, 1000)
     played = play(operator, [Twin([left(n) for n in range(300)], [right(n) for n in range(300)], NEVER)])
     assert len(played.out) == 90_000
-    again = operator.begin(FIELD.schema)
+    again = operator.initial_state(FIELD.schema)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(operator.__class__, "_meet", None)
-        operator.absorb(again, operator.snapshot(played.state))
+        operator.restore_chunk(again, operator.snapshot(played.state))
     assert len(operator.step(again, FIELD.sent([], []), FOREVER).out) == 0
 
 
 def test_a_step_that_learns_nothing_has_no_chunk() -> None:
     operator = within("left")
-    state = operator.begin(FIELD.schema)
+    state = operator.initial_state(FIELD.schema)
     assert operator.step(state, FIELD.sent([left(1)], []), NEVER).chunk is not None
     assert operator.step(state, FIELD.sent([left(0)], [right(2, k=None)]), 1).chunk is None
     assert operator.step(state, FIELD.sent([], []), 9).chunk is not None, "it must not come out again"
@@ -278,23 +278,23 @@ def test_a_step_that_learns_nothing_has_no_chunk() -> None:
 
 @examples(30)
 @given(twins(one_key(LEFTS), one_key(RIGHTS)), st.integers(1, 4))
-def test_the_batches_of_a_chunk_may_be_absorbed_one_after_the_other(steps: list[Twin], size: int) -> None:
+def test_the_batches_of_a_chunk_may_be_restored_one_after_the_other(steps: list[Twin], size: int) -> None:
     operator = within("full")
     played = play(operator, steps)
-    again = operator.begin(FIELD.schema)
+    again = operator.initial_state(FIELD.schema)
     for step in played.steps:
         for piece in [] if step.chunk is None else step.chunk.to_batches(max_chunksize=size):
-            operator.absorb(again, pa.Table.from_batches([piece]))
+            operator.restore_chunk(again, pa.Table.from_batches([piece]))
     rest = [operator.step(state, FIELD.sent([], []), FOREVER).out for state in (played.state, again)]
     assert texts(listed(rest[0])) == texts(listed(rest[1]))
 
 
 def test_columns_that_cannot_be_told_apart_and_wrong_times_are_refused() -> None:
     with pytest.raises(UsageError, match='within has two columns "at"'):
-        Within(ON, ("at", "at"), timedelta(), timedelta()).output(FIELD.schema)
+        Within(ON, ("at", "at"), timedelta(), timedelta()).output_schema(FIELD.schema)
     with pytest.raises(UsageError, match='within cannot take column "w" as the event time'):
-        Within(ON, ("at", "w"), timedelta(), timedelta(), "inner", PREFIX).output(FIELD.schema)
-    assert within("semi").output(FIELD.schema).names == FIELD.left.names
+        Within(ON, ("at", "w"), timedelta(), timedelta(), "inner", PREFIX).output_schema(FIELD.schema)
+    assert within("semi").output_schema(FIELD.schema).names == FIELD.left.names
     assert within().key == ("_key0", "_key1")
 
 

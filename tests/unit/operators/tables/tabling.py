@@ -111,17 +111,17 @@ def play(
 ) -> list[Step]:
     """Let an operator go through steps, and compare what it has told after each with an oracle."""
     schema, chunks, seen, steps = sent([]).schema, [], [], []
-    state, before = operator.begin(schema), wanted([])
-    again = operator.begin(schema)  # never restarted: a restart must not change a byte
+    state, before = operator.initial_state(schema), wanted([])
+    again = operator.initial_state(schema)  # never restarted: a restart must not change a byte
     for turn in plan:
         if turn.restart == "snapshot":
             chunks = [operator.snapshot(state)]
         if turn.restart is not None:
             state = restarted(operator, schema, chunks)
         step = operator.step(state, sent(turn.changes), NEVER)
-        assert step.out.schema.equals(operator.output(schema))
+        assert step.out.schema.equals(operator.output_schema(schema))
         assert texts(listed(operator.step(again, sent(turn.changes), NEVER).out)) == texts(listed(step.out))
-        assert operator.wake(state) is None
+        assert operator.next_timer(state) is None
         assert (step.late, step.duplicates, step.dead) == (None, 0, None)
         chunks += [] if step.chunk is None else [step.chunk]
         seen += turn.changes

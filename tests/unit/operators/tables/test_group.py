@@ -178,7 +178,7 @@ class Session:
     """An operator that is called step by step."""
 
     def __init__(self) -> None:
-        self.state = SHOPS.begin(ORDERS)
+        self.state = SHOPS.initial_state(ORDERS)
 
     def __call__(self, *changes: Row) -> list[tuple[Any, ...]]:
         step = SHOPS.step(self.state, table(changes, ORDERS), NEVER)
@@ -234,7 +234,7 @@ def test_what_changes_nothing_is_not_stored() -> None:
 
 
 def test_only_the_columns_needed_are_kept() -> None:
-    state = grouping("k", rows=agg.count(), most=agg.max("n")).begin(SCHEMA)
+    state = grouping("k", rows=agg.count(), most=agg.max("n")).initial_state(SCHEMA)
     assert state.rows.rows().column_names == ["id", "part", "k", "n", "_deleted"]
 
 
@@ -262,13 +262,13 @@ def test_memory_follows_the_rows_that_are_there() -> None:
 
 def test_what_cannot_be_meant_is_refused() -> None:
     with pytest.raises(UsageError, match='group finds no column "kk"'):
-        grouping("kk").output(SCHEMA)
+        grouping("kk").output_schema(SCHEMA)
     with pytest.raises(UsageError, match='group has two columns "k"'):
-        grouping("k", k=agg.count()).output(SCHEMA)
+        grouping("k", k=agg.count()).output_schema(SCHEMA)
     with pytest.raises(UsageError, match=r'sum\("s"\) cannot take values of type string'):
-        grouping("k", total=agg.sum("s")).output(SCHEMA)
+        grouping("k", total=agg.sum("s")).output_schema(SCHEMA)
     with pytest.raises(UsageError, match="goes over tables, and the input rows are none"):
-        tables.group("k", n=agg.count()).build(Side(SCHEMA, None)).output(SCHEMA)
+        tables.group("k", n=agg.count()).build(Side(SCHEMA, None)).output_schema(SCHEMA)
     for wrong in (
         lambda: tables.group("k"),
         lambda: tables.group("", n=agg.count()),

@@ -162,7 +162,7 @@ class Session:
     """An operator that is called step by step."""
 
     def __init__(self, join: Any):
-        self.join, self.state = join, join.begin(self.rows([], []).schema)
+        self.join, self.state = join, join.initial_state(self.rows([], []).schema)
 
     def rows(self, orders: list[Row], customers: list[Row]) -> pa.Table:
         schema = FOREIGN.pairing.schema("join", ORDERS, CUSTOMERS)  # type: ignore[attr-defined]
@@ -261,7 +261,7 @@ def test_identities_are_the_primary_keys_without_what_follows_from_others() -> N
 def test_results_whose_key_might_be_missing_are_refused(on: dict[str, str], how: str, words: str) -> None:
     join = tables(None, on, how, "r_").build(Side(LEFT, None, ("id",)), Side(RIGHT, None, ("rid",)))
     with pytest.raises(UsageError, match=words):
-        join.output(sender(join.pairing, LEFT, RIGHT)([]).schema)  # type: ignore[attr-defined]
+        join.output_schema(sender(join.pairing, LEFT, RIGHT)([]).schema)  # type: ignore[attr-defined]
 
 
 def test_what_is_no_table_and_an_unknown_how_are_refused() -> None:
@@ -269,7 +269,7 @@ def test_what_is_no_table_and_an_unknown_how_are_refused() -> None:
     for side in (Side(RIGHT, None), Side(plain, None, ("rid",))):
         join = tables(None, {"ref": "rid"}, prefix="r_").build(Side(LEFT, None, ("id",)), side)
         with pytest.raises(UsageError, match="goes over tables, and the right rows are none"):
-            join.output(LEFT)
+            join.output_schema(LEFT)
     with pytest.raises(UsageError, match='knows no how="outer"'):
         tables(None, "id", how="outer")
 
@@ -279,9 +279,10 @@ def test_keys_of_two_types_are_refused_where_one_stands_in_for_the_other() -> No
     sides = Side(narrow, None, ("id",)), Side(RIGHT, None, ("rid",))
     schema = Pairing((("id", "rid"),)).schema("join", narrow, RIGHT)
     with pytest.raises(UsageError, match='how=full needs "id" and "rid" to be of one type'):
-        tables(None, {"id": "rid"}, "full", "r_").build(*sides).output(schema)
+        tables(None, {"id": "rid"}, "full", "r_").build(*sides).output_schema(schema)
     assert (
-        tables(None, {"id": "rid"}, "left", "r_").build(*sides).output(schema).field("id").type == pa.int32()
+        tables(None, {"id": "rid"}, "left", "r_").build(*sides).output_schema(schema).field("id").type
+        == pa.int32()
     )
 
 

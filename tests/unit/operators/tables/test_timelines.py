@@ -40,7 +40,7 @@ FOLLOWS = parse("follower STRING, author STRING, _deleted BOOLEAN")
 POST, FOLLOW = ("id",), ("follower", "author")
 TIMELINE: Any = joined_tables(None, on="author").build(Side(POSTS, None, POST), Side(FOLLOWS, None, FOLLOW))
 SENT = sender(TIMELINE.pairing, POSTS, FOLLOWS)
-CHANGES = TIMELINE.output(SENT([]).schema)
+CHANGES = TIMELINE.output_schema(SENT([]).schema)
 READERS: Any = tables.group("follower", posts=agg.count(), newest=agg.greatest("id", 2)).build(
     Side(CHANGES, None, TIMELINE.identity)
 )
@@ -85,7 +85,7 @@ def test_a_timeline_has_the_posts_of_those_followed_after_each_step(plan: list[T
 @examples(50)
 @given(turns(MADE))
 def test_what_comes_out_of_one_operator_goes_into_the_next_as_a_table(plan: list[Turn]) -> None:
-    state, counted = TIMELINE.begin(SENT([]).schema), READERS.begin(CHANGES)
+    state, counted = TIMELINE.initial_state(SENT([]).schema), READERS.initial_state(CHANGES)
     seen: list[Made] = []
     table: dict[Key, Row] = {}
     for turn in plan:
@@ -121,7 +121,7 @@ def changed(rng: np.random.Generator, users: int) -> list[Made]:
 @given(st.integers(0, 10**6))
 def test_many_followers_of_one_author_stay_right_through_many_changes(seed: int) -> None:
     rng, seen = np.random.default_rng(seed), list[Made]()
-    state, table, chunks = TIMELINE.begin(SENT([]).schema), dict[Key, Row](), list[pa.Table]()
+    state, table, chunks = TIMELINE.initial_state(SENT([]).schema), dict[Key, Row](), list[pa.Table]()
     for turn in range(12):
         if turn % 4 == 3:
             chunks = [TIMELINE.snapshot(state)] if turn == 7 else chunks

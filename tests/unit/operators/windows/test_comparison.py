@@ -197,20 +197,20 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
 @examples(20)
 @given(steps=moves(ROWS))
 def test_what_comes_out_later_is_not_before_the_promise(operator: Hopping, steps: list[Move]) -> None:
-    promise = NEVER
+    watermark = NEVER
     for move, step in zip(steps, play(operator, steps).steps, strict=True):
-        assert all(row["window_start"] >= promise for row in listed(step.out))
-        promise = operator.promise(move.clock)
+        assert all(row["window_start"] >= watermark for row in listed(step.out))
+        watermark = operator.output_watermark(move.clock)
 
 
 @every_shape
 @examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Hopping, rows: list[Row]) -> None:
-    state, out = operator.begin(SCHEMA), []
+    state, out = operator.initial_state(SCHEMA), []
     operator.step(state, table(rows), NEVER)
-    while (wake := operator.wake(state)) is not None:
-        out += listed(operator.step(state, table([]), wake).out)
+    while (timer := operator.next_timer(state)) is not None:
+        out += listed(operator.step(state, table([]), timer).out)
     assert last(out, IDENTITY) == expected(operator, rows, FOREVER)
     assert len(state.panes) == len(state.ledger) == 0
 
@@ -294,12 +294,12 @@ def test_where_both_windows_are_corrected_at_once_there_is_one_more_revision() -
 def test_an_earlier_window_is_held_until_none_can_be_compared_with_it() -> None:
     for keep in (0, 5):
         operator = comparing(10, 10, 30, keep=keep)
-        state = operator.begin(SCHEMA)
+        state = operator.initial_state(SCHEMA)
         operator.step(state, table([row(3)]), NEVER)
         operator.step(state, table([]), 39 + keep)
-        assert (operator.wake(state), len(state.panes), len(state.ledger)) == (40 + keep, 1, 0)
+        assert (operator.next_timer(state), len(state.panes), len(state.ledger)) == (40 + keep, 1, 0)
         operator.step(state, table([]), 40 + keep)
-        assert (operator.wake(state), len(state.panes)) == (None, 0)
+        assert (operator.next_timer(state), len(state.panes)) == (None, 0)
 
 
 def test_a_row_is_late_for_a_window_that_is_held_only_to_be_compared_with() -> None:
@@ -370,7 +370,7 @@ def test_a_change_that_does_not_fit_its_type_is_refused(
 
 def test_the_columns_that_compare_come_after_the_aggregates() -> None:
     operator = built(compare="1 hour", size="1 minute", i=agg.max("i"), s=agg.max("s"), d=agg.sum("d"))
-    schema = operator.output(WIDE)
+    schema = operator.output_schema(WIDE)
     assert schema.names[3:-2] == [
         *("i", "s", "d"),
         *("i_before", "i_change", "i_ratio"),
@@ -383,7 +383,14 @@ def test_the_columns_that_compare_come_after_the_aggregates() -> None:
 
 def test_bounds_of_an_estimate_are_not_compared() -> None:
     operator = built(compare="1 hour", size="1 minute", n=agg.approx_distinct("s", bounds=True))
-    assert operator.output(WIDE).names[3:-2] == ["n", "n_low", "n_high", "n_before", "n_change", "n_ratio"]
+    assert operator.output_schema(WIDE).names[3:-2] == [
+        "n",
+        "n_low",
+        "n_high",
+        "n_before",
+        "n_change",
+        "n_ratio",
+    ]
 
 
 def test_what_compares_estimates_is_itself_an_estimate() -> None:
@@ -395,12 +402,12 @@ def test_what_compares_estimates_is_itself_an_estimate() -> None:
 
 def test_an_aggregate_whose_name_is_taken_is_refused() -> None:
     with pytest.raises(UsageError, match='tumbling has two columns "n_ratio"'):
-        built(compare="1 hour", size="1 minute", n=agg.count(), n_ratio=agg.count("s")).output(WIDE)
+        built(compare="1 hour", size="1 minute", n=agg.count(), n_ratio=agg.count("s")).output_schema(WIDE)
 
 
 def test_windows_without_a_number_cannot_be_compared() -> None:
     with pytest.raises(UsageError, match="tumbling has nothing to compare"):
-        built(compare="1 hour", size="1 minute", s=agg.max("s")).output(WIDE)
+        built(compare="1 hour", size="1 minute", s=agg.max("s")).output_schema(WIDE)
 
 
 @pytest.mark.parametrize(

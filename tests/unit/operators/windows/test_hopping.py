@@ -179,19 +179,19 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
 @examples(20)
 @given(steps=moves(ROWS))
 def test_what_comes_out_later_is_not_before_the_promise(operator: Hopping, steps: list[Move]) -> None:
-    promise = NEVER
+    watermark = NEVER
     for move, step in zip(steps, play(operator, steps).steps, strict=True):
-        assert all(row.as_py() is None or row.value >= promise for row in step.out["window_start"])
-        assert operator.promise(move.clock) >= promise
-        promise = operator.promise(move.clock)
+        assert all(row.as_py() is None or row.value >= watermark for row in step.out["window_start"])
+        assert operator.output_watermark(move.clock) >= watermark
+        watermark = operator.output_watermark(move.clock)
 
 
 @every_shape
 @examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Hopping, rows: list[Row]) -> None:
-    state, out = operator.begin(SCHEMA), []
+    state, out = operator.initial_state(SCHEMA), []
     operator.step(state, table(rows), NEVER)
-    while (wake := operator.wake(state)) is not None:
-        out += [operator.step(state, table([]), wake).out]
+    while (timer := operator.next_timer(state)) is not None:
+        out += [operator.step(state, table([]), timer).out]
     assert len(state.panes) == len(state.ledger) == 0

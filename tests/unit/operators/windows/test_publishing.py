@@ -87,7 +87,7 @@ def test_of_two_results_of_one_window_the_later_has_the_higher_revision(
     for early, ended in steps:
         early = {cell: n for cell, n in early.items() if cell not in ended}
         found = [Ready(entries(ended), True), Ready(entries(early), False)]
-        out, kept = publish(COUNTS, ledger, found, GRID.size, COUNTS.output(SCHEMA))
+        out, kept = publish(COUNTS, ledger, found, GRID.size, COUNTS.output_schema(SCHEMA))
         rows = [
             {"k": f"k{key}", "window_start": at, "window_end": at + 6, "n": n, "revision": seen[at, key]}
             | {"complete": (at, key) in ended}
@@ -99,7 +99,7 @@ def test_of_two_results_of_one_window_the_later_has_the_higher_revision(
 
 
 def test_nothing_to_publish_is_no_rows_of_the_same_columns() -> None:
-    ledger, schema = PublicationCounts([STATE.field("k")], kept=True), COUNTS.output(SCHEMA)
+    ledger, schema = PublicationCounts([STATE.field("k")], kept=True), COUNTS.output_schema(SCHEMA)
     out, kept = publish(COUNTS, ledger, [Ready(entries({}), True)], GRID.size, schema)
     assert out.equals(schema.empty_table())
     assert len(kept) == 0

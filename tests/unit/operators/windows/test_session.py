@@ -233,7 +233,7 @@ def test_steps_at_which_it_does_not_ask_to_be_woken_change_nothing(
     played = play(operator, steps)
     out = played.out
     for clock in clocks:
-        if (wake := operator.wake(played.state)) is not None and wake <= clock:
+        if (timer := operator.next_timer(played.state)) is not None and timer <= clock:
             out += listed(operator.step(played.state, table([]), clock).out)
     assert texts(out) == texts(idle)
 
@@ -253,21 +253,21 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
 @examples(20)
 @given(steps=moves())
 def test_what_comes_out_later_is_not_before_the_promise(operator: Session, steps: list[Move]) -> None:
-    promise = NEVER
+    watermark = NEVER
     for move, step in zip(steps, play(operator, steps).steps, strict=True):
-        assert all(row["window_end"] >= promise for row in listed(step.out))
-        assert operator.promise(move.clock) >= promise
-        promise = operator.promise(move.clock)
+        assert all(row["window_end"] >= watermark for row in listed(step.out))
+        assert operator.output_watermark(move.clock) >= watermark
+        watermark = operator.output_watermark(move.clock)
 
 
 @any_shape
 @examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Session, rows: list[Row]) -> None:
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     operator.step(state, table(rows), NEVER)
-    while (wake := operator.wake(state)) is not None:
-        operator.step(state, table([]), wake)
+    while (timer := operator.next_timer(state)) is not None:
+        operator.step(state, table([]), timer)
     assert len(state) == 0
 
 
@@ -294,7 +294,7 @@ def test_an_event_between_two_sessions_makes_them_one() -> None:
 
 def test_a_session_is_published_when_the_clock_comes_to_its_end() -> None:
     operator = session(5)
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     operator.step(state, table([row(0), row(3)]), NEVER)
     operator.step(state, table([]), 5)
     assert len(operator.step(state, table([]), 7).out) == 0
@@ -313,8 +313,8 @@ def test_a_row_of_a_session_that_has_ended_is_late_also_when_it_would_go_on_alon
 
 
 def test_without_corrections_nothing_is_ever_retracted() -> None:
-    assert "_deleted" not in session(5).output(SCHEMA).names
-    assert CORRECTING.output(SCHEMA).names[-1] == "_deleted"
+    assert "_deleted" not in session(5).output_schema(SCHEMA).names
+    assert CORRECTING.output_schema(SCHEMA).names[-1] == "_deleted"
 
 
 def test_a_late_row_publishes_its_session_again() -> None:
@@ -388,25 +388,25 @@ def test_a_published_session_that_goes_on_is_shown_as_open_if_it_has_rows_to_sho
 
 def test_with_early_results_there_are_retractions_and_numbers_of_rows_cannot_be_repeated() -> None:
     for operator in (early(session(5), 4), crowded(session(5), 4)):
-        assert operator.output(SCHEMA).names[-1] == "_deleted"
+        assert operator.output_schema(SCHEMA).names[-1] == "_deleted"
     assert [each.repeatable for each in (session(5), EARLY[0], CROWDED[0])] == [True, True, False]
-    assert [early(session(5), 4).promise(clock) for clock in (NEVER, 7, 8)] == [NEVER, 4, 8]
+    assert [early(session(5), 4).output_watermark(clock) for clock in (NEVER, 7, 8)] == [NEVER, 4, 8]
 
 
 def test_it_asks_to_be_woken_when_more_is_to_be_shown() -> None:
     operator = early(session(30), 4)
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     operator.step(state, table([row(1), row(9)]), NEVER)
-    wakes = []
-    while (wake := operator.wake(state)) is not None:
-        wakes.append(wake)
-        operator.step(state, table([]), wake)
-    assert wakes == [4, 12, 39, 69]
+    timers = []
+    while (timer := operator.next_timer(state)) is not None:
+        timers.append(timer)
+        operator.step(state, table([]), timer)
+    assert timers == [4, 12, 39, 69]
 
 
 def test_what_was_shown_is_held_in_one_piece() -> None:
     operator = early(session(5), 4)
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     for at in range(0, 400, 2):
         operator.step(state, table([row(at)]), at - 6)
     assert len(operator.snapshot(state)) <= 4
@@ -415,13 +415,13 @@ def test_what_was_shown_is_held_in_one_piece() -> None:
 
 def test_the_event_time_out_is_the_end() -> None:
     assert CORRECTING.event_time_out == "window_end"
-    assert [CORRECTING.promise(clock) for clock in (NEVER, 30)] == [NEVER, 10]
+    assert [CORRECTING.output_watermark(clock) for clock in (NEVER, 30)] == [NEVER, 10]
     assert (CORRECTING.identity, CORRECTING.history) == (IDENTITY, ("revision",))
 
 
 def test_what_is_gone_is_cleared_away() -> None:
     operator = session(5, "correct", 20)
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     for at in range(0, 4000, 4):
         operator.step(state, table([row(at), row(at + 1, str(at))]), at)
     assert len(state) < 40
@@ -430,7 +430,7 @@ def test_what_is_gone_is_cleared_away() -> None:
 
 def test_a_step_that_learns_nothing_has_no_chunk() -> None:
     operator = session(5)
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     assert operator.step(state, table([row(1)]), NEVER).chunk is not None
     assert operator.step(state, table([row(None)]), 3).chunk is None
     assert operator.step(state, table([]), 6).chunk is not None
@@ -438,7 +438,7 @@ def test_a_step_that_learns_nothing_has_no_chunk() -> None:
 
 def test_numbers_of_keys_that_only_had_late_rows_are_forgotten() -> None:
     operator = session(5)
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     for step in range(30):
         operator.step(state, table([row(0, f"{step}-{n}") for n in range(100)]), 1000)
     assert len(state.members) <= 1024

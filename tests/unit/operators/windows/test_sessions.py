@@ -53,9 +53,9 @@ def test_what_was_written_last_is_held_until_it_is_forgotten(
         assert {key: end for key, end in found.items() if end > clock - margin} == held
         some = listed(sessions.of(np.array([0, 2])))
         assert some == {key: end for key, end in found.items() if key[0] in (0, 2)}
-        wake = sessions.wake(margin)
-        assert not held or (wake is not None and wake <= max(held.values()) + margin)
-        assert wake is None or wake > clock - margin
+        timer = sessions.next_timer(margin)
+        assert not held or (timer is not None and timer <= max(held.values()) + margin)
+        assert timer is None or timer > clock - margin
 
 
 def test_what_is_out_of_date_is_never_more_than_half_of_everything_for_long() -> None:
@@ -87,5 +87,5 @@ def test_what_is_told_of_sessions_stands_beside_their_partial_results() -> None:
 
 def test_without_sessions_there_is_nothing_to_wake_for() -> None:
     sessions = Sessions(STATE, cut=True)
-    assert (sessions.wake(5), len(sessions), len(sessions.all())) == (None, 0, 0)
+    assert (sessions.next_timer(5), len(sessions), len(sessions.all())) == (None, 0, 0)
     assert sessions.due(100, 100).tolist() == []

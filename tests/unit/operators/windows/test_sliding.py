@@ -115,20 +115,20 @@ def test_neither_order_nor_split_nor_restart_changes_a_byte(
 @examples(20)
 @given(steps=moves())
 def test_what_comes_out_later_is_not_before_the_promise(operator: Sliding, steps: list[Move]) -> None:
-    promise = NEVER
+    watermark = NEVER
     for move, step in zip(steps, play(operator, steps).steps, strict=True):
-        assert all(row["window_end"] >= promise for row in listed(step.out))
-        promise = operator.promise(move.clock)
+        assert all(row["window_end"] >= watermark for row in listed(step.out))
+        watermark = operator.output_watermark(move.clock)
 
 
 @every_shape
 @examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Sliding, rows: list[Row]) -> None:
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     operator.step(state, table(rows), NEVER)
-    while (wake := operator.wake(state)) is not None:
-        operator.step(state, table([]), wake)
+    while (timer := operator.next_timer(state)) is not None:
+        operator.step(state, table([]), timer)
     assert len(state.held) == len(state.ledger) == 0
 
 
@@ -183,12 +183,12 @@ def test_events_of_one_time_see_each_other_and_make_one_result() -> None:
 
 def test_an_event_waits_until_the_clock_is_after_it() -> None:
     operator = sliding(5)
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     operator.step(state, table([row(3)]), NEVER)
-    assert operator.wake(state) == 4
+    assert operator.next_timer(state) == 4
     assert len(operator.step(state, table([]), 3).out) == 0
     assert len(operator.step(state, table([]), 4).out) == 1
-    assert operator.wake(state) == 8
+    assert operator.next_timer(state) == 8
 
 
 def test_an_event_is_shown_at_once_and_then_finished() -> None:
@@ -218,13 +218,13 @@ def test_a_late_event_corrects_all_results_that_it_is_in() -> None:
 
 def test_the_event_time_out_is_the_end() -> None:
     assert sliding(5).event_time_out == "window_end"
-    assert [sliding(5, "correct", 10).promise(clock) for clock in (NEVER, 30)] == [NEVER, 20]
+    assert [sliding(5, "correct", 10).output_watermark(clock) for clock in (NEVER, 30)] == [NEVER, 20]
     assert (sliding(5).identity, sliding(5).history) == (IDENTITY, ("revision",))
 
 
 def test_what_no_window_reaches_back_to_is_cleared_away() -> None:
     operator = sliding(5)
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     for at in range(1000):
         operator.step(state, table([row(at), row(at, 1, str(at))]), at)
     assert len(state.held) < 40

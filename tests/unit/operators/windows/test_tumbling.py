@@ -42,12 +42,12 @@ def test_a_window_has_its_start_and_not_its_end() -> None:
 
 def test_a_window_is_published_once_the_clock_has_come_to_its_end() -> None:
     operator = tumbling()
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     operator.step(state, table([row(3)]), NEVER)
-    assert operator.wake(state) == 10
+    assert operator.next_timer(state) == 10
     assert len(operator.step(state, table([]), 9).out) == 0
     assert len(operator.step(state, table([]), 10).out) == 1
-    assert operator.wake(state) is None
+    assert operator.next_timer(state) is None
     assert len(state.panes) == 0
 
 
@@ -63,14 +63,14 @@ def test_a_late_row_tells_how_late_it_is_and_for_which_window() -> None:
         (5, 27, 0),
         (None, None, None),
     ]
-    assert tumbling().late(SCHEMA).names == [*SCHEMA.names, "late_by", "late_window_start"]
+    assert tumbling().late_schema(SCHEMA).names == [*SCHEMA.names, "late_by", "late_window_start"]
 
 
 def test_late_rows_have_the_schema_that_is_told() -> None:
     for clock in (NEVER, 32, FOREVER):
         (step,) = play(tumbling(), [Move([row(5), row(None)], clock)]).steps
         assert step.late is not None
-        assert step.late.schema == tumbling().late(SCHEMA)
+        assert step.late.schema == tumbling().late_schema(SCHEMA)
 
 
 def test_a_late_row_corrects_the_window_until_keep_is_over() -> None:
@@ -89,12 +89,12 @@ def test_a_late_row_that_is_the_first_of_its_window_publishes_it_at_once() -> No
 
 def test_what_may_be_corrected_is_forgotten_when_keep_is_over_though_nothing_comes() -> None:
     operator = tumbling(late="correct", keep=5)
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     operator.step(state, table([row(3)]), NEVER)
     operator.step(state, table([]), 10)
-    assert (operator.wake(state), len(state.panes)) == (15, 1)
+    assert (operator.next_timer(state), len(state.panes)) == (15, 1)
     operator.step(state, table([]), 15)
-    assert (operator.wake(state), len(state.panes)) == (None, 0)
+    assert (operator.next_timer(state), len(state.panes)) == (None, 0)
 
 
 def test_what_was_published_is_not_published_again_after_a_restart() -> None:
@@ -157,7 +157,7 @@ def test_a_zero_in_the_key_has_no_sign_and_there_is_one_nan() -> None:
 
 def test_a_step_that_learns_nothing_has_no_chunk() -> None:
     operator = tumbling()
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     assert operator.step(state, table([row(1)]), NEVER).chunk is not None
     assert operator.step(state, table([]), 5).chunk is None
     assert operator.step(state, table([row(None)]), 5).chunk is None
@@ -172,7 +172,7 @@ def test_a_time_beyond_all_calendars_is_late() -> None:
 
 def test_numbers_of_keys_that_nothing_is_held_of_are_forgotten() -> None:
     operator = tumbling()
-    state = operator.begin(SCHEMA)
+    state = operator.initial_state(SCHEMA)
     for step in range(40):
         rows = [row(step * 10 + 5, f"{step}-{n}") for n in range(100)]
         operator.step(state, table(rows), step * 10)
@@ -181,14 +181,14 @@ def test_numbers_of_keys_that_nothing_is_held_of_are_forgotten() -> None:
 
 
 def test_promise_is_the_start_of_the_first_window_that_may_be_published() -> None:
-    assert [tumbling().promise(clock) for clock in (NEVER, 9, 10, 11)] == [NEVER, 0, 10, 10]
-    assert tumbling(late="correct", keep=5).promise(14) == 0
-    assert tumbling(late="correct", keep=5).promise(15) == 10
+    assert [tumbling().output_watermark(clock) for clock in (NEVER, 9, 10, 11)] == [NEVER, 0, 10, 10]
+    assert tumbling(late="correct", keep=5).output_watermark(14) == 0
+    assert tumbling(late="correct", keep=5).output_watermark(15) == 10
 
 
 def test_the_columns_out_are_the_key_the_window_the_aggregates_and_what_is_told() -> None:
     names = ["k", "window_start", "window_end", "n", "total", "total_last", "revision", "complete"]
-    schema = tumbling().output(SCHEMA)
+    schema = tumbling().output_schema(SCHEMA)
     assert schema.names == names
     assert schema.field("window_start").type == schema.field("window_end").type == TIMESTAMP
     assert (schema.field("revision").type, schema.field("complete").type) == (pa.int32(), pa.bool_())
@@ -206,7 +206,7 @@ def test_the_columns_out_are_the_key_the_window_the_aggregates_and_what_is_told(
 )
 def test_rows_that_cannot_be_taken_are_refused(schema: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        tumbling().output(parse(schema))
+        tumbling().output_schema(parse(schema))
 
 
 @pytest.mark.parametrize("name", ["k", "window_end", "revision", "complete", "total_last"])
@@ -214,7 +214,7 @@ def test_an_aggregate_whose_name_is_taken_is_refused(name: str) -> None:
     settings = windowing("tumbling", by=BY)
     taken = type(settings)("tumbling", BY, "at", (*AGGREGATES, (name, Count())))
     with pytest.raises(UsageError, match=f'tumbling has two columns "{name}"'):
-        Hopping(taken, timedelta(1), timedelta(1)).output(SCHEMA)
+        Hopping(taken, timedelta(1), timedelta(1)).output_schema(SCHEMA)
 
 
 def test_an_operator_can_be_sent_to_a_worker_and_its_text_tells_its_settings() -> None:
@@ -226,7 +226,7 @@ def test_an_operator_can_be_sent_to_a_worker_and_its_text_tells_its_settings() -
 def test_chunks_hold_partial_results_and_not_rows() -> None:
     operator = tumbling()
     chunk = operator.step(
-        operator.begin(SCHEMA), table([row(at, v=at) for at in range(10)] * 50), NEVER
+        operator.initial_state(SCHEMA), table([row(at, v=at) for at in range(10)] * 50), NEVER
     ).chunk
     assert chunk is not None
     assert [r["pane"]["n.count"] for r in listed(chunk)] == [500]

@@ -27,20 +27,20 @@ def rows(*given: tuple[str | None, int]) -> pa.Table:
 
 def test_rows_out_are_the_key_the_edges_the_aggregates_and_what_is_told() -> None:
     names = ["k", "window_start", "window_end", "n", "total", "revision", "complete"]
-    assert SUMS.output(SCHEMA).names == names
-    retracting = SUMS.output(SCHEMA, retracts=True)
+    assert SUMS.output_schema(SCHEMA).names == names
+    retracting = SUMS.output_schema(SCHEMA, retracts=True)
     assert retracting.names == [*names, "_deleted"]
     assert retracting.field("n").nullable
-    assert not SUMS.output(SCHEMA).field("n").nullable
+    assert not SUMS.output_schema(SCHEMA).field("n").nullable
 
 
 def test_names_that_are_taken_are_refused() -> None:
     twice = Windowing("tumbling", ("k",), "at", (("k", agg.count()),))
     with pytest.raises(UsageError, match='tumbling has two columns "k"'):
-        twice.output(SCHEMA)
+        twice.output_schema(SCHEMA)
     late = SCHEMA.append(pa.field("late_by", pa.int64()))
     with pytest.raises(UsageError, match='tumbling cannot take rows with a column "late_by"'):
-        SUMS.output(late)
+        SUMS.output_schema(late)
 
 
 def test_partial_results_of_parts_are_merged_into_that_of_all_rows() -> None:

@@ -52,6 +52,6 @@ def test_what_nobody_names_is_removed_and_what_readers_may_be_at_is_kept(tmp_pat
     named, replaced, left = written(tmp_path), written(tmp_path), written(tmp_path)
     (tmp_path / f".x-{'0' * 32}").touch()
     (tmp_path / "README").touch()
-    files.tidy(tmp_path, Manifest("id BIGINT", files=(named,), gone=((replaced.name, 0.0),)))
+    files.tidy(tmp_path, Manifest("id BIGINT", files=(named,), replaced=((replaced.name, 0.0),)))
     assert {path.name for path in tmp_path.iterdir()} == {named.name, replaced.name, "README"}
     assert left.name not in {path.name for path in tmp_path.iterdir()}

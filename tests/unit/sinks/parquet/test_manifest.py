@@ -24,7 +24,7 @@ MANIFESTS = st.builds(
     clock=st.none() | st.integers(-(2**62), 2**62),
     deletions=st.booleans(),
     files=st.lists(FILES, max_size=3).map(tuple),
-    gone=st.lists(st.tuples(st.text("abc"), st.floats(0, 1e10)), max_size=2).map(tuple),
+    replaced=st.lists(st.tuples(st.text("abc"), st.floats(0, 1e10)), max_size=2).map(tuple),
 )
 
 
@@ -43,7 +43,7 @@ def test_where_there_is_none_there_is_none(tmp_path: Path) -> None:
         current(tmp_path, 1)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 1}', '{"format": 1, "manifest": {"x": 1}}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format": 2}', '{"format": 2, "manifest": {"x": 1}}'])
 def test_what_cannot_be_read_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
     (tmp_path / NAME).write_text(text)
     with pytest.raises(SinkRefused, match="cannot be read"):
@@ -67,3 +67,10 @@ def test_other_columns_are_refused_and_the_epoch_stays(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="holds other columns"):
         begun(tmp_path, "id INT")
     assert load(tmp_path) == made
+
+
+@pytest.mark.parametrize(("number", "whose"), [(1, "an older"), (3, "a newer")])
+def test_a_manifest_of_another_format_is_refused(tmp_path: Path, number: int, whose: str) -> None:
+    (tmp_path / NAME).write_text(f'{{"format": {number}, "manifest": {{}}}}')
+    with pytest.raises(SinkRefused, match=f"was made by {whose} Headwater"):
+        load(tmp_path)

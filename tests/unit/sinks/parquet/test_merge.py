@@ -60,7 +60,7 @@ def test_what_was_replaced_long_enough_ago_goes(tmp_path: Path) -> None:
     merge.merge(tmp_path, epoch, keep=3600)
     merge.merge(tmp_path, epoch, keep=-1)
     now = manifest.current(tmp_path, epoch)
-    assert now.gone == ()
+    assert now.replaced == ()
     assert [path.name for path in tmp_path.glob("*.parquet")] == [now.files[0].name]
 
 

@@ -42,12 +42,12 @@ def test_only_what_passes_by_itself_is_tried_again(error: psycopg.Error, passes:
 def test_a_row_that_does_not_fit_a_full_disk_and_a_refusal_are_told_apart(
     error: psycopg.Error, kind: type[HeadwaterError]
 ) -> None:
-    assert type(failures.told(error, 'view "orders"')) is kind
+    assert type(failures.sink_error(error, 'view "orders"')) is kind
 
 
 def test_the_first_line_is_told_and_the_hint_says_what_helps() -> None:
-    told = failures.told(errors.InsufficientPrivilege("denied\nLINE 1: SELECT"), 'view "orders"')
+    told = failures.sink_error(errors.InsufficientPrivilege("denied\nLINE 1: SELECT"), 'view "orders"')
     assert (told.message, told.detail) == ('view "orders" cannot be used', "denied")
     assert "rights" in (told.hint or "")
-    asked = failures.told(psycopg.OperationalError("no password supplied"), 'view "orders"')
+    asked = failures.sink_error(psycopg.OperationalError("no password supplied"), 'view "orders"')
     assert "PGPASSWORD" in (asked.hint or "")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headwater.errors import RowError, SinkRefused, SinkUnavailable, UsageError
-from headwater.stores.sqlite.connection import SqliteReaders, Writer, told
+from headwater.stores.sqlite.connection import SqliteReaders, Writer, translated_errors
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_what_sqlite_refuses_names_the_store(writer: Writer, path: Path) -> None
         put(writer, 1)
     with pytest.raises(SinkRefused, match=r"views\.db"), writer.transaction() as db:
         db.execute("SELECT nothing")
-    with pytest.raises(SinkUnavailable, match=r"views\.db"), told(path):
+    with pytest.raises(SinkUnavailable, match=r"views\.db"), translated_errors(path):
         sqlite3.connect(path / "below").execute("SELECT 1")
     writer.close()
     with pytest.raises(UsageError, match="is closed"):

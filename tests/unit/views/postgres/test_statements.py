@@ -34,7 +34,7 @@ def test_hostile_names_are_only_names() -> None:
 
 def test_a_percent_sign_is_doubled_only_where_there_are_parameters() -> None:
     sql = statements("id INT, `100%` INT", "id", table="50%")
-    assert '"100%%"' in text(sql.note) and '"50%%_changes"' in text(sql.prune)
+    assert '"100%%"' in text(sql.save_changes) and '"50%%_changes"' in text(sql.prune)
     assert '"100%"' in text(sql.upsert) and '"100%%"' not in text(sql.upsert)
 
 
@@ -45,5 +45,5 @@ def test_a_row_that_stays_the_same_is_not_written() -> None:
 
 
 def test_an_index_has_nulls_first_but_for_the_key() -> None:
-    made = text(statements("id INT, n INT", "id").arrange("by_n", ["n", "id"]))
+    made = text(statements("id INT, n INT", "id").create_index("by_n", ["n", "id"]))
     assert made == 'CREATE INDEX "by_n" ON "orders" ("n" NULLS FIRST, "id")'

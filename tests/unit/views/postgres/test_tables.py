@@ -32,6 +32,6 @@ def test_an_order_by_a_column_that_is_not_there_is_refused() -> None:
 
 
 def test_a_table_that_is_lost_is_told_with_how_far_it_was() -> None:
-    error = tables._lost(replace(ENTRY, published=False), "is gone")
+    error = tables._missing(replace(ENTRY, published=False), "is gone")
     assert error.message == 'table "orders@2" of view "orders" is gone'
     assert error.detail == "up to batch 3 its rows were committed"

@@ -39,7 +39,7 @@ def staged(db: sqlite3.Connection, *rows: tuple[str, int | None, bool]) -> list[
     """Put rows in their places as a commit does; return the changes that were noted."""
     before = last_change(db, TABLES)
     db.executemany(TABLES.put, rows)
-    db.execute(TABLES.note, (1,))
+    db.execute(TABLES.save_changes, (1,))
     db.execute(TABLES.upsert)
     db.execute(TABLES.delete)
     db.execute(TABLES.clear)
@@ -90,5 +90,5 @@ def test_an_order_is_one_index_and_none_takes_it_away(db: sqlite3.Connection) ->
         return [name for _, _, name in db.execute("PRAGMA index_info(order_7)")]
 
     for columns in (["n", "item"], ["item", "n"], ["item", "n"], []):
-        TABLES.arrange(db, columns)
+        TABLES.set_index(db, columns)
         assert index() == columns

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headwater.log.embedded import EmbeddedLog
 from headwater.sinks import Batch
-from headwater.sinks.arrangement import arranged
+from headwater.sinks.row_order import replay_order
 from headwater.sinks.topic import TopicSink
 from headwater.topic import create
 from soaking import examples
@@ -89,7 +89,7 @@ def test_a_batch_that_comes_again_in_another_order_has_each_row_once(
 @given(st.lists(ROW, min_size=2, max_size=20))
 def test_rows_of_one_key_keep_their_order(rows: list[dict[str, Any]]) -> None:
     topic = create("rows", SCHEMA, key="k", partitions=PARTITIONS)
-    made = arranged(table(rows, None), topic).to_pylist()
+    made = replay_order(table(rows, None), topic).to_pylist()
     for key in "abcdefg":
         before, after = ([row for row in some if row["k"] == key] for some in (rows, made))
         assert after == before

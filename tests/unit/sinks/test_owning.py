@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from headwater.closing import Closing
 from headwater.sinks.foreach import ForeachSink
+from headwater.sinks.owning import OwningSink
 from headwater.sinks.sink import Batch
-from headwater.sinks.together import Together
 
 
 class Noted(Closing):
@@ -29,7 +29,7 @@ class NotedSink(ForeachSink):
 
 def test_what_a_sink_was_made_from_is_closed_after_it() -> None:
     closed: list[str] = []
-    sink = Together(NotedSink(closed), Noted("store", closed), Noted("log", closed))
+    sink = OwningSink(NotedSink(closed), Noted("store", closed), Noted("log", closed))
     assert (sink.begin(), sink.commit(Batch(0, pa.table({"id": [1]}))), closed) == (-1, True, [])
     sink.close()
     assert closed == ["sink", "store", "log"]

@@ -19,7 +19,7 @@ from headwater.values import jsonl, keys
 _t = pa.types
 
 
-def arranged(table: pa.Table, topic: Topic) -> pa.Table:
+def replay_order(table: pa.Table, topic: Topic) -> pa.Table:
     """Return the rows of a batch in the order in which they are numbered.
 
     A topic with one partition has a batch whole or not at all, so its rows stay as they are. With a key
@@ -40,7 +40,7 @@ def _partitions(table: pa.Table, topic: Topic) -> npt.NDArray[np.int32] | None:
     """Return the partition of each row; None where its key does not fit, which the log refuses."""
     if not set(topic.key) <= set(table.column_names):
         return None
-    columns = [_whole(table[name]) for name in topic.key]
+    columns = [_one_array(table[name]) for name in topic.key]
     if any(column.null_count for column in columns):
         return None
     try:
@@ -54,9 +54,9 @@ def _partitions(table: pa.Table, topic: Topic) -> npt.NDArray[np.int32] | None:
 
 
 def _by_value(table: pa.Table, event_time: str | None) -> pa.Array:
-    """Return the places of the rows in an order that depends on nothing but their values."""
+    """Return the indices of the rows in an order that depends on nothing but their values."""
     names = sorted(table.column_names, key=lambda name: (name != event_time, name))
-    columns = [_comparable(_whole(table[name])) for name in names]
+    columns = [_comparable(_one_array(table[name])) for name in names]
     sortable = pa.table(columns, names=[str(number) for number in range(len(columns))])
     return pc.sort_indices(sortable, [(name, "ascending") for name in sortable.column_names])
 
@@ -72,6 +72,6 @@ def _comparable(column: pa.Array) -> pa.Array:
     return column
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    made = column.combine_chunks()
-    return pa.concat_arrays(made.chunks) if isinstance(made, pa.ChunkedArray) else made
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    return pa.concat_arrays(combined.chunks) if isinstance(combined, pa.ChunkedArray) else combined
