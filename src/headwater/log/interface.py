@@ -294,6 +294,9 @@ class Log(Backend):
         """Keep what ``appended_ranges`` has to read of a broker in files, for others on this machine.
 
         - ``root``: the folder. The embedded log, which is read where it lies, has no need of one.
+
+        >>> import headwater
+        >>> headwater.open("memory:").prefetch_into(Path("prefetched"))
         """
 
     # Groups

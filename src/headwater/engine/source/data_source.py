@@ -36,8 +36,8 @@ from headwater import durations
 from headwater.engine.exchange import worker_gc
 from headwater.engine.source import offset_plan
 from headwater.engine.source.log_options import opened
-from headwater.engine.source.offset_plan import NEVER, Offsets, Timing
 from headwater.engine.source.records import read
+from headwater.engine.source.watermark import NEVER, Offsets, Timing
 from headwater.errors import UsageError
 from headwater.log import Log, Position
 from headwater.log.open import absolute_url

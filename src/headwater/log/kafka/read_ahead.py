@@ -34,6 +34,7 @@ from headwater.topic import Topic
 AHEAD = 1_000_000
 """Offsets of a partition that are read before they are planned."""
 POLL_SECONDS = 0.1
+SECOND = 1_000_000
 _NOTHING = pa.RecordBatch.from_pylist([], schema=pa.schema([pa.field("_offset", pa.int64())]))
 
 
@@ -240,32 +241,37 @@ class ReadAhead:
 def _ranges(
     batch: pa.RecordBatch, topic: Topic, where: tuple[int, int, int], received: int
 ) -> list[AppendedRange]:
-    """Return what each producer has appended: the first covers the offsets, which all of them share."""
+    """Return what each producer has appended within each second of receipt.
+
+    The first of a second covers its offsets, which all of them share.
+    """
+    number, base, end = where
     if not len(batch):
-        return [AppendedRange(*where, "", received, None)]
-    times = pa.table(
+        return [AppendedRange(number, base, end, "", received, None)]
+    times = pc.fill_null(batch.column("_received").cast(pa.int64()), 0).to_numpy()
+    times = np.maximum.accumulate(np.maximum(times, received))
+    seconds = np.cumsum(np.diff(times // SECOND, prepend=times[0] // SECOND) > 0)
+    edges = [base, *batch.column("_offset").to_numpy()[np.flatnonzero(np.diff(seconds)) + 1].tolist(), end]
+    rows = pa.table(
         {
+            "second": seconds,
             "producer": pc.fill_null(batch.column("_producer"), ""),
-            "received": pc.fill_null(batch.column("_received").cast(pa.int64()), 0),
+            "received": times,
             "occurred": batch.column("_occurred").cast(pa.int64()),
         }
     )
     wanted = [("received", "min"), ("received", "max"), ("occurred", "max")]
-    grouped = times.group_by("producer", use_threads=False).aggregate(wanted).to_pylist()
-    number, base, end = where
-    first = max(received, min(row["received_min"] for row in grouped))
-    return [
-        AppendedRange(
-            number,
-            end if index else base,
-            end,
-            row["producer"],
-            max(received, row["received_max"]),
-            row["occurred_max"] if topic.event_time is not None else None,
-            first=first,
+    grouped = rows.group_by(["second", "producer"], use_threads=False).aggregate(wanted).sort_by("second")
+    ranges: list[AppendedRange] = []
+    for row in grouped.to_pylist():
+        first, last = edges[row["second"]], edges[row["second"] + 1]
+        began, newest = row["received_min"], row["occurred_max"] if topic.event_time is not None else None
+        if ranges and ranges[-1].end == last:
+            first, began = last, ranges[-1].began
+        ranges.append(
+            AppendedRange(number, first, last, row["producer"], row["received_max"], newest, first=began)
         )
-        for index, row in enumerate(grouped)
-    ]
+    return ranges
 
 
 def _mark(message: Any, time: int) -> AppendedRange:
