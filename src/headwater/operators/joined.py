@@ -11,8 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.errors import UsageError
-from headwater.operators.groups import Numbers
-from headwater.operators.memory.pile import NOWHERE
 from headwater.operators.pairing import Pairing
 
 
@@ -67,10 +65,3 @@ class Joined:
     def _names(self) -> list[str]:
         taken, prefix = set(self.left.names), self.prefix or ""
         return [f"{prefix}{name}" if name in taken else name for name in self.added]
-
-
-def taken(rows: pa.Table, places: Numbers) -> pa.Table:
-    """Return rows by their places, nulls for those that are nowhere."""
-    if not (places == NOWHERE).any():
-        return rows.take(pa.array(places))
-    return rows.take(pa.array(places, mask=places == NOWHERE))

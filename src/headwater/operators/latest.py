@@ -16,14 +16,14 @@ import pyarrow as pa
 from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import Times, split, times
 from headwater.operators.groups import Groups, Numbers, group
-from headwater.operators.memory.pile import NOWHERE
-from headwater.operators.memory.shelf import Shelf
+from headwater.operators.memory.numbered_rows import NOWHERE
+from headwater.operators.memory.row_by_key import RowByKey
 from headwater.operators.operator import NEVER, Operator, Step
 from headwater.operators.order import order
 
 
 @dataclass(frozen=True)
-class Latest(Operator[Shelf]):
+class Latest(Operator[RowByKey]):
     """Pass on each row that becomes the newest of its key.
 
     Of rows with equal times the greatest by all columns is the newest. A step emits at most one row
@@ -57,15 +57,15 @@ class Latest(Operator[Shelf]):
         check_time("latest", self.event_time, schema)
         return schema
 
-    def initial_state(self, schema: pa.Schema) -> Shelf:
+    def initial_state(self, schema: pa.Schema) -> RowByKey:
         """Return a state without keys."""
-        return Shelf(schema)
+        return RowByKey(schema)
 
-    def restore_chunk(self, state: Shelf, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: RowByKey, chunk: pa.Table) -> None:
         """Take the rows of a chunk."""
         self.step(state, chunk, NEVER)
 
-    def step(self, state: Shelf, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: RowByKey, rows: pa.Table, clock: int) -> Step:
         """Keep the rows that are newer than those of their keys, and emit them."""
         rows, at, late = split(rows.combine_chunks(), self.event_time, NEVER)
         groups = group(rows, self.by)
@@ -79,15 +79,15 @@ class Latest(Operator[Shelf]):
         state.put(groups.keys[newer], slots[newer], out)
         return Step(out, late, chunk=out)
 
-    def next_timer(self, state: Shelf) -> int | None:
+    def next_timer(self, state: RowByKey) -> int | None:
         """Return None: time alone changes nothing."""
         return None
 
-    def snapshot(self, state: Shelf) -> pa.Table:
+    def snapshot(self, state: RowByKey) -> pa.Table:
         """Return the newest row of each key."""
         return state.rows()
 
-    def _newer(self, state: Shelf, rows: pa.Table, at: Times, slots: Numbers) -> npt.NDArray[np.bool_]:
+    def _newer(self, state: RowByKey, rows: pa.Table, at: Times, slots: Numbers) -> npt.NDArray[np.bool_]:
         """Tell which rows are greater than those in the slots of their keys."""
         newer: npt.NDArray[np.bool_] = slots == NOWHERE
         known = np.flatnonzero(~newer)

@@ -21,8 +21,8 @@ from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import split, times
 from headwater.operators.fold import KNOWN, Folding
 from headwater.operators.groups import Keys, Numbers, group
-from headwater.operators.memory.pile import NOWHERE
-from headwater.operators.memory.shelf import Shelf
+from headwater.operators.memory.numbered_rows import NOWHERE
+from headwater.operators.memory.row_by_key import RowByKey
 from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
 from headwater.operators.order import order
@@ -34,7 +34,7 @@ class ScanProgress:
     """The events that wait, and the last state of each key."""
 
     waiting: Timeline
-    states: Shelf
+    states: RowByKey
 
 
 class _Ripe(NamedTuple):
@@ -93,7 +93,7 @@ class Scan(Operator[ScanProgress]):
     def initial_state(self, schema: pa.Schema) -> ScanProgress:
         """Return a state without keys or events."""
         kept = pa.schema([*(schema.field(name) for name in self.by), *self.state_schema])
-        return ScanProgress(Timeline(schema.remove_metadata()), Shelf(kept))
+        return ScanProgress(Timeline(schema.remove_metadata()), RowByKey(kept))
 
     def restore_chunk(self, state: ScanProgress, chunk: pa.Table) -> None:
         """Forget the events that were taken, and take over new ones that wait and states of keys."""
@@ -129,7 +129,7 @@ class Scan(Operator[ScanProgress]):
     def _lead(self) -> list[str]:
         return list(dict.fromkeys((*self.by, self.event_time)))
 
-    def _taken(self, ripe: _Ripe, states: Shelf) -> tuple[_Ripe, Numbers, pa.Table, pa.Table | None]:
+    def _taken(self, ripe: _Ripe, states: RowByKey) -> tuple[_Ripe, Numbers, pa.Table, pa.Table | None]:
         """Return the events that are folded, where their keys are, the rows out, and what is set aside."""
         slots = states.find(ripe.keys)
         before, dead = self._before(states, slots), None
@@ -158,7 +158,7 @@ class Scan(Operator[ScanProgress]):
     def _call(self, folding: Folding, before: pa.Table, events: pa.Table, groups: Numbers) -> pa.Table:
         return (folding.tables if self.vectorised else folding.rows)(before, events, groups)
 
-    def _before(self, states: Shelf, slots: Numbers) -> pa.Table:
+    def _before(self, states: RowByKey, slots: Numbers) -> pa.Table:
         nullable = pa.schema([field.with_nullable(True) for field in self.state_schema])
         columns = states.take(slots, *self.state_schema.names).columns
         return pa.Table.from_arrays(columns, schema=nullable).append_column(KNOWN, pa.array(slots != NOWHERE))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 from headwater.errors import UsageError
-from headwater.operators.joined import Joined, taken
-from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.joined import Joined
 from headwater.operators.pairing import Pairing
 
 LEFT = pa.schema([("id", pa.int64()), ("who", pa.string()), ("at", pa.timestamp("us", "UTC"))])
@@ -49,10 +47,3 @@ def test_where_a_side_may_be_missing_the_other_one_has_the_key() -> None:
         assert rows.column_names == ["id", "who", "at", "r_at", "r_id"]
         assert rows["who"].to_pylist() == who
         assert rows["r_id"].to_pylist() == [8, 9]
-
-
-def test_rows_that_are_nowhere_are_taken_as_nulls() -> None:
-    rows = pa.table({"id": [4, 5]})
-    assert taken(rows, np.array([1, NOWHERE, 0]))["id"].to_pylist() == [5, None, 4]
-    assert taken(rows, np.array([1, 1]))["id"].to_pylist() == [5, 5]
-    assert len(taken(rows, np.empty(0, np.int64))) == 0

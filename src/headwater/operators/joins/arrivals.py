@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Keys, Numbers, group
-from headwater.operators.memory.ledger import KeySlots
-from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.numbered_rows import NOWHERE
+from headwater.operators.memory.rows_by_key_and_time import KeySlots
 from headwater.operators.memory.runs import Flags
 from headwater.operators.operator import NEVER
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing

@@ -23,9 +23,9 @@ from headwater.operators.groups import Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import Arrived, arrivals, is_left, slots_of, times_of
 from headwater.operators.joins.deletions import deletions
-from headwater.operators.memory.chunk_codec import clock_of, packed, part, told
-from headwater.operators.memory.ledger import LITTLE, KeySlots, Ledger, rekeyed
-from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.chunk_codec import decode, decode_clock, encode, extra_column
+from headwater.operators.memory.numbered_rows import NOWHERE
+from headwater.operators.memory.rows_by_key_and_time import LITTLE, KeySlots, RowsByKeyAndTime, rekeyed
 from headwater.operators.memory.runs import Flags
 from headwater.operators.memory.timeline import Timeline
 from headwater.operators.memory.versions import RowVersions
@@ -48,7 +48,7 @@ class Past:
     slots: KeySlots
     versions: RowVersions
     waiting: Timeline
-    done: Ledger
+    done: RowsByKeyAndTime
     """Events that have come out, by the time they asked for; how often each was corrected is noted."""
     clock: int = NEVER
 
@@ -119,14 +119,21 @@ class AsOf(Operator[Past]):
         """Return a state without events and versions."""
         left, right = sides(schema)
         types = [schema.field(name).type for name in self.key]
-        return Past(self._joined(schema), types, KeySlots(), RowVersions(right), Timeline(left), Ledger(left))
+        return Past(
+            self._joined(schema),
+            types,
+            KeySlots(),
+            RowVersions(right),
+            Timeline(left),
+            RowsByKeyAndTime(left),
+        )
 
     def restore_chunk(self, state: Past, chunk: pa.Table) -> None:
         """Take over rows as the step did, but for what came out."""
-        left, right = part(chunk, LEFT), part(chunk, RIGHT)
-        self._take(state, _timed(left, self.times[0]), _timed(right, self.times[1]), clock_of(chunk))
-        done = part(chunk, _DONE)
-        state.done.note(self._remember(state, done), told(chunk, _DONE, REVISION))
+        left, right = decode(chunk, LEFT), decode(chunk, RIGHT)
+        self._take(state, _timed(left, self.times[0]), _timed(right, self.times[1]), decode_clock(chunk))
+        done = decode(chunk, _DONE)
+        state.done.note(self._remember(state, done), extra_column(chunk, _DONE, REVISION))
 
     def step(self, state: Past, rows: pa.Table, clock: int) -> Step:
         """Take new versions, and join the events that the clock has passed."""
@@ -264,7 +271,7 @@ class AsOf(Operator[Past]):
     ) -> pa.Table:
         tables = {LEFT: left, RIGHT: right, _DONE: done}
         noted = np.append(np.zeros(len(left) + len(right), np.int64), revisions)
-        return packed(tables, clock, {REVISION: noted})
+        return encode(tables, clock, {REVISION: noted})
 
 
 def _timed(rows: pa.Table, column: str) -> Arrived:

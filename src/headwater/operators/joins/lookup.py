@@ -15,8 +15,8 @@ from headwater.operators.groups import Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import slots_of
 from headwater.operators.joins.deletions import deletions
-from headwater.operators.memory.pile import NOWHERE
-from headwater.operators.memory.present import Present
+from headwater.operators.memory.current_table import CurrentTable
+from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.operator import Operator, Step
 from headwater.operators.pairing import Pairing, sides
 from headwater.record import DELETED
@@ -26,7 +26,7 @@ from headwater.record import DELETED
 class LookupTable:
     """The table as it is now, and how its rows come out."""
 
-    present: Present
+    present: CurrentTable
     joined: Joined
     types: list[pa.DataType]
     """Of the keys."""
@@ -71,7 +71,7 @@ class Lookup(Operator[LookupTable]):
     def initial_state(self, schema: pa.Schema) -> LookupTable:
         """Return an empty table."""
         types = [schema.field(name).type for name in self.key]
-        return LookupTable(Present(sides(schema)[1]), self._joined(schema), types)
+        return LookupTable(CurrentTable(sides(schema)[1]), self._joined(schema), types)
 
     def restore_chunk(self, state: LookupTable, chunk: pa.Table) -> None:
         """Take the rows of a chunk."""

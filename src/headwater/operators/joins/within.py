@@ -26,9 +26,9 @@ from headwater.operators.event_time import Times, behind, moved, times
 from headwater.operators.groups import Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import Arrivals, Arrived, arrivals, slots_of, times_of
-from headwater.operators.memory.chunk_codec import clock_of, packed, part, told
-from headwater.operators.memory.ledger import KeySlots, Ledger, tidied
-from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.chunk_codec import decode, decode_clock, encode, extra_column
+from headwater.operators.memory.numbered_rows import NOWHERE
+from headwater.operators.memory.rows_by_key_and_time import KeySlots, RowsByKeyAndTime, tidied
 from headwater.operators.memory.runs import Runs
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
 from headwater.operators.pairing import LEFT, RIGHT, Pairing, sides
@@ -44,8 +44,8 @@ class Meeting:
     """The rows of both sides that wait, those that have had a match marked, and the numbers of their keys."""
 
     slots: KeySlots
-    left: Ledger
-    right: Ledger
+    left: RowsByKeyAndTime
+    right: RowsByKeyAndTime
     types: list[pa.DataType]
     """Of the keys."""
     joined: Joined | None
@@ -107,21 +107,23 @@ class Within(Operator[Meeting]):
         """Return a state without rows."""
         left, right = sides(schema)
         types = [schema.field(name).type for name in self.key]
-        return Meeting(KeySlots(), Ledger(left), Ledger(right), types, self._joined(schema))
+        return Meeting(
+            KeySlots(), RowsByKeyAndTime(left), RowsByKeyAndTime(right), types, self._joined(schema)
+        )
 
     def restore_chunk(self, state: Meeting, chunk: pa.Table) -> None:
         """Take over rows that wait, mark those that they match, and forget what has come out."""
-        self._drop(state, clock_of(chunk))
+        self._drop(state, decode_clock(chunk))
         names = tuple(zip(*self.pairing.on, strict=True))
         new = (
-            self._stored(state, part(chunk, LEFT), names[0], self.times[0]),
-            self._stored(state, part(chunk, RIGHT), names[1], self.times[1]),
+            self._stored(state, decode(chunk, LEFT), names[0], self.times[0]),
+            self._stored(state, decode(chunk, RIGHT), names[1], self.times[1]),
         )
         if self.how != "inner":
             # Marks of new rows are told; those that waited are marked again by whoever has come.
             self._mark_met(state, *new)
         numbers = _Rows(state.left.add(*new[0]), state.right.add(*new[1]))
-        marks = (told(chunk, side, _MARKED) for side in (LEFT, RIGHT))
+        marks = (extra_column(chunk, side, _MARKED) for side in (LEFT, RIGHT))
         _mark(state, _Rows(*(each[mark] for each, mark in zip(numbers, marks, strict=True))))
         tidied(state.slots, state.left, state.right)
 
@@ -186,8 +188,8 @@ class Within(Operator[Meeting]):
         new = _Rows(state.left.add(*left), state.right.add(*right))
         fresh = state.right.find(left.slots, *self._matching(left.at))
         pairs = _Rows(
-            np.concatenate([new.left[fresh.place], known.number]),
-            np.concatenate([fresh.number, new.right[known.place]]),
+            np.concatenate([new.left[fresh.query], known.number]),
+            np.concatenate([fresh.number, new.right[known.query]]),
         )
         return new, pairs
 
@@ -247,8 +249,8 @@ class Within(Operator[Meeting]):
         return behind(clock, self._after), behind(clock, self._before)
 
     def _drop(self, state: Meeting, clock: int) -> None:
-        for ledger, end in zip((state.left, state.right), self._ends(clock), strict=True):
-            ledger.drop(end)
+        for waiting, end in zip((state.left, state.right), self._ends(clock), strict=True):
+            waiting.drop(end)
 
     def _chunk(self, state: Meeting, numbers: _Rows, clock: int) -> pa.Table:
         """Return rows with their marks; left ones that have done all they can are left out."""
@@ -256,7 +258,7 @@ class Within(Operator[Meeting]):
             numbers = numbers._replace(left=_unmarked(state.left, numbers.left))
         tables = {LEFT: state.left.take(numbers.left), RIGHT: state.right.take(numbers.right)}
         marks = np.append(state.left.notes(numbers.left), state.right.notes(numbers.right)) == _MATCHED
-        return packed(tables, clock, {_MARKED: marks})
+        return encode(tables, clock, {_MARKED: marks})
 
 
 def _mark(state: Meeting, rows: _Rows) -> None:
@@ -264,7 +266,7 @@ def _mark(state: Meeting, rows: _Rows) -> None:
     state.right.note(rows.right, _MATCHED)
 
 
-def _met(ledger: Ledger, time: str, new: Arrived, span: tuple[int, int]) -> Numbers:
+def _met(waiting: RowsByKeyAndTime, time: str, new: Arrived, span: tuple[int, int]) -> Numbers:
     """Return the rows without a mark that match a new one: from so long before them to so long after them."""
     back, ahead = span
     known = new.only(new.slots != NOWHERE)
@@ -272,17 +274,17 @@ def _met(ledger: Ledger, time: str, new: Arrived, span: tuple[int, int]) -> Numb
     first, last = np.full(len(slots), FOREVER), np.full(len(slots), NEVER)
     np.minimum.at(first, of, known.at)
     np.maximum.at(last, of, known.at)
-    place, number = ledger.find(slots, moved(first, -ahead), moved(last, back))
-    free = ledger.notes(number) != _MATCHED
-    place, number = place[free], number[free]
-    at, runs = times(ledger.take(number, time), time), Runs()
+    query, number = waiting.find(slots, moved(first, -ahead), moved(last, back))
+    free = waiting.notes(number) != _MATCHED
+    query, number = query[free], number[free]
+    at, runs = times(waiting.take(number, time), time), Runs()
     runs.add(known.slots, known.at, np.arange(len(known.at)))
-    met: Numbers = number[runs.any(slots[place], moved(at, -back), moved(at, ahead))]
+    met: Numbers = number[runs.any(slots[query], moved(at, -back), moved(at, ahead))]
     return met
 
 
-def _unmarked(ledger: Ledger, numbers: Numbers) -> Numbers:
-    unmarked: Numbers = numbers[ledger.notes(numbers) != _MATCHED]
+def _unmarked(waiting: RowsByKeyAndTime, numbers: Numbers) -> Numbers:
+    unmarked: Numbers = numbers[waiting.notes(numbers) != _MATCHED]
     return unmarked
 
 

@@ -1,6 +1,6 @@
-"""Chunks that hold rows of several tables: each row in the column of its table, with what is told beside it.
+"""Chunks that hold rows of several tables: each row in the column of its table, with extra columns beside it.
 
-Invariant: ``part`` gives back the rows of a table in their order, however the chunk was cut since.
+Invariant: ``decode`` gives back the rows of a table in their order, however the chunk was cut since.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from headwater.operators.event_time import times
 from headwater.operators.operator import NEVER
 
 CLOCK = "clock"
-Beside = Mapping[str, npt.NDArray[Any]]
+ExtraColumns = Mapping[str, npt.NDArray[Any]]
 
 
-def packed(tables: Mapping[str, pa.Table], clock: int, beside: Beside | None = None) -> pa.Table:
-    """Return the rows of all tables, one table after the other, and a clock; a row at least, to tell it.
+def encode(tables: Mapping[str, pa.Table], clock: int, extra: ExtraColumns | None = None) -> pa.Table:
+    """Return the rows of all tables, one table after the other, and a clock; a row at least, for the clock.
 
-    Columns ``beside`` them have a value for each row, in the same order.
+    ``extra`` columns have a value for each row, in the same order.
     """
     structs = {name: _struct(rows) for name, rows in tables.items()}
     count, start, columns = sum(map(len, structs.values())), 0, {}
@@ -32,24 +32,24 @@ def packed(tables: Mapping[str, pa.Table], clock: int, beside: Beside | None = N
         nulls = (pa.nulls(start, struct.type), pa.nulls(height - end, struct.type))
         columns[name] = pa.concat_arrays([nulls[0], struct, nulls[1]])
         start = end
-    for name, values in (beside or {}).items():
+    for name, values in (extra or {}).items():
         columns[name] = pa.array(np.append(values, np.zeros(height - count, values.dtype)))
     return pa.table({**columns, CLOCK: np.full(height, clock)})
 
 
-def part(chunk: pa.Table, name: str) -> pa.Table:
+def decode(chunk: pa.Table, name: str) -> pa.Table:
     """Return the rows of one table."""
     return pa.Table.from_struct_array(chunk.column(name).combine_chunks().drop_null())
 
 
-def told(chunk: pa.Table, name: str, column: str) -> npt.NDArray[Any]:
-    """Return what a column beside the tables tells of the rows of one."""
+def extra_column(chunk: pa.Table, name: str, column: str) -> npt.NDArray[Any]:
+    """Return the values of an extra column for the rows of one table."""
     values: npt.NDArray[Any] = chunk.column(column).filter(chunk.column(name).is_valid()).to_numpy()
     return values
 
 
-def clock_of(chunk: pa.Table) -> int:
-    """Return the clock that a chunk tells."""
+def decode_clock(chunk: pa.Table) -> int:
+    """Return the clock of a chunk."""
     return int(times(chunk, CLOCK).max(initial=NEVER))
 
 

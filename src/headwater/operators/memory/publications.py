@@ -20,10 +20,10 @@ PUBLISHED = pa.field("_published", pa.int64())
 class PublicationCounts:
     """Counts by window and number of a key; where each window is published once, there is none."""
 
-    def __init__(self, key: Sequence[pa.Field], kept: bool):
+    def __init__(self, key: Sequence[pa.Field], counting: bool):
         self._empty = pa.schema([*key, PUBLISHED]).empty_table()
         self._counts = Partials(self._empty, _merge)
-        self._kept = kept
+        self._counting = counting
 
     def __len__(self) -> int:
         return len(self._counts)
@@ -40,7 +40,7 @@ class PublicationCounts:
 
     def publish(self, windows: Times, keys: Numbers, rows: pa.Table) -> Entries:
         """Count windows as published once more, given rows that begin with their keys."""
-        if not self._kept:
+        if not self._counting:
             return Entries(windows[:0], keys[:0], self._empty)
         columns = rows.columns[: len(self._empty.columns) - 1]
         ones = pa.array(np.ones(len(windows), np.int64))

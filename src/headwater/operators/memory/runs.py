@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
-from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.operator import FOREVER, NEVER
 
 Flags = npt.NDArray[np.bool_]
@@ -38,9 +38,9 @@ class _Sought(NamedTuple):
 
 
 class RunMatches(NamedTuple):
-    """Pairs of a place among those that were asked for and the number of a row, in that order."""
+    """Pairs of a query, by its position among those asked, and the number of a row, in that order."""
 
-    place: Numbers
+    query: Numbers
     number: Numbers
 
 
@@ -66,10 +66,10 @@ class Runs:
         found = [_between(run, sought, least, most) for run in self._runs]
         if not found:
             return RunMatches(np.empty(0, np.int64), np.empty(0, np.int64))
-        place, number = (np.concatenate(part) for part in zip(*found, strict=True))
+        query, number = (np.concatenate(part) for part in zip(*found, strict=True))
         # Both fit into one number, which sorts faster than two.
         width = int(number.max(initial=0)) + 1
-        return RunMatches(*np.divmod(np.sort(place * width + number), width))
+        return RunMatches(*np.divmod(np.sort(query * width + number), width))
 
     def any(self, slot: Numbers, least: Times, most: Times) -> Flags:
         """Tell for which keys there is a row within a span of time, both ends included."""
@@ -94,19 +94,19 @@ class Runs:
         first, sought = np.full(len(slot), FOREVER), _sought(slot)
         for run in self._runs:
             low, high = _of_slots(run, sought)
-            place = _bisected(run.at, after, low, high, beyond=True)
-            there = np.flatnonzero(place < high)
-            first[there] = np.minimum(first[there], run.at[place[there]])
+            position = _bisected(run.at, after, low, high, beyond=True)
+            there = np.flatnonzero(position < high)
+            first[there] = np.minimum(first[there], run.at[position[there]])
         return first
 
-    def whole(self) -> Run:
+    def all(self) -> Run:
         """Return all rows, run after run."""
         none = np.empty(0, np.int64)
         return Run(*(np.concatenate(parts) for parts in zip(Run(none, none, none), *self._runs, strict=True)))
 
-    def keep(self, kept: Flags, numbers: Numbers) -> None:
+    def keep(self, retained: Flags, numbers: Numbers) -> None:
         """Keep some rows only; they get new numbers, in the order of the old ones."""
-        runs = [Run(*(part[kept[run.number]] for part in run)) for run in self._runs]
+        runs = [Run(*(part[retained[run.number]] for part in run)) for run in self._runs]
         self._runs = [run._replace(number=numbers[run.number]) for run in runs if len(run.slot)]
 
     def rekey(self, slots: Numbers) -> None:
@@ -117,25 +117,25 @@ class Runs:
 def _merged(older: Run, newer: Run) -> Run:
     """Put the rows of one run behind the equal ones of another."""
     low, high = _of_slots(older, _sought(newer.slot, ordered=True))
-    place = _bisected(older.at, newer.at, low, high, beyond=True) + np.arange(len(newer.slot))
-    mine = np.ones(len(older.slot) + len(newer.slot), np.bool_)
-    mine[place] = False
-    return Run(*(_put(mine, place, *parts) for parts in zip(older, newer, strict=True)))
+    position = _bisected(older.at, newer.at, low, high, beyond=True) + np.arange(len(newer.slot))
+    older_rows = np.ones(len(older.slot) + len(newer.slot), np.bool_)
+    older_rows[position] = False
+    return Run(*(_put(older_rows, position, *parts) for parts in zip(older, newer, strict=True)))
 
 
-def _put(mine: Flags, place: Numbers, older: Numbers, newer: Numbers) -> Numbers:
-    both = np.empty(len(mine), np.int64)
-    both[mine] = older
-    both[place] = newer
+def _put(older_rows: Flags, position: Numbers, older: Numbers, newer: Numbers) -> Numbers:
+    both = np.empty(len(older_rows), np.int64)
+    both[older_rows] = older
+    both[position] = newer
     return both
 
 
 def _between(run: Run, sought: _Sought, least: Times, most: Times) -> RunMatches:
     start, end = _span(run, sought, least, most)
     count = end - start
-    place = np.repeat(np.arange(len(least)), count)
+    query = np.repeat(np.arange(len(least)), count)
     before = np.cumsum(count) - count
-    return RunMatches(place, run.number[np.arange(len(place)) + np.repeat(start - before, count)])
+    return RunMatches(query, run.number[np.arange(len(query)) + np.repeat(start - before, count)])
 
 
 def _span(run: Run, sought: _Sought, least: Times, most: Times) -> tuple[Numbers, Numbers]:

@@ -11,7 +11,7 @@ from itertools import repeat
 import numpy as np
 
 from headwater.operators.groups import Keys, Numbers
-from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.numbered_rows import NOWHERE
 
 
 class Slots:

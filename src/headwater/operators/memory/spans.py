@@ -53,11 +53,11 @@ class Spans:
         for number, places in _apart(numbers):
             some = keys[places].tolist()
             if before := self._spans.get(number - 1):
-                first[places] = _look(before, some, NEVER) + self.width
+                first[places] = _times_of(before, some, NEVER) + self.width
             if after := self._spans.get(number + 1):
-                last[places] = _look(after, some, FOREVER) - self.width
+                last[places] = _times_of(after, some, FOREVER) - self.width
             if here := self._spans.get(number):
-                first[places[_look(here, some, NEVER) > NEVER]] = FOREVER
+                first[places[_times_of(here, some, NEVER) > NEVER]] = FOREVER
         return first, last
 
     def drop(self, before: int) -> None:
@@ -70,7 +70,7 @@ class Spans:
         return (self._oldest[0] + 1) * self.width if self._oldest else None
 
 
-def _look(span: _Span, keys: list[Hashable], default: int) -> Times:
+def _times_of(span: _Span, keys: list[Hashable], default: int) -> Times:
     return np.fromiter(map(span.get, keys, repeat(default)), np.int64, len(keys))
 
 

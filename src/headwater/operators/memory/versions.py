@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
-from headwater.operators.memory.ledger import LITTLE
-from headwater.operators.memory.pile import NOWHERE, Pile
+from headwater.operators.memory.numbered_rows import NOWHERE, NumberedRows
+from headwater.operators.memory.rows_by_key_and_time import LITTLE
 from headwater.operators.memory.runs import Flags, RunMatches, Runs
 from headwater.operators.operator import NEVER
 from headwater.operators.order import order
@@ -24,13 +24,13 @@ class RowVersions:
     """Rows by key and by the time from which on they are valid."""
 
     def __init__(self, schema: pa.Schema):
-        self._pile = Pile(schema.empty_table())
+        self._rows = NumberedRows(schema.empty_table())
         self._runs = Runs()
         self._ends = np.zeros(0, np.bool_)
         self._tidy = 0
 
     def __len__(self) -> int:
-        return len(self._pile)
+        return len(self._rows)
 
     @property
     def crowded(self) -> bool:
@@ -40,7 +40,7 @@ class RowVersions:
     def add(self, rows: pa.Table, at: Times, slots: Numbers, ends: Flags) -> None:
         """Add versions of known keys; those that are an end say that from then on there is none."""
         self._runs.add(slots, at, np.arange(len(self), len(self) + len(rows)))
-        self._pile.append(rows)
+        self._rows.append(rows)
         if len(self) > len(self._ends):
             self._ends = np.append(self._ends, np.zeros(len(self) + LITTLE, np.bool_))
         self._ends[len(self) - len(rows) : len(self)] = ends
@@ -52,7 +52,7 @@ class RowVersions:
         newest = self._runs.newest(slots[known], at[known])
         known, newest = known[newest != NEVER], newest[newest != NEVER]
         found = self._greatest(self._runs.find(slots[known], newest, newest))
-        valid[known[found.place]] = np.where(self._ends[found.number], NOWHERE, found.number)
+        valid[known[found.query]] = np.where(self._ends[found.number], NOWHERE, found.number)
         return valid
 
     def next(self, slots: Numbers, after: Times) -> Times:
@@ -61,11 +61,11 @@ class RowVersions:
 
     def take(self, numbers: Numbers, *columns: str) -> pa.Table:
         """Return versions by their numbers, nulls for those that are nowhere; all columns, or some."""
-        return self._pile.take(numbers, *columns)
+        return self._rows.take(numbers, *columns)
 
     def since(self, floor: int) -> pa.Table:
         """Return the versions that were valid at a time that is not before the floor, or will be."""
-        return self._pile.take(self._useful(floor))
+        return self._rows.take(self._useful(floor))
 
     def tidy(self, floor: int) -> None:
         """Forget the versions that were replaced before the floor."""
@@ -74,29 +74,29 @@ class RowVersions:
         kept[numbers], new[numbers] = True, np.arange(len(numbers))
         self._runs.keep(kept, new)
         self._ends = self._ends[numbers]
-        self._pile = Pile(self._pile.take(numbers))
+        self._rows = NumberedRows(self._rows.take(numbers))
         self._tidy = len(numbers)
 
     def slots(self) -> Numbers:
         """Return the keys that versions have."""
-        return self._runs.whole().slot
+        return self._runs.all().slot
 
     def rekey(self, slots: Numbers) -> None:
         """Give keys new numbers, in the order of the old ones."""
         self._runs.rekey(slots)
 
-    def _greatest(self, found: RunMatches) -> RunMatches:
+    def _greatest(self, matches: RunMatches) -> RunMatches:
         """Return the greatest of the versions that are of one time."""
-        if not (np.diff(found.place) == 0).any():
-            return found
+        if not (np.diff(matches.query) == 0).any():
+            return matches
         # The last of equal rows is chosen: backwards, that is the first to come.
-        place, number = found.place[::-1], found.number[::-1]
-        places = order(self._pile.take(number), place)
-        last = np.flatnonzero(np.diff(place[places], append=NOWHERE))
-        return RunMatches(place[places][last], number[places][last])
+        query, number = matches.query[::-1], matches.number[::-1]
+        places = order(self._rows.take(number), query)
+        last = np.flatnonzero(np.diff(query[places], append=NOWHERE))
+        return RunMatches(query[places][last], number[places][last])
 
     def _useful(self, floor: int) -> Numbers:
-        slot, at, number = self._runs.whole()
+        slot, at, number = self._runs.all()
         newest = np.full(slot.max(initial=NOWHERE) + 1, NEVER)
         old = at <= floor
         np.maximum.at(newest, slot[old], at[old])

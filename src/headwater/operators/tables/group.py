@@ -19,8 +19,8 @@ import pyarrow as pa
 from headwater.errors import UsageError
 from headwater.operators.columns import check_columns
 from headwater.operators.groups import Numbers, group
-from headwater.operators.memory.kept import Delta, Kept
-from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.indexed_table import Delta, IndexedTable
+from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.slots import Slots
 from headwater.operators.operator import Operator, Step
 from headwater.operators.order import order
@@ -38,7 +38,7 @@ class Grouped:
 
     output: pa.Schema
     groups: Slots
-    rows: Kept
+    rows: IndexedTable
     tallies: Tallies
 
 
@@ -108,8 +108,8 @@ class TableGroup(Operator[Grouped]):
         tallies: Tallies = {}
         for _, each in self.aggregates:
             tallies.setdefault((each.tally, each.column), each.tally(_kind(each, schema)))
-        kept = pa.schema([schema.field(name) for name in self._columns()])
-        return Grouped(self.output_schema(schema), Slots(), Kept(kept), tallies)
+        columns = pa.schema([schema.field(name) for name in self._columns()])
+        return Grouped(self.output_schema(schema), Slots(), IndexedTable(columns), tallies)
 
     def restore_chunk(self, state: Grouped, chunk: pa.Table) -> None:
         """Make the changes of a chunk."""
@@ -122,9 +122,9 @@ class TableGroup(Operator[Grouped]):
         if not len(change.places):
             return Step(state.output.empty_table())
         touched, keys = self._touched(change)
-        before, was = self._read(state, touched), state.rows.bags.count(touched) > 0
+        before, was = self._read(state, touched), state.rows.index.count(touched) > 0
         self._make(state, change)
-        after, is_ = self._read(state, touched), state.rows.bags.count(touched) > 0
+        after, is_ = self._read(state, touched), state.rows.index.count(touched) > 0
         told = np.flatnonzero((was != is_) | (is_ & ~same(before, after)))
         out = self._told(state, keys.take(pa.array(told)), after.take(pa.array(told)), ~is_[told])
         return Step(out, chunk=rows.take(pa.array(change.places)))
@@ -142,15 +142,15 @@ class TableGroup(Operator[Grouped]):
         return list(dict.fromkeys((*self.primary, *self.by, *needed, DELETED)))
 
     def _change(self, state: Grouped, rows: pa.Table) -> _GroupChange:
-        found, kept = last(rows, self.primary), state.rows
-        slots = kept.find(found.keys)
-        some = kept.effective(slots, found.deleted, rows.take(pa.array(found.places)))
+        found, table = last(rows, self.primary), state.rows
+        slots = table.find(found.keys)
+        some = table.effective(slots, found.deleted, rows.take(pa.array(found.places)))
         places, slots, deleted = found.places[some], slots[some], found.deleted[some]
         new = rows.take(pa.array(places[~deleted]))
         after = np.full(len(some), NOWHERE)
         after[~deleted] = self._groups(state.groups, new)
-        delta = kept.delta(found.keys[some], slots, after, deleted)
-        return _GroupChange(places, delta, kept.take(kept.ages(delta.slots[delta.was])), new)
+        delta = table.delta(found.keys[some], slots, after, deleted)
+        return _GroupChange(places, delta, table.take(table.ages(delta.slots[delta.was])), new)
 
     def _groups(self, known: Slots, rows: pa.Table) -> Numbers:
         """Return the number of each row's group, a new one if need be."""
@@ -172,7 +172,7 @@ class TableGroup(Operator[Grouped]):
             _tell(tally, change.entered, change.new, column, 1)
         state.rows.put(change.delta, change.new)
         left = np.unique(change.left)
-        state.groups.drop(left[state.rows.bags.count(left) == 0])
+        state.groups.drop(left[state.rows.index.count(left) == 0])
         state.rows.tidy(change.delta)
 
     def _read(self, state: Grouped, groups: Numbers) -> pa.Table:

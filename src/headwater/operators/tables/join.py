@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from headwater.operators.groups import Numbers, alike, group
 from headwater.operators.joined import Joined
-from headwater.operators.memory.kept import Delta, Kept
-from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.indexed_table import Delta, IndexedTable
+from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.slots import Slots
 from headwater.operators.operator import Operator, Step
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing, side_of
@@ -37,8 +37,8 @@ class TableMeeting:
     output: pa.Schema
     joined: Joined
     keys: Slots
-    left: Kept
-    right: Kept
+    left: IndexedTable
+    right: IndexedTable
 
 
 class _JoinChange(NamedTuple):
@@ -103,7 +103,7 @@ class TableJoin(Operator[TableMeeting]):
 
     def initial_state(self, schema: pa.Schema) -> TableMeeting:
         """Return two tables without rows."""
-        sides = (Kept(self.left.schema), Kept(self.right.schema))
+        sides = (IndexedTable(self.left.schema), IndexedTable(self.right.schema))
         return TableMeeting(
             schema.remove_metadata(), self.output_schema(schema), self._shape().joined, Slots(), *sides
         )
@@ -144,15 +144,15 @@ class TableJoin(Operator[TableMeeting]):
         return left, self._side(state, rows, RIGHT, self.pairing.right(rows))
 
     def _side(self, state: TableMeeting, rows: pa.Table, side: str, changes: pa.Table) -> _JoinChange:
-        kept, primary = (state.left, self.left.table) if side == LEFT else (state.right, self.right.table)
+        table, primary = (state.left, self.left.table) if side == LEFT else (state.right, self.right.table)
         found = last(changes, primary)
-        slots = kept.find(found.keys)
-        some = kept.effective(slots, found.deleted, changes.take(pa.array(found.places)))
+        slots = table.find(found.keys)
+        some = table.effective(slots, found.deleted, changes.take(pa.array(found.places)))
         where = np.flatnonzero(rows[SIDE].to_numpy() == side_of(side))[found.places[some]]
         deleted, fresh = found.deleted[some], changes.take(pa.array(found.places[some][~found.deleted[some]]))
         after = np.full(len(some), NOWHERE)
         after[~deleted] = self._meet(state.keys, rows.take(pa.array(where[~deleted])))
-        return _JoinChange(where, kept.delta(found.keys[some], slots[some], after, deleted), fresh)
+        return _JoinChange(where, table.delta(found.keys[some], slots[some], after, deleted), fresh)
 
     def _meet(self, keys: Slots, rows: pa.Table) -> Numbers:
         """Return the number of the key by which each row meets others, a new one if need be."""
@@ -168,7 +168,7 @@ class TableJoin(Operator[TableMeeting]):
         """Return the results that are now, of those that the changes touch."""
         left, right = state.left, state.right
         mine, other = _there(left, changes[0].delta), _there(right, changes[1].delta)
-        onward, back = right.bags.look(left.places(mine)), left.bags.look(right.places(other))
+        onward, back = right.index.get(left.index_keys(mine)), left.index.get(right.index_keys(other))
         fresh = ~np.isin(back.numbers, mine)  # the others were found from the left
         found = [
             _paired(mine[onward.of], onward.numbers),
@@ -202,30 +202,30 @@ class TableJoin(Operator[TableMeeting]):
 
 
 def _put(state: TableMeeting, changes: tuple[_JoinChange, _JoinChange]) -> None:
-    for kept, change in zip((state.left, state.right), changes, strict=True):
-        kept.put(change.delta, change.rows)
+    for table, change in zip((state.left, state.right), changes, strict=True):
+        table.put(change.delta, change.rows)
 
 
 def _tidy(state: TableMeeting, changes: tuple[_JoinChange, _JoinChange]) -> None:
     """Forget the keys by which nothing meets any more, and the rows that are gone."""
     touched = np.unique(np.concatenate([change.delta.before for change in changes]))
     touched = touched[touched != NOWHERE]
-    state.keys.drop(touched[state.left.bags.count(touched) + state.right.bags.count(touched) == 0])
-    for kept, change in zip((state.left, state.right), changes, strict=True):
-        kept.tidy(change.delta)
+    state.keys.drop(touched[state.left.index.count(touched) + state.right.index.count(touched) == 0])
+    for table, change in zip((state.left, state.right), changes, strict=True):
+        table.tidy(change.delta)
 
 
-def _there(kept: Kept, delta: Delta) -> Numbers:
+def _there(table: IndexedTable, delta: Delta) -> Numbers:
     """Return the slots that have a row now."""
-    some: Numbers = delta.slots[kept.ages(delta.slots) != NOWHERE]
+    some: Numbers = delta.slots[table.ages(delta.slots) != NOWHERE]
     return some
 
 
-def _alone(kept: Kept, others: Kept, changed: Numbers, delta: Delta) -> Numbers:
+def _alone(table: IndexedTable, others: IndexedTable, changed: Numbers, delta: Delta) -> Numbers:
     """Return the rows without a partner, of those changed and of those that changes of others touch."""
     touched = np.unique(np.concatenate([delta.before, delta.after]))
-    some = np.unique(np.concatenate([changed, kept.bags.look(touched).numbers]))
-    alone: Numbers = some[others.bags.count(kept.places(some)) == 0]
+    some = np.unique(np.concatenate([changed, table.index.get(touched).numbers]))
+    alone: Numbers = some[others.index.count(table.index_keys(some)) == 0]
     return alone
 
 

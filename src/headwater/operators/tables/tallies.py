@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.groups import Numbers
-from headwater.operators.memory.ranked import Ranked, comparable, restored
 from headwater.operators.memory.slots import sized
+from headwater.operators.memory.sorted_multiset import SortedMultiset, comparable, restored
 from headwater.operators.table_changes import Flags
 from headwater.operators.tables.exact import SCALE, Sums, finite
 
@@ -102,7 +102,7 @@ class Ranks:
 
     def __init__(self, kind: pa.DataType):
         self.kind = kind
-        self._ranked: dict[int, Ranked] = {}
+        self._ranked: dict[int, SortedMultiset] = {}
 
     def change(self, groups: Numbers, column: pa.Array, sign: int) -> None:
         """Take the values of rows that enter groups (1) or leave them (-1)."""
@@ -116,7 +116,7 @@ class Ranks:
 
     def least(self, groups: Numbers) -> pa.Array:
         """Return the least value of some groups."""
-        return self._each(groups, Ranked.least)
+        return self._each(groups, SortedMultiset.least)
 
     def most(self, groups: Numbers) -> pa.Array:
         """Return the greatest value of some groups."""
@@ -124,18 +124,18 @@ class Ranks:
 
     def greatest(self, groups: Numbers, count: int) -> pa.Array:
         """Return the greatest values of some groups, the greatest first."""
-        empty = Ranked()
+        empty = SortedMultiset()
         found = [self._ranked.get(group, empty).greatest(count) for group in groups.tolist()]
         ends = np.cumsum([0, *map(len, found)]).astype(np.int32)
         flat = restored([value for some in found for value in some], self.kind)
         return pa.ListArray.from_arrays(pa.array(ends), flat)
 
-    def _each(self, groups: Numbers, read: Callable[[Ranked], Any]) -> pa.Array:
+    def _each(self, groups: Numbers, read: Callable[[SortedMultiset], Any]) -> pa.Array:
         ranked = map(self._ranked.get, groups.tolist())
         return restored([None if each is None else read(each) for each in ranked], self.kind)
 
     def _add(self, group: int, values: list[Any]) -> None:
-        self._ranked.setdefault(group, Ranked()).add(values)
+        self._ranked.setdefault(group, SortedMultiset()).add(values)
 
     def _remove(self, group: int, values: list[Any]) -> None:
         ranked = self._ranked[group]

@@ -20,14 +20,14 @@ import pyarrow as pa
 from headwater.durations import MICROSECOND
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers, firsts, number, pairs
-from headwater.operators.memory.members import Members
+from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.partials import Entries, Partials, distinct
 from headwater.operators.memory.publications import PublicationCounts
 from headwater.operators.operator import FOREVER, NEVER, Step
 from headwater.operators.windows import comparison
-from headwater.operators.windows.chunk_codec import heard, heard_clock, placed, tell
 from headwater.operators.windows.grid import Grid
 from headwater.operators.windows.publishing import Ready, counts, crowded, publish, ready, standing
+from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_clock, encode
 from headwater.operators.windows.windowing import START, Windowed, Windowing, bounded, grouped, timed
 
 Cells = tuple[Times, Numbers]
@@ -38,17 +38,17 @@ Cells = tuple[Times, Numbers]
 class Panes:
     """Partial results by pane and key, how often windows were published, and the clock of the last step."""
 
-    members: Members
+    key_ids: KeyIds
     panes: Partials
-    ledger: PublicationCounts
+    publications: PublicationCounts
     clock: int = NEVER
 
     def drop(self, before: int, back: int = 0) -> None:
         """Forget the windows from before a time, and the panes from so long before it."""
         self.panes.drop(bounded(before - back))
-        self.ledger.drop(before)
-        if self.members.crowded:
-            self.members.keep(np.unique(self.panes.thens()))
+        self.publications.drop(before)
+        if self.key_ids.crowded:
+            self.key_ids.keep(np.unique(self.panes.thens()))
 
 
 @dataclass(frozen=True)
@@ -99,14 +99,14 @@ class Hopping(Windowed[Panes]):
         key = list(partials)[: len(self.windowing.by)]
         again = self.windowing.corrects or self.every is not None
         return Panes(
-            Members(), Partials(partials.empty_table(), self._held.merge), PublicationCounts(key, again)
+            KeyIds(), Partials(partials.empty_table(), self._held.merge), PublicationCounts(key, again)
         )
 
     def restore_chunk(self, state: Panes, chunk: pa.Table) -> None:
         """Take over partial results and publications."""
-        state.panes.add(self._entries(state, heard(chunk, "pane")))
-        state.ledger.add(self._entries(state, heard(chunk, "window")))
-        state.clock = max(state.clock, heard_clock(chunk))
+        state.panes.add(self._entries(state, decode(chunk, "pane")))
+        state.publications.add(self._entries(state, decode(chunk, "window")))
+        state.clock = max(state.clock, decode_clock(chunk))
         state.drop(self._settled(state.clock), self._back)
 
     def step(self, state: Panes, rows: pa.Table, clock: int) -> Step:
@@ -120,12 +120,12 @@ class Hopping(Windowed[Panes]):
             *self._crowded(state, fresh, clock),
         ]
         plain, beside = self.windowing.output_schema(rows.schema), partial(self._beside, state)
-        out, counted = publish(self.windowing, state.ledger, found, self._grid.size, plain, beside)
+        out, counted = publish(self.windowing, state.publications, found, self._grid.size, plain, beside)
         state.clock = max(state.clock, clock)
         state.drop(self._settled(clock), self._back)
         learnt = len(fresh) or len(out)
-        parts = {"pane": placed(fresh), "window": placed(counted)}
-        return Step(out, late, chunk=tell(parts, clock) if learnt else None)
+        parts = {"pane": chunk_rows(fresh), "window": chunk_rows(counted)}
+        return Step(out, late, chunk=encode(parts, clock) if learnt else None)
 
     def next_timer(self, state: Panes) -> int | None:
         """Return the next end of a window, or time to publish it before, or to forget a pane."""
@@ -144,7 +144,10 @@ class Hopping(Windowed[Panes]):
 
     def snapshot(self, state: Panes) -> pa.Table:
         """Return all partial results, and how often windows were published."""
-        return tell({"pane": placed(state.panes.all()), "window": placed(state.ledger.all())}, state.clock)
+        return encode(
+            {"pane": chunk_rows(state.panes.all()), "window": chunk_rows(state.publications.all())},
+            state.clock,
+        )
 
     @property
     def _grid(self) -> Grid:
@@ -195,9 +198,9 @@ class Hopping(Windowed[Panes]):
         groups, panes = grouped(rows, self.windowing.by), self._grid.pane(at)
         cells = pairs(groups.of, number(pa.array(panes)))
         first = firsts(cells)
-        members = state.members.numbers(groups.keys)
+        key_ids = state.key_ids.numbers(groups.keys)
         made = self._held.partials(rows, at, cells, first)
-        return Entries(panes[first], members[groups.of[first]], made)
+        return Entries(panes[first], key_ids[groups.of[first]], made)
 
     def _ended(self, state: Panes, fresh: Entries, clock: int) -> list[Ready]:
         """Return the windows that the clock has passed since the last step, and those that are corrected."""
@@ -266,5 +269,5 @@ class Hopping(Windowed[Panes]):
 
     def _entries(self, state: Panes, rows: pa.Table) -> Entries:
         """Return rows of a chunk by their place and the number of their key."""
-        members = self.windowing.members(state.members, rows.remove_column(0))
-        return Entries(rows.column(0).to_numpy(), members, rows.remove_column(0))
+        key_ids = self.windowing.key_ids(state.key_ids, rows.remove_column(0))
+        return Entries(rows.column(0).to_numpy(), key_ids, rows.remove_column(0))

@@ -78,7 +78,7 @@ def crowded(windows: pa.Table, new: Numbers, every: int) -> Flags:
 
 def publish(
     windowing: Windowing,
-    ledger: PublicationCounts,
+    publications: PublicationCounts,
     found: list[Ready],
     size: int,
     schema: pa.Schema,
@@ -88,12 +88,12 @@ def publish(
     found = [each for each in found if len(each.windows)]
     if not found:
         nothing, out = np.empty(0, np.int64), schema.empty_table()
-        return beside(out, nothing, nothing), ledger.publish(nothing, nothing, out)
+        return beside(out, nothing, nothing), publications.publish(nothing, nothing, out)
     starts = np.concatenate([each.windows.lead for each in found])
     keys = np.concatenate([each.windows.then for each in found])
     rows = pa.concat_tables([each.windows.rows for each in found]).combine_chunks()
     complete = np.concatenate([np.full(len(each.windows), each.complete) for each in found])
-    revision = ledger.of(starts, keys)
+    revision = publications.of(starts, keys)
     told = [pa.array(revision.astype(np.int32)), pa.array(complete)]
     out = pa.Table.from_arrays(windowing.results(rows, starts, starts + size, told), schema=schema)
-    return windowing.arranged(beside(out, starts, keys)), ledger.publish(starts, keys, rows)
+    return windowing.arranged(beside(out, starts, keys)), publications.publish(starts, keys, rows)

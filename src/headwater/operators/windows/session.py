@@ -21,10 +21,10 @@ from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers
 from headwater.operators.memory.partials import Entries, arranged
 from headwater.operators.operator import NEVER, Step
-from headwater.operators.windows.chunk_codec import heard, heard_clock, placed, tell
 from headwater.operators.windows.combining import Combining, SessionChange
 from headwater.operators.windows.early import Early
 from headwater.operators.windows.sessions import Sessions, ends, partials, revisions, told
+from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_clock, encode
 from headwater.operators.windows.windowing import (
     END,
     REVISION,
@@ -76,30 +76,30 @@ class Session(Windowed[Sessions]):
 
     def restore_chunk(self, state: Sessions, chunk: pa.Table) -> None:
         """Take over sessions as they have become."""
-        rows = heard(chunk, "session")
-        members = self.windowing.members(state.members, rows.remove_column(0))
-        state.put(Entries(members, rows.column(0).to_numpy(), rows.remove_column(0)))
-        state.clock = max(state.clock, heard_clock(chunk))
+        rows = decode(chunk, "session")
+        key_ids = self.windowing.key_ids(state.key_ids, rows.remove_column(0))
+        state.put(Entries(key_ids, rows.column(0).to_numpy(), rows.remove_column(0)))
+        state.clock = max(state.clock, decode_clock(chunk))
         self._drop(state)
 
     def step(self, state: Sessions, rows: pa.Table, clock: int) -> Step:
         """Add rows to their sessions, and publish those that have ended or changed."""
         rows = rows.combine_chunks()
         at, groups = times(rows, self.windowing.event_time), grouped(rows, self.windowing.by)
-        members = state.members.numbers(groups.keys)
-        known = state.of(np.union1d(members, state.due(clock, self._early.passed(clock))))
+        key_ids = state.key_ids.numbers(groups.keys)
+        known = state.of(np.union1d(key_ids, state.due(clock, self._early.passed(clock))))
         settled = self.windowing.settled(clock)
-        late = ~timed(at) | (at + self._gap() <= settled) | (at < _bars(known, members, settled)[groups.of])
+        late = ~timed(at) | (at + self._gap() <= settled) | (at < _bars(known, key_ids, settled)[groups.of])
         away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], at[late], clock)
-        fresh = self._fresh(rows.filter(pa.array(~late)), at[~late], members[groups.of[~late]], clock)
+        fresh = self._fresh(rows.filter(pa.array(~late)), at[~late], key_ids[groups.of[~late]], clock)
         live = known.take(np.flatnonzero(ends(known) > self.windowing.settled(state.clock)))
         change = Combining(self._held, self._early, state.clock, clock).combined(live, fresh)
         state.put(change.written)
         out = self._out(change, state.clock, clock, self.output_schema(rows.schema))
         state.clock = max(state.clock, clock)
         self._drop(state)
-        parts = {"session": placed(change.written, by_lead=False)}
-        return Step(out, away, chunk=tell(parts, clock) if len(change.written) or len(out) else None)
+        parts = {"session": chunk_rows(change.written, by_lead=False)}
+        return Step(out, away, chunk=encode(parts, clock) if len(change.written) or len(out) else None)
 
     def next_timer(self, state: Sessions) -> int | None:
         """Return the next end of a session, or time to show what has come to one, or to forget one."""
@@ -114,7 +114,7 @@ class Session(Windowed[Sessions]):
 
     def snapshot(self, state: Sessions) -> pa.Table:
         """Return all sessions."""
-        return tell({"session": placed(state.all(), by_lead=False)}, state.clock)
+        return encode({"session": chunk_rows(state.all(), by_lead=False)}, state.clock)
 
     def _margin(self) -> int:
         return (self.gap + self.windowing.keep) // MICROSECOND
@@ -138,10 +138,10 @@ class Session(Windowed[Sessions]):
         before = clock if clock == NEVER else bounded(clock - self._margin())
         state.drop(before, clock, self._early.passed(clock))
 
-    def _fresh(self, rows: pa.Table, at: Times, members: Numbers, clock: int) -> Entries:
+    def _fresh(self, rows: pa.Table, at: Times, key_ids: Numbers, clock: int) -> Entries:
         """Return the sessions that new rows make among themselves, in pieces."""
-        places = arranged(members, at)
-        own, when = members[places], at[places]
+        places = arranged(key_ids, at)
+        own, when = key_ids[places], at[places]
         new = (np.diff(own, prepend=-1) != 0) | (np.diff(when, prepend=0) >= self._gap())
         new |= np.diff(self._early.slots(when, clock), prepend=0) != 0
         of = np.empty(len(places), np.int64)
@@ -150,7 +150,7 @@ class Session(Windowed[Sessions]):
         made = self._held.partials(rows, at, of, first)
         nothing = np.zeros(len(first), np.int64)
         rows = told(made, at[last] + self._gap(), nothing, nothing.astype(np.bool_))
-        return Entries(members[first], at[first], rows)
+        return Entries(key_ids[first], at[first], rows)
 
     def _out(self, change: SessionChange, before: int, clock: int, schema: pa.Schema) -> pa.Table:
         """Return the sessions that are published, and those that are retracted."""
@@ -181,13 +181,13 @@ class Session(Windowed[Sessions]):
         return self.gap // MICROSECOND
 
 
-def _bars(known: Entries, members: Numbers, settled: int) -> Times:
+def _bars(known: Entries, key_ids: Numbers, settled: int) -> Times:
     """Return for each key the end of its last session that is settled.
 
     A row that is open alone, and begins before that end, overlaps that session.
     """
-    keys, of = np.unique(np.append(members, known.lead), return_inverse=True)
+    keys, of = np.unique(np.append(key_ids, known.lead), return_inverse=True)
     bars = np.full(len(keys), NEVER)
     done = ends(known) <= settled
-    np.maximum.at(bars, of[len(members) :][done], ends(known)[done])
-    return bars[of[: len(members)]]
+    np.maximum.at(bars, of[len(key_ids) :][done], ends(known)[done])
+    return bars[of[: len(key_ids)]]

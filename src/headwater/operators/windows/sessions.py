@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
-from headwater.operators.memory.members import Members
+from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.partials import Entries, Flags, Partials
 from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import NEVER
@@ -23,14 +23,14 @@ from headwater.operators.windows.windowing import bounded
 
 _TOLD = [pa.field("_end", pa.int64()), pa.field("_revision", pa.int64()), pa.field("_gone", pa.bool_())]
 _END, _REVISION, _GONE = -3, -2, -1
-_WHERE = pa.schema([("member", pa.int64()), ("start", pa.int64())])
+_WHERE = pa.schema([("key_id", pa.int64()), ("start", pa.int64())])
 
 
 class Sessions:
     """Pieces of sessions by the number of their key and their start; and the clock of the last step."""
 
     def __init__(self, partials: pa.Schema, cut: bool):
-        self.members = Members()
+        self.key_ids = KeyIds()
         self.clock = NEVER
         self._empty = pa.schema([*partials, *_TOLD]).empty_table()
         self._held = Partials(self._empty, _newest)
@@ -42,9 +42,9 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._held)
 
-    def of(self, members: Numbers) -> Entries:
+    def of(self, key_ids: Numbers) -> Entries:
         """Return the sessions of some keys."""
-        found = self._held.within(members, np.full(len(members), NEVER), np.full(len(members), -NEVER - 1))
+        found = self._held.within(key_ids, np.full(len(key_ids), NEVER), np.full(len(key_ids), -NEVER - 1))
         return living(found)
 
     def put(self, written: Entries) -> None:
@@ -61,7 +61,7 @@ class Sessions:
     def due(self, clock: int, passed: int) -> Numbers:
         """Return the keys of sessions that end by the clock, or have more to show from before a time."""
         some = pa.concat_tables([self._ending.until(bounded(clock + 1)), self._coming.until(passed)])
-        return np.unique(some["member"].to_numpy())
+        return np.unique(some["key_id"].to_numpy())
 
     def drop(self, before: int, clock: int, passed: int) -> None:
         """Forget the sessions that have ended by a time, and what up to the clock was due."""
@@ -72,8 +72,8 @@ class Sessions:
         self._spent -= len(self._fading)
         if 2 * self._spent > len(self._held):
             self._clear(before)
-        if self.members.crowded:
-            self.members.keep(np.unique(self._held.leads()))
+        if self.key_ids.crowded:
+            self.key_ids.keep(np.unique(self._held.leads()))
 
     def next_timer(self, margin: int) -> int | None:
         """Return the next end of a session, or the time to forget one, a margin after its end."""

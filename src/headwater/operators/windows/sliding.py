@@ -18,27 +18,27 @@ import pyarrow as pa
 from headwater.durations import MICROSECOND
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers, firsts, number, pairs
-from headwater.operators.memory.members import Members
+from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.partials import Entries, Flags, Partials, arranged, spans
 from headwater.operators.memory.publications import PublicationCounts
 from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import FOREVER, NEVER, Step
-from headwater.operators.windows.chunk_codec import heard, heard_clock, placed, tell
 from headwater.operators.windows.publishing import Ready, counts, crowded, publish
 from headwater.operators.windows.ranges import over
+from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_clock, encode
 from headwater.operators.windows.windowing import END, Windowed, Windowing, bounded, grouped, timed
 
-_EVENT = pa.schema([("member", pa.int64()), ("at", pa.int64())])
+_EVENT = pa.schema([("key_id", pa.int64()), ("at", pa.int64())])
 
 
 class SlidingEvents:
     """Partial results by key and time, those of them that wait, and how often windows were published."""
 
-    def __init__(self, held: Partials, ledger: PublicationCounts):
-        self.members = Members()
+    def __init__(self, held: Partials, publications: PublicationCounts):
+        self.key_ids = KeyIds()
         self.clock = NEVER
         self.held = held
-        self.ledger = ledger
+        self.publications = publications
         self._waiting, self._fading = Timeline(_EVENT), Timeline(_EVENT)
         self._spent = 0
 
@@ -53,7 +53,7 @@ class SlidingEvents:
     def due(self, clock: int) -> tuple[Numbers, Times]:
         """Return the keys and times of events that the clock has passed since the last step."""
         events = self._waiting.until(clock)
-        return events["member"].to_numpy(), events["at"].to_numpy()
+        return events["key_id"].to_numpy(), events["at"].to_numpy()
 
     def drop(self, before: int, clock: int) -> None:
         """Forget the events up to a time, and that those before the clock wait."""
@@ -61,12 +61,12 @@ class SlidingEvents:
         self._spent += len(self._fading)
         self._fading.drop(bounded(before + 1))
         self._spent -= len(self._fading)
-        self.ledger.drop(before)
+        self.publications.drop(before)
         if 2 * self._spent > len(self.held):
             self.held.retain(before)
             self._spent = 0
-        if self.members.crowded:
-            self.members.keep(np.unique(self.held.leads()))
+        if self.key_ids.crowded:
+            self.key_ids.keep(np.unique(self.held.leads()))
 
     def next_timer(self, margin: int) -> int | None:
         """Return the clock that has just passed an event, or at which one is forgotten, a margin after it."""
@@ -109,16 +109,16 @@ class Sliding(Windowed[SlidingEvents]):
         """Return a state without events."""
         partials = self._held.state_schema(schema)
         again = self.windowing.corrects or self.every is not None
-        ledger = PublicationCounts(list(partials)[: len(self.windowing.by)], again)
-        return SlidingEvents(Partials(partials.empty_table(), self._held.merge), ledger)
+        publications = PublicationCounts(list(partials)[: len(self.windowing.by)], again)
+        return SlidingEvents(Partials(partials.empty_table(), self._held.merge), publications)
 
     def restore_chunk(self, state: SlidingEvents, chunk: pa.Table) -> None:
         """Take over events and publications."""
-        events, windows = heard(chunk, "event"), heard(chunk, "window")
-        state.add(Entries(self._members(state, events), events.column(0).to_numpy(), events.remove_column(0)))
-        members = self._members(state, windows)
-        state.ledger.add(Entries(windows.column(0).to_numpy(), members, windows.remove_column(0)))
-        state.clock = max(state.clock, heard_clock(chunk))
+        events, windows = decode(chunk, "event"), decode(chunk, "window")
+        state.add(Entries(self._key_ids(state, events), events.column(0).to_numpy(), events.remove_column(0)))
+        key_ids = self._key_ids(state, windows)
+        state.publications.add(Entries(windows.column(0).to_numpy(), key_ids, windows.remove_column(0)))
+        state.clock = max(state.clock, decode_clock(chunk))
         state.drop(self._forgotten(state.clock), state.clock)
 
     def step(self, state: SlidingEvents, rows: pa.Table, clock: int) -> Step:
@@ -128,12 +128,12 @@ class Sliding(Windowed[SlidingEvents]):
         state.add(fresh)
         found = [Ready(self._passed(state, fresh, clock), complete=True), *self._early(state, fresh, clock)]
         out, counted = publish(
-            self.windowing, state.ledger, found, self._size(), self.output_schema(rows.schema)
+            self.windowing, state.publications, found, self._size(), self.output_schema(rows.schema)
         )
         state.clock = max(state.clock, clock)
         state.drop(self._forgotten(clock), clock)
-        parts = {"event": placed(fresh, by_lead=False), "window": placed(counted)}
-        return Step(out, late, chunk=tell(parts, clock) if len(fresh) or len(out) else None)
+        parts = {"event": chunk_rows(fresh, by_lead=False), "window": chunk_rows(counted)}
+        return Step(out, late, chunk=encode(parts, clock) if len(fresh) or len(out) else None)
 
     def next_timer(self, state: SlidingEvents) -> int | None:
         """Return when the next event may be published, or forgotten."""
@@ -145,8 +145,8 @@ class Sliding(Windowed[SlidingEvents]):
 
     def snapshot(self, state: SlidingEvents) -> pa.Table:
         """Return all events, and how often windows were published."""
-        events = placed(state.held.all(), by_lead=False)
-        return tell({"event": events, "window": placed(state.ledger.all())}, state.clock)
+        events = chunk_rows(state.held.all(), by_lead=False)
+        return encode({"event": events, "window": chunk_rows(state.publications.all())}, state.clock)
 
     @property
     def _held(self) -> Windowing:
@@ -161,8 +161,8 @@ class Sliding(Windowed[SlidingEvents]):
         settled = self.windowing.settled(clock)
         return settled if settled == NEVER else bounded(settled - self._size())
 
-    def _members(self, state: SlidingEvents, rows: pa.Table) -> Numbers:
-        return self.windowing.members(state.members, rows.remove_column(0))
+    def _key_ids(self, state: SlidingEvents, rows: pa.Table) -> Numbers:
+        return self.windowing.key_ids(state.key_ids, rows.remove_column(0))
 
     def _split(self, rows: pa.Table, clock: int) -> tuple[pa.Table, Times, pa.Table | None]:
         at = times(rows, self.windowing.event_time)
@@ -179,15 +179,15 @@ class Sliding(Windowed[SlidingEvents]):
         cells = pairs(groups.of, number(pa.array(at)))
         first = firsts(cells)
         made = self._held.partials(rows, at, cells, first)
-        return Entries(state.members.numbers(groups.keys)[groups.of[first]], at[first], made)
+        return Entries(state.key_ids.numbers(groups.keys)[groups.of[first]], at[first], made)
 
     def _passed(self, state: SlidingEvents, fresh: Entries, clock: int) -> Entries:
         """Return the windows of events that the clock has just passed, or that have changed."""
         again = fresh.take(np.flatnonzero(fresh.then < state.clock))
         due = state.due(clock)
-        members, since = _earliest(np.append(due[0], again.lead), np.append(due[1], again.then))
-        reach, end = since - self._size() + 1, np.full(len(members), clock)
-        events = state.held.within(members, reach, end)
+        key_ids, since = _earliest(np.append(due[0], again.lead), np.append(due[1], again.then))
+        reach, end = since - self._size() + 1, np.full(len(key_ids), clock)
+        events = state.held.within(key_ids, reach, end)
         places = np.flatnonzero((events.then >= state.clock) | self._changed(events, again))
         return self._windows(events, places)
 
@@ -195,8 +195,8 @@ class Sliding(Windowed[SlidingEvents]):
         """Return the windows of events that wait, whose number of rows has passed a multiple."""
         if self.every is None or not len(fresh):
             return []
-        members, since = _earliest(fresh.lead, fresh.then)
-        events = state.held.within(members, since - self._size() + 1, np.full(len(members), FOREVER))
+        key_ids, since = _earliest(fresh.lead, fresh.then)
+        events = state.held.within(key_ids, since - self._size() + 1, np.full(len(key_ids), FOREVER))
         new = np.where(events.then >= clock, self._new(events, fresh), 0)
         places = np.flatnonzero(new)
         windows = self._windows(events, places)
@@ -227,8 +227,8 @@ class Sliding(Windowed[SlidingEvents]):
         return changed
 
 
-def _earliest(members: Numbers, at: Times) -> tuple[Numbers, Times]:
+def _earliest(key_ids: Numbers, at: Times) -> tuple[Numbers, Times]:
     """Return each key once, with the earliest of its times."""
-    places = arranged(members, at)
-    first = places[np.diff(members[places], prepend=-1) != 0]
-    return members[first], at[first]
+    places = arranged(key_ids, at)
+    first = places[np.diff(key_ids[places], prepend=-1) != 0]
+    return key_ids[first], at[first]

@@ -23,7 +23,7 @@ from headwater.operators.aggregates.row_count import RowCount
 from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Groups, Numbers, group
-from headwater.operators.memory.members import Members
+from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.partials import Flags
 from headwater.operators.operator import FOREVER, NEVER, Operator
 from headwater.operators.order import order
@@ -145,10 +145,10 @@ class Windowing:
         places = order(out.select(self.by), times(out, START), times(out, END))
         return out.take(pa.array(places))
 
-    def members(self, members: Members, rows: pa.Table) -> Numbers:
+    def key_ids(self, key_ids: KeyIds, rows: pa.Table) -> Numbers:
         """Return the number of the key of each partial result."""
         groups = grouped(self._keys(rows), self.by) if self.by else grouped(rows, ())
-        return members.numbers(groups.keys)[groups.of]
+        return key_ids.numbers(groups.keys)[groups.of]
 
     def _keys(self, rows: pa.Table) -> pa.Table:
         return rows.select(list(range(len(self.by))))

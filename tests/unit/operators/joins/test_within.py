@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headwater.errors import UsageError
 from headwater.operators.joins.within import HOW, Within
-from headwater.operators.memory.ledger import Ledger
+from headwater.operators.memory.rows_by_key_and_time import RowsByKeyAndTime
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.pairing import pairing
 from headwater.schema import parse
@@ -248,8 +248,8 @@ def test_memory_is_given_back_and_keys_with_it() -> None:
 def test_whether_there_is_a_match_is_asked_without_making_all_pairs(
     how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    find, found = Ledger.find, []
-    monkeypatch.setattr(Ledger, "find", lambda *args: found.append(find(*args)) or found[-1])
+    find, found = RowsByKeyAndTime.find, []
+    monkeypatch.setattr(RowsByKeyAndTime, "find", lambda *args: found.append(find(*args)) or found[-1])
     lefts, rights = [left(n) for n in range(500)], [right(250 + n) for n in range(500)]
     steps = [Twin(lefts, [], NEVER), Twin([], rights, 0), Twin(lefts, [], 0), Twin([], rights, 0)]
     assert len(play(within(how, 0, 500), steps).out) == (1000 if how == "semi" else 0)

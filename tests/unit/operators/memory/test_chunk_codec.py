@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.memory.chunk_codec import clock_of, packed, part, told
+from headwater.operators.memory.chunk_codec import decode, decode_clock, encode, extra_column
 from headwater.operators.operator import NEVER
 from soaking import examples
 
@@ -38,29 +38,29 @@ def test_the_rows_of_each_table_come_back_in_their_order_however_the_chunk_was_c
 ) -> None:
     tables = {"left": table(LEFT, left), "right": table(RIGHT, right)}
     marks = np.arange(len(left) + len(right))
-    chunk = cut(packed(tables, 7, {"mark": marks}), places)
-    assert part(chunk, "left").to_pylist() == tables["left"].to_pylist()
-    assert part(chunk, "right").to_pylist() == tables["right"].to_pylist()
-    assert told(chunk, "left", "mark").tolist() == marks[: len(left)].tolist()
-    assert told(chunk, "right", "mark").tolist() == marks[len(left) :].tolist()
-    assert clock_of(chunk) == 7
+    chunk = cut(encode(tables, 7, {"mark": marks}), places)
+    assert decode(chunk, "left").to_pylist() == tables["left"].to_pylist()
+    assert decode(chunk, "right").to_pylist() == tables["right"].to_pylist()
+    assert extra_column(chunk, "left", "mark").tolist() == marks[: len(left)].tolist()
+    assert extra_column(chunk, "right", "mark").tolist() == marks[len(left) :].tolist()
+    assert decode_clock(chunk) == 7
 
 
 def test_a_chunk_without_rows_still_tells_the_clock() -> None:
-    chunk = packed({"left": LEFT.empty_table()}, 12, {"mark": np.empty(0, np.int64)})
+    chunk = encode({"left": LEFT.empty_table()}, 12, {"mark": np.empty(0, np.int64)})
     assert len(chunk) == 1
-    assert clock_of(chunk) == 12
-    assert part(chunk, "left").equals(LEFT.empty_table())
-    assert len(told(chunk, "left", "mark")) == 0
+    assert decode_clock(chunk) == 12
+    assert decode(chunk, "left").equals(LEFT.empty_table())
+    assert len(extra_column(chunk, "left", "mark")) == 0
 
 
 def test_of_several_chunks_the_latest_clock_counts_and_of_none_there_is_none() -> None:
-    chunks = pa.concat_tables([packed({"left": LEFT.empty_table()}, clock) for clock in (3, 9, 5)])
-    assert clock_of(chunks) == 9
-    assert clock_of(chunks.slice(0, 0)) == NEVER
+    chunks = pa.concat_tables([encode({"left": LEFT.empty_table()}, clock) for clock in (3, 9, 5)])
+    assert decode_clock(chunks) == 9
+    assert decode_clock(chunks.slice(0, 0)) == NEVER
 
 
 def test_a_row_of_nulls_is_a_row() -> None:
-    chunk = packed({"left": table(LEFT, [(None, None)]), "right": RIGHT.empty_table()}, 0)
-    assert part(chunk, "left").to_pylist() == [{"id": None, "name": None}]
-    assert part(chunk, "right").to_pylist() == []
+    chunk = encode({"left": table(LEFT, [(None, None)]), "right": RIGHT.empty_table()}, 0)
+    assert decode(chunk, "left").to_pylist() == [{"id": None, "name": None}]
+    assert decode(chunk, "right").to_pylist() == []

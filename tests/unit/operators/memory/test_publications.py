@@ -35,7 +35,7 @@ def rows(keys: Numbers) -> pa.Table:
 def test_a_held_window_has_as_many_publications_as_came_out(
     steps: list[tuple[set[tuple[int, int]], int]],
 ) -> None:
-    counts, oracle = PublicationCounts(KEY, kept=True), Counter[tuple[int, int]]()
+    counts, oracle = PublicationCounts(KEY, counting=True), Counter[tuple[int, int]]()
     for pairs, before in steps:
         windows, keys = apart(sorted(pairs))
         counts.publish(windows, keys, rows(keys))
@@ -49,7 +49,7 @@ def test_a_held_window_has_as_many_publications_as_came_out(
 @examples(50)
 @given(st.lists(PAIRS, max_size=6))
 def test_the_entries_it_returns_make_the_same_counts_elsewhere(steps: list[set[tuple[int, int]]]) -> None:
-    counts, by_step, at_once = (PublicationCounts(KEY, kept=True) for _ in range(3))
+    counts, by_step, at_once = (PublicationCounts(KEY, counting=True) for _ in range(3))
     for pairs in steps:
         windows, keys = apart(sorted(pairs))
         by_step.add(counts.publish(windows, keys, rows(keys)))
@@ -61,7 +61,7 @@ def test_the_entries_it_returns_make_the_same_counts_elsewhere(steps: list[set[t
 
 
 def test_where_each_window_is_published_once_nothing_is_held() -> None:
-    counts = PublicationCounts(KEY, kept=False)
+    counts = PublicationCounts(KEY, counting=False)
     windows, keys = apart([(0, 1), (5, 2)])
     made = counts.publish(windows, keys, rows(keys))
     assert (len(made), len(counts)) == (0, 0)

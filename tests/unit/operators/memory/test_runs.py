@@ -61,7 +61,7 @@ def test_rows_that_are_kept_are_found_by_their_new_numbers(
     kept = np.array([number not in left_out for number in range(len(known))], np.bool_)
     runs.keep(kept, np.cumsum(kept) - 1)
     rest = [row for row, keeps in zip(known, kept, strict=True) if keeps]
-    assert sorted(zip(*map(np.ndarray.tolist, runs.whole()), strict=True)) == sorted(
+    assert sorted(zip(*map(np.ndarray.tolist, runs.all()), strict=True)) == sorted(
         (slot, at, number) for number, (slot, at) in enumerate(rest)
     )
     assert matches(runs, spans) == matches(filled([rest]), spans)
@@ -79,4 +79,4 @@ def test_where_nothing_was_added_nothing_is_found() -> None:
     assert runs.any(asked, asked, asked).tolist() == [False, False]
     assert runs.newest(asked, asked).tolist() == [NEVER, NEVER]
     assert runs.next(asked, asked).tolist() == [FOREVER, FOREVER]
-    assert len(runs.whole().slot) == 0
+    assert len(runs.all().slot) == 0

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.slots import Slots, sized
 from soaking import examples
 

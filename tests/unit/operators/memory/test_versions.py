@@ -9,7 +9,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.versions import RowVersions
 from headwater.operators.operator import FOREVER
 from soaking import examples

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
-from headwater.operators.memory.ranked import Ranked, comparable, restored
+from headwater.operators.memory.sorted_multiset import SortedMultiset, comparable, restored
 from headwater.operators.operator import NEVER, Operator
 from headwater.operators.spec import Side
 from headwater.operators.tables import retracting as agg
@@ -288,7 +288,7 @@ def test_an_operator_can_be_sent_to_a_worker() -> None:
 @examples(40)
 @given(st.lists(st.tuples(st.lists(st.integers(0, 50), max_size=30), st.integers(0, 30)), max_size=20))
 def test_ranked_values_are_a_sorted_list(steps: list[tuple[list[int], int]]) -> None:
-    ranked, plain = Ranked(), list[int]()
+    ranked, plain = SortedMultiset(), list[int]()
     for new, leave in steps:
         ranked.add(new)
         plain = sorted([*plain, *new])
@@ -301,7 +301,7 @@ def test_ranked_values_are_a_sorted_list(steps: list[tuple[list[int], int]]) -> 
 
 
 def test_ranked_values_lie_in_runs_of_a_bounded_length() -> None:
-    ranked, rng = Ranked(), np.random.default_rng(1)
+    ranked, rng = SortedMultiset(), np.random.default_rng(1)
     ranked.add(rng.integers(0, 1000, 5000).tolist())
     for value in rng.integers(0, 1000, 20_000).tolist():
         ranked.add([value])

@@ -270,7 +270,7 @@ def test_what_is_no_table_and_an_unknown_how_are_refused() -> None:
         join = tables(None, {"ref": "rid"}, prefix="r_").build(Side(LEFT, None, ("id",)), side)
         with pytest.raises(UsageError, match="goes over tables, and the right rows are none"):
             join.output_schema(LEFT)
-    with pytest.raises(UsageError, match='knows no how="outer"'):
+    with pytest.raises(UsageError, match="does not know how='outer'"):
         tables(None, "id", how="outer")
 
 
@@ -296,7 +296,7 @@ def test_memory_follows_the_rows_that_are_there() -> None:
     kept = session.state.left
     assert (len(kept), len(session.state.keys)) == (0, 50)
     assert len(kept._pile) <= 1024 + 400
-    assert len(kept.bags._array) < 4096
+    assert len(kept.index._array) < 4096
     assert len(FOREIGN.snapshot(session.state)) == 0
 
 

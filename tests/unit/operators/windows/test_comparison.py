@@ -212,7 +212,7 @@ def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Hoppi
     while (timer := operator.next_timer(state)) is not None:
         out += listed(operator.step(state, table([]), timer).out)
     assert last(out, IDENTITY) == expected(operator, rows, FOREVER)
-    assert len(state.panes) == len(state.ledger) == 0
+    assert len(state.panes) == len(state.publications) == 0
 
 
 @pytest.mark.parametrize("count", [0, 1 << 60])
@@ -297,7 +297,7 @@ def test_an_earlier_window_is_held_until_none_can_be_compared_with_it() -> None:
         state = operator.initial_state(SCHEMA)
         operator.step(state, table([row(3)]), NEVER)
         operator.step(state, table([]), 39 + keep)
-        assert (operator.next_timer(state), len(state.panes), len(state.ledger)) == (40 + keep, 1, 0)
+        assert (operator.next_timer(state), len(state.panes), len(state.publications)) == (40 + keep, 1, 0)
         operator.step(state, table([]), 40 + keep)
         assert (operator.next_timer(state), len(state.panes)) == (None, 0)
 

@@ -194,4 +194,4 @@ def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Hoppi
     operator.step(state, table(rows), NEVER)
     while (timer := operator.next_timer(state)) is not None:
         out += [operator.step(state, table([]), timer).out]
-    assert len(state.panes) == len(state.ledger) == 0
+    assert len(state.panes) == len(state.publications) == 0

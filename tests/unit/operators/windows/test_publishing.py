@@ -83,11 +83,11 @@ def test_windows_that_overlap_among_many_keys_have_each_pane_once() -> None:
 def test_of_two_results_of_one_window_the_later_has_the_higher_revision(
     steps: list[tuple[dict[Cell, int], dict[Cell, int]]],
 ) -> None:
-    ledger, seen = PublicationCounts([STATE.field("k")], kept=True), Counter[Cell]()
+    publications, seen = PublicationCounts([STATE.field("k")], counting=True), Counter[Cell]()
     for early, ended in steps:
         early = {cell: n for cell, n in early.items() if cell not in ended}
         found = [Ready(entries(ended), True), Ready(entries(early), False)]
-        out, kept = publish(COUNTS, ledger, found, GRID.size, COUNTS.output_schema(SCHEMA))
+        out, kept = publish(COUNTS, publications, found, GRID.size, COUNTS.output_schema(SCHEMA))
         rows = [
             {"k": f"k{key}", "window_start": at, "window_end": at + 6, "n": n, "revision": seen[at, key]}
             | {"complete": (at, key) in ended}
@@ -99,8 +99,8 @@ def test_of_two_results_of_one_window_the_later_has_the_higher_revision(
 
 
 def test_nothing_to_publish_is_no_rows_of_the_same_columns() -> None:
-    ledger, schema = PublicationCounts([STATE.field("k")], kept=True), COUNTS.output_schema(SCHEMA)
-    out, kept = publish(COUNTS, ledger, [Ready(entries({}), True)], GRID.size, schema)
+    publications, schema = PublicationCounts([STATE.field("k")], counting=True), COUNTS.output_schema(SCHEMA)
+    out, kept = publish(COUNTS, publications, [Ready(entries({}), True)], GRID.size, schema)
     assert out.equals(schema.empty_table())
     assert len(kept) == 0
 

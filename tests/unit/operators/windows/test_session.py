@@ -441,4 +441,4 @@ def test_numbers_of_keys_that_only_had_late_rows_are_forgotten() -> None:
     state = operator.initial_state(SCHEMA)
     for step in range(30):
         operator.step(state, table([row(0, f"{step}-{n}") for n in range(100)]), 1000)
-    assert len(state.members) <= 1024
+    assert len(state.key_ids) <= 1024

@@ -129,7 +129,7 @@ def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Slidi
     operator.step(state, table(rows), NEVER)
     while (timer := operator.next_timer(state)) is not None:
         operator.step(state, table([]), timer)
-    assert len(state.held) == len(state.ledger) == 0
+    assert len(state.held) == len(state.publications) == 0
 
 
 @pytest.mark.parametrize("shape", [(1, "drop", 0), (4, "drop", 0), (9, "correct", 3)])

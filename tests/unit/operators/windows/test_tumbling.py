@@ -79,7 +79,7 @@ def test_a_late_row_corrects_the_window_until_keep_is_over() -> None:
     played = play(operator, steps)
     assert told(played) == [(0, 1, 0, True), (0, 2, 1, True)]
     assert [r["at"] for r in played.late] == [3]
-    assert len(played.state.panes) == len(played.state.ledger) == 0
+    assert len(played.state.panes) == len(played.state.publications) == 0
 
 
 def test_a_late_row_that_is_the_first_of_its_window_publishes_it_at_once() -> None:
@@ -176,7 +176,7 @@ def test_numbers_of_keys_that_nothing_is_held_of_are_forgotten() -> None:
     for step in range(40):
         rows = [row(step * 10 + 5, f"{step}-{n}") for n in range(100)]
         operator.step(state, table(rows), step * 10)
-    assert len(state.members) <= 2 * 1024
+    assert len(state.key_ids) <= 2 * 1024
     assert len(state.panes) == 100
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from headwater import agg
 from headwater.errors import UsageError
-from headwater.operators.memory.members import Members
+from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.windows.windowing import LONGEST_AGO, Windowing, bounded, grouped, one, timed
 from headwater.schema import parse
@@ -94,9 +94,9 @@ def test_rows_without_a_key_are_one_group_and_no_rows_are_none() -> None:
     assert (groups.of.tolist(), groups.first.tolist(), groups.keys.tolist()) == ([0, 0], [0], [()])
     assert len(grouped(rows(), ()).keys) == 0
     keyless = Windowing("tumbling", (), "at", (("n", agg.count()),))
-    members = Members()
-    assert keyless.members(members, pa.table({"n.count": [1, 2]})).tolist() == [0, 0]
-    assert SUMS.members(members, pa.table({"k": ["a", "b", "a"]})).tolist() == [1, 2, 1]
+    key_ids = KeyIds()
+    assert keyless.key_ids(key_ids, pa.table({"n.count": [1, 2]})).tolist() == [0, 0]
+    assert SUMS.key_ids(key_ids, pa.table({"k": ["a", "b", "a"]})).tolist() == [1, 2, 1]
 
 
 def test_times_so_far_away_that_no_window_can_be_written_are_none() -> None:

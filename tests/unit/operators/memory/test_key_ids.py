@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.groups import Keys
-from headwater.operators.memory.members import Members
+from headwater.operators.memory.key_ids import KeyIds
 from soaking import examples
 
 
@@ -22,31 +22,31 @@ def keys(some: list[str]) -> Keys:
 def test_a_held_key_keeps_its_number_and_no_number_is_given_twice(
     steps: list[tuple[set[str], set[str]]],
 ) -> None:
-    members, held, given_out = Members(), dict[str, int](), set[int]()
+    key_ids, held, given_out = KeyIds(), dict[str, int](), set[int]()
     for asked, kept in steps:
-        found = dict(zip(sorted(asked), members.numbers(keys(sorted(asked))).tolist(), strict=True))
+        found = dict(zip(sorted(asked), key_ids.numbers(keys(sorted(asked))).tolist(), strict=True))
         new = {key: number for key, number in found.items() if key not in held}
         assert {key: found[key] for key in found if key in held} == {k: held[k] for k in held if k in found}
         assert not given_out & set(new.values())
         given_out |= set(new.values())
         held = {key: number for key, number in (held | new).items() if key in kept}
-        members.keep(np.array(sorted(held.values()), np.int64))
-        assert len(members) == len(held)
+        key_ids.keep(np.array(sorted(held.values()), np.int64))
+        assert len(key_ids) == len(held)
 
 
 def test_new_keys_get_the_next_numbers_in_their_order() -> None:
-    members = Members()
-    assert members.numbers(keys(["b", "a"])).tolist() == [0, 1]
-    assert members.numbers(keys(["c", "a", "d"])).tolist() == [2, 1, 3]
+    key_ids = KeyIds()
+    assert key_ids.numbers(keys(["b", "a"])).tolist() == [0, 1]
+    assert key_ids.numbers(keys(["c", "a", "d"])).tolist() == [2, 1, 3]
 
 
 def test_it_is_crowded_when_there_are_twice_as_many_as_were_held() -> None:
-    members = Members()
-    numbers = members.numbers(np.arange(1025).astype(np.object_))
-    assert members.crowded
-    members.keep(numbers)
-    assert not members.crowded
-    members.numbers(np.arange(1025, 2050).astype(np.object_))
-    assert not members.crowded
-    members.numbers(keys(["one more"]))
-    assert members.crowded
+    key_ids = KeyIds()
+    numbers = key_ids.numbers(np.arange(1025).astype(np.object_))
+    assert key_ids.crowded
+    key_ids.keep(numbers)
+    assert not key_ids.crowded
+    key_ids.numbers(np.arange(1025, 2050).astype(np.object_))
+    assert not key_ids.crowded
+    key_ids.numbers(keys(["one more"]))
+    assert key_ids.crowded

@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.groups import Numbers
-from headwater.operators.memory.ledger import LITTLE, KeySlots
-from headwater.operators.memory.pile import NOWHERE, Pile
+from headwater.operators.memory.numbered_rows import NOWHERE, NumberedRows
+from headwater.operators.memory.rows_by_key_and_time import LITTLE, KeySlots
 
 
-class Present:
+class CurrentTable:
     """Rows by the number of their key."""
 
     def __init__(self, schema: pa.Schema):
         self.slots = KeySlots()
-        self._pile = Pile(schema.empty_table())
+        self._rows = NumberedRows(schema.empty_table())
         self._numbers = np.full(LITTLE, NOWHERE)
         self._count = 0
 
@@ -34,12 +34,12 @@ class Present:
 
     def take(self, numbers: Numbers, *columns: str) -> pa.Table:
         """Return rows by their numbers, nulls for those that are nowhere; all columns, or some."""
-        return self._pile.take(numbers, *columns)
+        return self._rows.take(numbers, *columns)
 
     def put(self, slots: Numbers, rows: pa.Table) -> None:
         """Put rows in place of those of their keys, each key once."""
-        self._change(slots, np.arange(len(self._pile), len(self._pile) + len(rows)))
-        self._pile.append(rows)
+        self._change(slots, np.arange(len(self._rows), len(self._rows) + len(rows)))
+        self._rows.append(rows)
 
     def remove(self, slots: Numbers) -> None:
         """Take away the rows of some keys, each once."""
@@ -47,14 +47,14 @@ class Present:
 
     def rows(self) -> pa.Table:
         """Return all rows, in the order in which their keys came."""
-        return self._pile.take(self._numbers[self._used()])
+        return self._rows.take(self._numbers[self._used()])
 
     def tidy(self) -> None:
         """Give back the memory of what is gone, if that is more than what is there."""
-        if max(len(self._pile), len(self.slots)) <= 2 * len(self) + LITTLE:
+        if max(len(self._rows), len(self.slots)) <= 2 * len(self) + LITTLE:
             return
         used = self._used()
-        self._pile = Pile(self._pile.take(self._numbers[used]))
+        self._rows = NumberedRows(self._rows.take(self._numbers[used]))
         self.slots.keep(used)
         self._numbers = np.append(np.arange(len(used)), np.full(LITTLE, NOWHERE))
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Keys, Numbers
-from headwater.operators.memory.pile import NOWHERE, Pile
+from headwater.operators.memory.numbered_rows import NOWHERE, NumberedRows
 from headwater.operators.memory.runs import Flags, RunMatches, Runs
 from headwater.operators.memory.timeline import Timeline
 
@@ -68,11 +68,11 @@ class KeyedRows(Protocol):
         """Give keys new numbers, in the order of the old ones."""
 
 
-class Ledger:
+class RowsByKeyAndTime:
     """Rows of many keys, each with a time and a number that is noted of it, at first zero."""
 
     def __init__(self, schema: pa.Schema):
-        self._pile = Pile(schema.empty_table())
+        self._rows = NumberedRows(schema.empty_table())
         self._runs = Runs()
         self._times = Timeline(_NUMBER)
         self._notes = np.zeros(LITTLE, np.int64)
@@ -83,24 +83,24 @@ class Ledger:
     @property
     def crowded(self) -> bool:
         """Whether more has been forgotten than is kept."""
-        return len(self._pile) > 2 * len(self) + LITTLE
+        return len(self._rows) > 2 * len(self) + LITTLE
 
     def add(self, rows: pa.Table, at: Times, slots: Numbers) -> Numbers:
         """Add rows with the numbers of their keys, NOWHERE for one that is never looked for."""
-        numbers = np.arange(len(self._pile), len(self._pile) + len(rows))
+        numbers = np.arange(len(self._rows), len(self._rows) + len(rows))
         known = slots != NOWHERE
-        self._pile.append(rows)
+        self._rows.append(rows)
         self._runs.add(slots[known], at[known], numbers[known])
         self._times.add(pa.table([pa.array(numbers)], schema=_NUMBER), at)
-        if len(self._pile) > len(self._notes):
-            self._notes = np.append(self._notes, np.zeros(len(self._pile), np.int64))
+        if len(self._rows) > len(self._notes):
+            self._notes = np.append(self._notes, np.zeros(len(self._rows), np.int64))
         return numbers
 
     def find(self, slots: Numbers, least: Times, most: Times) -> RunMatches:
         """Return the rows of each key that are within a span of time, both ends included."""
         known = np.flatnonzero(slots != NOWHERE)
-        place, number = self._runs.find(slots[known], least[known], most[known])
-        return RunMatches(known[place], number)
+        query, number = self._runs.find(slots[known], least[known], most[known])
+        return RunMatches(known[query], number)
 
     def any(self, slots: Numbers, least: Times, most: Times) -> Flags:
         """Tell for which keys there is a row within a span of time, both ends included."""
@@ -118,7 +118,7 @@ class Ledger:
 
     def take(self, numbers: Numbers, *columns: str) -> pa.Table:
         """Return rows by their numbers, nulls for those that are nowhere; all columns, or some."""
-        return self._pile.take(numbers, *columns)
+        return self._rows.take(numbers, *columns)
 
     def until(self, before: int) -> Numbers:
         """Return the numbers of the rows from before a time."""
@@ -137,44 +137,44 @@ class Ledger:
         return self._times.first()
 
     def slots(self) -> Numbers:
-        """Return the keys that rows have; of a tidy ledger."""
-        return self._runs.whole().slot
+        """Return the keys that rows have; after ``tidy``."""
+        return self._runs.all().slot
 
     def tidy(self) -> None:
         """Give back the memory of what was forgotten; rows get new numbers, in the order of the old ones."""
         numbers = self.numbers()
-        kept, new = self._kept(numbers), np.full(len(self._pile), NOWHERE)
+        kept, new = self._flags(numbers), np.full(len(self._rows), NOWHERE)
         new[numbers] = np.arange(len(numbers))
         self._runs.keep(kept, new)
         self._times = self._times.mapped(lambda rows: _renumbered(rows, new))
         self._notes = np.append(self._notes[numbers], np.zeros(LITTLE, np.int64))
-        self._pile = Pile(self._pile.take(numbers))
+        self._rows = NumberedRows(self._rows.take(numbers))
 
     def rekey(self, slots: Numbers) -> None:
-        """Give keys new numbers, in the order of the old ones; to a tidy ledger."""
+        """Give keys new numbers, in the order of the old ones; after ``tidy``."""
         self._runs.rekey(slots)
 
-    def _kept(self, numbers: Numbers) -> Flags:
-        kept = np.zeros(len(self._pile), np.bool_)
+    def _flags(self, numbers: Numbers) -> Flags:
+        kept = np.zeros(len(self._rows), np.bool_)
         kept[numbers] = True
         return kept
 
 
-def tidied(slots: KeySlots, *ledgers: Ledger) -> None:
+def tidied(slots: KeySlots, *holders: RowsByKeyAndTime) -> None:
     """Give back memory where more has been forgotten than is kept."""
-    forgotten = len(slots) > 2 * sum(map(len, ledgers)) + LITTLE
-    for ledger in ledgers:
-        if ledger.crowded or forgotten:
-            ledger.tidy()
+    forgotten = len(slots) > 2 * sum(map(len, holders)) + LITTLE
+    for holder in holders:
+        if holder.crowded or forgotten:
+            holder.tidy()
     if forgotten:
-        rekeyed(slots, *ledgers)
+        rekeyed(slots, *holders)
 
 
 def rekeyed(slots: KeySlots, *holders: KeyedRows) -> None:
     """Forget the keys of which no row is held any more."""
-    numbers = slots.keep(np.unique(np.concatenate([each.slots() for each in holders])))
-    for each in holders:
-        each.rekey(numbers)
+    numbers = slots.keep(np.unique(np.concatenate([holder.slots() for holder in holders])))
+    for holder in holders:
+        holder.rekey(numbers)
 
 
 def _sorted(rows: pa.Table) -> Numbers:

@@ -9,8 +9,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.memory.ledger import KeySlots, Ledger, tidied
-from headwater.operators.memory.pile import NOWHERE
+from headwater.operators.memory.numbered_rows import NOWHERE
+from headwater.operators.memory.rows_by_key_and_time import KeySlots, RowsByKeyAndTime, tidied
 from soaking import examples
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -25,35 +25,35 @@ def columns(rows: list[Any], width: int) -> list[Any]:
 @examples(100)
 @given(st.lists(st.tuples(ROWS, st.integers(-5, 10), st.booleans()), max_size=6), SPANS)
 def test_a_tidy_ledger_has_what_was_not_dropped(steps: list[Any], spans: list[Any]) -> None:
-    slots, ledger = KeySlots(), Ledger(SCHEMA)
+    slots, waiting = KeySlots(), RowsByKeyAndTime(SCHEMA)
     kept: list[tuple[int, int, int]] = []
     for rows, before, tidy in steps:
         keys, at = columns(rows, 2)
         ids = [100 * len(kept) + place for place in range(len(rows))]
-        numbers = ledger.add(pa.table({"id": ids}, schema=SCHEMA), at, slots.of(keys))
-        ledger.note(numbers, np.array(ids, np.int64) % 7)
+        numbers = waiting.add(pa.table({"id": ids}, schema=SCHEMA), at, slots.of(keys))
+        waiting.note(numbers, np.array(ids, np.int64) % 7)
         kept += [(key, time, each) for (key, time), each in zip(rows, ids, strict=True)]
-        ledger.drop(before)
+        waiting.drop(before)
         kept = [row for row in kept if row[1] >= before]
         if tidy:
-            ledger.tidy()
+            waiting.tidy()
     slots.of(np.arange(2000).astype(object))
-    tidied(slots, ledger)
+    tidied(slots, waiting)
     assert len(slots) == len({key for key, *_ in kept})
-    numbers = ledger.numbers()
-    assert ledger.take(numbers)["id"].to_pylist() == [row[2] for row in kept]
-    assert ledger.notes(numbers).tolist() == [row[2] % 7 for row in kept]
-    assert ledger.first() == min((row[1] for row in kept), default=None)
+    numbers = waiting.numbers()
+    assert waiting.take(numbers)["id"].to_pylist() == [row[2] for row in kept]
+    assert waiting.notes(numbers).tolist() == [row[2] % 7 for row in kept]
+    assert waiting.first() == min((row[1] for row in kept), default=None)
     asked, least, most = columns(spans, 3)
-    found = ledger.find(slots.find(asked.astype(object)), least, most)
+    found = waiting.find(slots.find(asked.astype(object)), least, most)
     told = [row[2] for slot, low, high in spans for row in kept if row[0] == slot and low <= row[1] <= high]
-    assert ledger.take(found.number)["id"].to_pylist() == told
+    assert waiting.take(found.number)["id"].to_pylist() == told
 
 
 def test_a_row_without_a_key_is_held_and_never_found() -> None:
-    ledger = Ledger(SCHEMA)
+    waiting = RowsByKeyAndTime(SCHEMA)
     nowhere, at = np.array([NOWHERE]), np.array([5])
-    ledger.add(pa.table({"id": [1]}, schema=SCHEMA), at, nowhere)
-    assert len(ledger.find(nowhere, at, at).number) == 0
-    assert not ledger.any(nowhere, at, at).any()
-    assert ledger.until(6).tolist() == [0]
+    waiting.add(pa.table({"id": [1]}, schema=SCHEMA), at, nowhere)
+    assert len(waiting.find(nowhere, at, at).number) == 0
+    assert not waiting.any(nowhere, at, at).any()
+    assert waiting.until(6).tolist() == [0]

@@ -18,7 +18,7 @@ from headwater.operators.values import values
 _RUN = 1024
 
 
-class Ranked:
+class SortedMultiset:
     """Comparable values in order; equal ones are held as often as they were added."""
 
     def __init__(self) -> None:
@@ -90,15 +90,15 @@ def comparable(column: pa.Array) -> list[Any]:
     return values(column.cast(_number(kind)) if pa.types.is_temporal(kind) else column)
 
 
-def restored(found: list[Any], kind: pa.DataType) -> pa.Array:
+def restored(comparables: list[Any], kind: pa.DataType) -> pa.Array:
     """Return what ``comparable`` has made of values as a column of their type; None as null."""
     if pa.types.is_floating(kind):
-        missing = np.array([value is None for value in found], np.bool_)
-        bits = np.array([0 if value is None else value for value in found], np.int64)
+        missing = np.array([value is None for value in comparables], np.bool_)
+        bits = np.array([0 if value is None else value for value in comparables], np.int64)
         return pa.array(_turned(bits).view(np.float64), mask=missing).cast(kind)
     if pa.types.is_temporal(kind):
-        return pa.array(found, _number(kind)).cast(kind)
-    return pa.array(found, kind)
+        return pa.array(comparables, _number(kind)).cast(kind)
+    return pa.array(comparables, kind)
 
 
 def _turned(bits: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

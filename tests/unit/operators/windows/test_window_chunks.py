@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headwater.operators.memory.partials import Entries
 from headwater.operators.operator import NEVER
-from headwater.operators.windows.chunk_codec import heard, heard_clock, placed, tell
+from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_clock, encode
 from soaking import examples
 
 PANE = pa.schema([("k", pa.string()), ("n.count", pa.int64())])
@@ -28,23 +28,23 @@ def parts(panes: list[tuple[str | None, int | None]], counts: list[int | None]) 
 def test_rows_that_were_told_are_heard_in_their_order_also_of_several_chunks(
     steps: list[tuple[list[tuple[str | None, int | None]], list[int | None], int]],
 ) -> None:
-    chunk = pa.concat_tables([tell(parts(panes, counts), clock) for panes, counts, clock in steps])
+    chunk = pa.concat_tables([encode(parts(panes, counts), clock) for panes, counts, clock in steps])
     expected = parts([pane for step in steps for pane in step[0]], [n for step in steps for n in step[1]])
     for kind, rows in expected.items():
-        assert heard(chunk, kind).to_pylist() == rows.to_pylist()
-        assert heard(chunk, kind).schema.names == rows.schema.names
-    assert heard_clock(chunk) == max(clock for _, _, clock in steps)
+        assert decode(chunk, kind).to_pylist() == rows.to_pylist()
+        assert decode(chunk, kind).schema.names == rows.schema.names
+    assert decode_clock(chunk) == max(clock for _, _, clock in steps)
 
 
 def test_the_clock_is_always_told() -> None:
-    chunk = tell(parts([], []), 5)
+    chunk = encode(parts([], []), 5)
     assert len(chunk) == 1
-    assert heard_clock(chunk) == 5
-    assert heard(chunk, "pane").equals(PANE.empty_table())
-    assert heard_clock(chunk.slice(0, 0)) == NEVER
+    assert decode_clock(chunk) == 5
+    assert decode(chunk, "pane").equals(PANE.empty_table())
+    assert decode_clock(chunk.slice(0, 0)) == NEVER
 
 
 def test_entries_are_placed_by_the_number_that_is_not_the_key() -> None:
     entries = Entries(np.array([7, 8]), np.array([1, 2]), pa.table({"n": [5, 6]}))
-    assert placed(entries).to_pylist() == [{"_place": 7, "n": 5}, {"_place": 8, "n": 6}]
-    assert placed(entries, by_lead=False)["_place"].to_pylist() == [1, 2]
+    assert chunk_rows(entries).to_pylist() == [{"_place": 7, "n": 5}, {"_place": 8, "n": 6}]
+    assert chunk_rows(entries, by_lead=False)["_place"].to_pylist() == [1, 2]

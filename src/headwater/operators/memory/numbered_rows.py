@@ -18,7 +18,7 @@ NOWHERE = -1
 """The number of a row that is not there: taking it gives a row of nulls."""
 
 
-class Pile:
+class NumberedRows:
     """Numbered rows."""
 
     def __init__(self, rows: pa.Table):

@@ -1,6 +1,6 @@
-"""Chunks of several kinds of rows: each kind is a column of structs, null where a row is of another.
+"""Chunks of the states of windows: each kind of rows is a column of structs, null where a row is of another.
 
-Invariant: ``heard`` gives back the rows that were told, in their order; and the clock is always told.
+Invariant: ``decode`` gives back the rows that were encoded, in their order; and the clock is always there.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ CLOCK = "clock"
 PLACE = pa.field("_place", pa.int64())
 
 
-def tell(parts: dict[str, pa.Table], clock: int) -> pa.Table:
-    """Return a chunk of rows of several kinds; if there are none, one row tells the clock."""
+def encode(parts: dict[str, pa.Table], clock: int) -> pa.Table:
+    """Return a chunk of rows of several kinds; if there are none, one row has the clock."""
     structs = {name: _struct(rows) for name, rows in parts.items()}
     count = max(sum(map(len, structs.values())), 1)
     columns, before = {}, 0
@@ -28,20 +28,20 @@ def tell(parts: dict[str, pa.Table], clock: int) -> pa.Table:
     return pa.table({**columns, CLOCK: pa.repeat(pa.scalar(clock, pa.int64()), count)})
 
 
-def heard(chunk: pa.Table, kind: str) -> pa.Table:
+def decode(chunk: pa.Table, kind: str) -> pa.Table:
     """Return the rows of a kind."""
     return pa.Table.from_struct_array(one(chunk.column(kind)).drop_null())
 
 
-def heard_clock(chunk: pa.Table) -> int:
-    """Return the latest clock that was told."""
+def decode_clock(chunk: pa.Table) -> int:
+    """Return the latest clock of a chunk."""
     return int(times(chunk, CLOCK).max(initial=NEVER))
 
 
-def placed(entries: Entries, by_lead: bool = True) -> pa.Table:
+def chunk_rows(entries: Entries, by_lead: bool = True) -> pa.Table:
     """Return the rows of entries, and before them the number that is not the key's."""
-    places = entries.lead if by_lead else entries.then
-    return entries.rows.add_column(0, PLACE, pa.array(places))
+    positions = entries.lead if by_lead else entries.then
+    return entries.rows.add_column(0, PLACE, pa.array(positions))
 
 
 def _struct(rows: pa.Table) -> pa.StructArray:

@@ -1,7 +1,7 @@
 """One row for each key: the newest that was put there.
 
-A row that has been replaced stays in the pile until there are more of those than of the others; then
-the pile is made anew. So the cost of a step follows its rows, and not the number of keys.
+A row that has been replaced stays in memory until there are more of those than of the others; then
+they are copied without it. So the cost of a step follows its rows, and not the number of keys.
 
 Invariant: at most half of what is held, and a little, is out of date.
 """
@@ -15,16 +15,16 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.groups import Keys, Numbers
-from headwater.operators.memory.pile import NOWHERE, Pile
+from headwater.operators.memory.numbered_rows import NOWHERE, NumberedRows
 
 _LITTLE = 1024
 
 
-class Shelf:
+class RowByKey:
     """Rows by key, in the order in which the keys first came; its place among them is a key's slot."""
 
     def __init__(self, schema: pa.Schema):
-        self._pile = Pile(schema.empty_table())
+        self._rows = NumberedRows(schema.empty_table())
         self._slots: dict[Hashable, int] = {}
         self._numbers = np.empty(_LITTLE, np.int64)
 
@@ -38,20 +38,20 @@ class Shelf:
     def take(self, slots: Numbers, *columns: str) -> pa.Table:
         """Return the rows of some slots, nulls for those that are nowhere; all columns, or some."""
         numbers = np.where(slots == NOWHERE, NOWHERE, self._numbers[slots])
-        return self._pile.take(numbers, *columns)
+        return self._rows.take(numbers, *columns)
 
     def put(self, keys: Keys, slots: Numbers, rows: pa.Table) -> None:
         """Put the rows of some keys, each key once, in place of those in the slots found for them."""
-        start, slots = len(self._pile), self._filled(keys, slots)
+        start, slots = len(self._rows), self._filled(keys, slots)
         self._numbers[slots] = np.arange(start, start + len(rows))
-        self._pile.append(rows)
-        if len(self._pile) > 2 * len(self) + _LITTLE:
-            self._pile = Pile(self.rows())
+        self._rows.append(rows)
+        if len(self._rows) > 2 * len(self) + _LITTLE:
+            self._rows = NumberedRows(self.rows())
             self._numbers[: len(self)] = np.arange(len(self))
 
     def rows(self) -> pa.Table:
         """Return the rows of all keys."""
-        return self._pile.take(self._numbers[: len(self)])
+        return self._rows.take(self._numbers[: len(self)])
 
     def _filled(self, keys: Keys, slots: Numbers) -> Numbers:
         """Give new keys the next slots."""

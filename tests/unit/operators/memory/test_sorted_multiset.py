@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.memory.ranked import Ranked, comparable, restored
+from headwater.operators.memory.sorted_multiset import SortedMultiset, comparable, restored
 from soaking import examples
 
 MANY = 3000
@@ -23,7 +23,7 @@ MANY = 3000
 def test_what_is_held_is_what_was_added_and_not_taken_out(
     data: st.DataObject, steps: list[list[int]]
 ) -> None:
-    ranked, held = Ranked(), list[int]()
+    ranked, held = SortedMultiset(), list[int]()
     for step in steps:
         ranked.add(step)
         held = sorted([*held, *step])
@@ -38,7 +38,7 @@ def test_what_is_held_is_what_was_added_and_not_taken_out(
 
 
 def test_values_of_several_runs_are_added_and_taken_out_one_by_one() -> None:
-    ranked, held = Ranked(), [number % 7 for number in range(MANY)]
+    ranked, held = SortedMultiset(), [number % 7 for number in range(MANY)]
     ranked.add(held)
     for number in range(2500):
         ranked.add([3 + number % 2])
@@ -51,7 +51,7 @@ def test_values_of_several_runs_are_added_and_taken_out_one_by_one() -> None:
 
 
 def test_all_values_taken_out_is_as_if_none_had_been_there() -> None:
-    ranked = Ranked()
+    ranked = SortedMultiset()
     ranked.add([1, 1])
     ranked.remove(1)
     ranked.remove(1)

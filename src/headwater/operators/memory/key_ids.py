@@ -1,4 +1,4 @@
-"""Keys as numbers that last, so that what is known of a key is found by a number, and many at once.
+"""Keys as numbers that last (ids), so that what is known of a key is found by a number, and many at once.
 
 Invariant: a key that something is held of keeps its number; a number is never given twice.
 """
@@ -12,7 +12,7 @@ from headwater.operators.groups import Keys, Numbers
 _FEW = 1024
 
 
-class Members:
+class KeyIds:
     """Keys as numbers that stay the same while a state holds something of the key."""
 
     def __init__(self) -> None:
