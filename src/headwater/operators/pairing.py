@@ -14,10 +14,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater import schema as ddl
 from headwater.errors import UsageError
 from headwater.names import listed
-from headwater.operators.columns import check_columns
+from headwater.operators.columns import check_columns, type_text
 
 SIDE, LEFT, RIGHT = "_side", "_left", "_right"
 On = str | Sequence[str] | Mapping[str, str]
@@ -120,6 +119,6 @@ def _common(what: str, left: pa.Field, right: pa.Field) -> pa.DataType:
             return kind
     raise UsageError(
         f'{what} cannot compare "{left.name}" with "{right.name}"',
-        detail=f"{ddl.type_name(left)} and {ddl.type_name(right)}",
+        detail=f"{type_text(left)} and {type_text(right)}",
         hint="cast one of them before",
     )

@@ -77,10 +77,10 @@ def may_contain(bloom: bytes, values: Iterable[Any] | pa.Array) -> list[bool]:
     [True, False]
     """
     array = values if isinstance(values, pa.Array) else pa.array(values)
+    if not len(array) and pa.types.is_null(array.type):  # an empty list has no type
+        return []
     if array.null_count or not _is_hashed(array.type):
         raise UsageError("a filter cannot be asked for such values", detail=f"they are {array.type}")
-    if not len(array):
-        return []
     bits = np.unpackbits(np.frombuffer(bloom, np.uint8, offset=1))
     told = np.all(bits[_places(hashes(array), bloom[0], len(bits))], axis=1)
     return [bool(may) for may in told]
