@@ -38,6 +38,15 @@ def check_time(operator: str, name: str, schema: pa.Schema) -> None:
         )
 
 
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    # Arrow does not combine what does not fit one array of its kind, but says so by returning chunks.
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
 def type_text(field: pa.Field) -> str:
     """Return the name of a column's type for an error, also of one that Spark does not have."""
     try:

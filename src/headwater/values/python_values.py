@@ -118,10 +118,10 @@ def _without_fractions(values: list[Any], types: set[type]) -> list[Any]:
     """Return fractional numbers that are whole as integers."""
     if not any(issubclass(each, _FRACTIONAL) for each in types):
         return values
-    return [_whole(value) if isinstance(value, _FRACTIONAL) else value for value in values]
+    return [_integer(value) if isinstance(value, _FRACTIONAL) else value for value in values]
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     if value != value or value % 1 != 0:
         raise Misfit("a fraction would be cut off")
     return int(value)
