@@ -107,7 +107,7 @@ _MODULES = {
     "targets": "headwater.pipeline.targets",
     "windows": "headwater.transforms.windows",
 }
-_PLACES = {
+_NAMES_BY_MODULE = {
     "headwater.api.check": ("NodeColumns", "check"),
     "headwater.api.dead_letters": ("DeadLetter", "dead_letters", "redrive"),
     "headwater.api.lateness": ("LatenessReport", "LatenessSetting", "lateness"),
@@ -136,19 +136,19 @@ starts by importing this package, and needs few of them."""
 
 
 def __getattr__(name: str) -> Any:
-    found = _found(name)
-    globals()[name] = found
-    return found
+    value = _load(name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
     return [*globals(), *__all__]
 
 
-def _found(name: str) -> Any:
+def _load(name: str) -> Any:
     if name in _MODULES:
         return import_module(_MODULES[name])
-    for place, names in _PLACES.items():
+    for module, names in _NAMES_BY_MODULE.items():
         if name in names:
-            return getattr(import_module(place), name)
+            return getattr(import_module(module), name)
     raise AttributeError(f'module "headwater" has no attribute "{name}"')

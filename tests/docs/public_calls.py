@@ -17,9 +17,9 @@ Calls = dict[str, Callable[..., Any]]
 
 
 def _methods(kind: type) -> Calls:
-    """Return the methods that a class itself has."""
-    found = {name: each for name, each in vars(kind).items() if inspect.isfunction(each)}
-    return {f"{kind.__name__}.{name}": each for name, each in found.items() if not name.startswith("_")}
+    """Return the methods of a class, with those that it inherits."""
+    methods = inspect.getmembers(kind, inspect.isfunction)
+    return {f"{kind.__name__}.{name}": method for name, method in methods if not name.startswith("_")}
 
 
 OPERATORS: Calls = {

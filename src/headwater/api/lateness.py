@@ -63,9 +63,9 @@ class LatenessReport(JsonReady):
 
     def facts(self) -> dict[str, Any]:
         """Return it with the advice as a source declares it."""
-        own = super().facts()
-        del own["furthest"]
-        return {**own, "advice": None if self.advice is None else self.advice.text}
+        facts = super().facts()
+        del facts["furthest"]
+        return {**facts, "advice": None if self.advice is None else self.advice.text}
 
 
 def lateness(
@@ -91,47 +91,49 @@ def lateness(
     ...     for second in (10, 20, 15):
     ...         producer.send_batch([{"at": second * 1_000_000}])
     ...         _ = producer.flush()
-    >>> found = lateness(log, "orders")
-    >>> found.rows, found.advice.text
+    >>> report = lateness(log, "orders")
+    >>> report.rows, report.advice.text
     (3, '5 seconds')
     """
     sources = timed_sources(pipeline_of(pipeline), topic) if pipeline is not None else []
-    declared = {each.timing.lateness for each in sources}
+    declared = {source.timing.lateness for source in sources}
     settings = {*LADDER, *declared, *map(_length, judged)}
-    found = profile(log, topic, start=since, judged=settings, timing=_timing(sources), step=step)
-    return _told(found, sorted(settings), declared)
+    measured = profile(log, topic, start=since, judged=settings, timing=_timing(sources), step=step)
+    return _report(measured, sorted(settings), declared)
 
 
 def timed_sources(pipeline: Pipeline, topic: str) -> list[Source]:
     """Return the sources of a topic that declare how its time is told."""
-    return [each for each in pipeline.sources if each.topic == topic and each.event_time is not None]
+    return [source for source in pipeline.sources if source.topic == topic and source.event_time is not None]
 
 
-def _length(given: str | timedelta) -> timedelta:
-    return given if isinstance(given, timedelta) else length_or_zero(given)
+def _length(setting: str | timedelta) -> timedelta:
+    return setting if isinstance(setting, timedelta) else length_or_zero(setting)
 
 
 def _timing(sources: Sequence[Source]) -> Timing:
     timing = DEFAULT
-    for each in sources[:1]:
-        if each.timing.idle is not None:
-            timing = replace(timing, idle=each.timing.idle // MICROSECOND)
-        if each.timing.max_ahead is not None:
-            timing = replace(timing, max_ahead=each.timing.max_ahead // MICROSECOND)
+    for source in sources[:1]:
+        if source.timing.idle is not None:
+            timing = replace(timing, idle=source.timing.idle // MICROSECOND)
+        if source.timing.max_ahead is not None:
+            timing = replace(timing, max_ahead=source.timing.max_ahead // MICROSECOND)
     return timing
 
 
-def _told(found: Profile, judged: Sequence[timedelta], declared: set[timedelta]) -> LatenessReport:
-    best = found.advice(ENOUGH)
+def _report(measured: Profile, judged: Sequence[timedelta], declared: set[timedelta]) -> LatenessReport:
+    best = measured.advice(ENOUGH)
     return LatenessReport(
-        topic=found.topic,
-        rows=found.rows,
-        quantiles={name: found.delays.quantile(share) for name, share in QUANTILES.items()},
-        settings=tuple(LatenessSetting(each, found.late(each), each in declared) for each in judged),
-        advice=None if best is None else LatenessSetting(best, found.late(best), best in declared),
-        without_time=found.timeless,
-        ahead=found.ahead,
-        furthest=found.furthest,
+        topic=measured.topic,
+        rows=measured.rows,
+        quantiles={name: measured.delays.quantile(share) for name, share in QUANTILES.items()},
+        settings=tuple(
+            LatenessSetting(length, measured.late(length), length in declared) for length in judged
+        ),
+        advice=None if best is None else LatenessSetting(best, measured.late(best), best in declared),
+        without_time=measured.timeless,
+        ahead=measured.ahead,
+        furthest=measured.furthest,
     )
 
 

@@ -16,11 +16,11 @@ _PREFIX = "headwater-"
 """Begins the directory of a pipeline whose log is not a directory."""
 
 
-def open_views(place: Pipeline | str | os.PathLike[str]) -> Views:
+def open_views(location: Pipeline | str | os.PathLike[str]) -> Views:
     """Open views for reading, from any process, whether the pipeline runs or not.
 
-    The place is a pipeline or the path of its file (``shop.py``), the directory of a pipeline, an SQLite file
-    of views, or the URL of a PostgreSQL database. A pipeline knows the passwords of its stores too; of a
+    ``location`` is a pipeline or the path of its file (``shop.py``), the directory of a pipeline, an SQLite
+    file of views, or the URL of a PostgreSQL database. A pipeline knows the passwords of its stores too; of a
     directory they are in ``PGPASSWORD`` or ``~/.pgpass``.
 
     >>> import headwater, tempfile, pyarrow as pa
@@ -35,9 +35,9 @@ def open_views(place: Pipeline | str | os.PathLike[str]) -> Views:
     ...     views["stock"].get("tea")
     {'item': 'tea', 'count': 3}
     """
-    if isinstance(place, Pipeline):
-        return views_of(place)
-    text = os.fspath(place)
+    if isinstance(location, Pipeline):
+        return views_of(location)
+    text = os.fspath(location)
     if "://" in text:
         return opening.open_views(text)
     if os.path.isdir(text):
@@ -52,8 +52,8 @@ def has_views(home: Path) -> bool:
 
 def homes_below(directory: Path) -> list[Path]:
     """Return the directories of pipelines with views that lie below a directory, or below a log."""
-    found = [*directory.glob(f"*/{STORE}"), *directory.glob(f"pipelines/*/{STORE}")]
-    return [store.parent for store in sorted(found)]
+    stores = [*directory.glob(f"*/{STORE}"), *directory.glob(f"pipelines/*/{STORE}")]
+    return [store.parent for store in sorted(stores)]
 
 
 def homes_beside(url: str) -> dict[str, Path]:

@@ -114,7 +114,7 @@ class Declaration:
         """Return it with its upstreams as they are spelled; ``names`` has them by their small letters."""
         return self
 
-    def kept_in_home(self) -> Self:
+    def stored_in_home(self) -> Self:
         """Return it as it is where all results are kept in the pipeline's home."""
         return self
 

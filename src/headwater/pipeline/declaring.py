@@ -37,12 +37,12 @@ T = TypeVar("T", bound=InputTopic)
 
 
 def input_topic(
-    kind: type[T], name: str, schema: str | pa.Schema, line: SourceLine, given: InputSettings
+    kind: type[T], name: str, schema: str | pa.Schema, line: SourceLine, settings: InputSettings
 ) -> T:
     """Return a source or a table, checked."""
     with errors_at(line):
-        topic = _topic(kind, name, schema, given.topic)
-        _check_timed(kind.title_of(name), given)
+        topic = _topic(kind, name, schema, settings.topic)
+        _check_timing(kind.title_of(name), settings)
         return kind(
             name=name,
             file=line.file,
@@ -51,15 +51,16 @@ def input_topic(
             key=topic.key,
             event_time=topic.event_time,
             topic=topic.name,
-            timing=given.timing.read(),
+            timing=settings.timing.read(),
         )
 
 
-def _check_timed(title: str, given: InputSettings) -> None:
-    """Refuse settings of time where there is none."""
-    if given.topic.event_time is None and given.timing.first_given is not None:
+def _check_timing(title: str, settings: InputSettings) -> None:
+    """Refuse settings of time where there is no event time."""
+    first = settings.timing.first_set
+    if settings.topic.event_time is None and first is not None:
         hint = 'name its TIMESTAMP column, as in event_time="at"'
-        raise PipelineError(f"{title} has {given.timing.first_given} but no event_time", hint=hint)
+        raise PipelineError(f"{title} has {first} but no event_time", hint=hint)
 
 
 def node(function: Callable[..., Any], line: SourceLine, pipeline: str, settings: NodeSettings) -> Node:
@@ -71,10 +72,10 @@ def node(function: Callable[..., Any], line: SourceLine, pipeline: str, settings
         return _checked(settings.node(Origin(name, line, pipeline), code), settings)
 
 
-def query(kind: str, statement: str, origin: Origin, given: QuerySettings) -> Node:
+def query(kind: str, statement: str, origin: Origin, query_settings: QuerySettings) -> Node:
     """Return the node of a SQL query, checked; its upstreams are known when all names are."""
     with errors_at(origin.line):
-        settings = given.of_kind(kind, origin.name)
+        settings = query_settings.of_kind(kind, origin.name)
         if not isinstance(statement, str) or not is_query(statement):
             title = settings.node_type.title_of(origin.name)
             hint = "write one statement that begins with SELECT, WITH, FROM, TABLE or VALUES"
@@ -93,19 +94,22 @@ def function_of(decorated: object) -> Callable[..., Any]:
     )
 
 
-def _topic(kind: type[InputTopic], name: str, schema: str | pa.Schema, given: TopicSettings) -> topics.Topic:
+def _topic(
+    kind: type[InputTopic], name: str, schema: str | pa.Schema, settings: TopicSettings
+) -> topics.Topic:
     """Check what sources and tables have in common, a topic with its columns, and return it."""
     title = kind.title_of(name)
     check_name(kind, name)
-    parsed, key = schemas.read(schema), key_columns(title, given.key)
+    parsed, key = schemas.read(schema), key_columns(title, settings.key)
     if kind.needs_key and not key:
         raise _no_key(title)
-    for column in (*key, *([given.event_time] if given.event_time is not None else [])):
+    event_time = settings.event_time
+    for column in (*key, *([event_time] if event_time is not None else [])):
         if column not in parsed.names:
             hint = nearest(str(column), parsed.names) or "its columns: " + ", ".join(parsed.names)
             raise PipelineError(f'{title} has no column "{column}"', hint=hint)
-    topic = given.topic if given.topic is not None else name
-    return topics.create(topic, parsed, key=key, event_time=given.event_time)  # with all its other rules
+    topic = settings.topic if settings.topic is not None else name
+    return topics.create(topic, parsed, key=key, event_time=event_time)  # with all its other rules
 
 
 def check_name(kind: type[Declaration], name: object) -> None:
@@ -134,27 +138,43 @@ def _parameters(title: str, function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(inspect.signature(function).parameters)
 
 
-def _checked(made: Node, settings: NodeSettings) -> Node:
-    check_name(type(made), made.name)
-    if made.written_topic is not None:
-        topics.check_name("topic", made.written_topic)
-    if not made.upstreams and made.code.statement is None:
-        raise no_upstream(made)
-    if made.needs_key and not made.key:
-        raise _no_key(made.title)
-    if made.on_error not in ON_ERROR:
-        hint = nearest(str(made.on_error), ON_ERROR) or "use " + " or ".join(f'"{each}"' for each in ON_ERROR)
-        raise PipelineError(f'{made.title} has an unknown on_error "{made.on_error}"', hint=hint)
-    settings.check(made.title)
-    return made
+def _checked(node: Node, settings: NodeSettings) -> Node:
+    check_name(type(node), node.name)
+    if node.written_topic is not None:
+        _check_written_topic(node.title, node.written_topic)
+    if not node.upstreams and node.code.statement is None:
+        raise no_upstream(node)
+    if node.needs_key and not node.key:
+        raise _no_key(node.title)
+    if node.on_error not in ON_ERROR:
+        hint = nearest(str(node.on_error), ON_ERROR) or "use " + " or ".join(
+            f'"{choice}"' for choice in ON_ERROR
+        )
+        raise PipelineError(f'{node.title} has an unknown on_error "{node.on_error}"', hint=hint)
+    settings.check(node.title)
+    return node
 
 
-def no_upstream(made: Node) -> PipelineError:
+def _check_written_topic(title: str, topic: str) -> None:
+    """Refuse the name of a topic in which another pipeline would set rows aside: ``PIPELINE.NODE.late``."""
+    topics.check_name("topic", topic)
+    above, _, end = topic.rpartition(".")
+    pipeline, _, node = above.rpartition(".")
+    if f".{end}" in topics.ASIDE and pipeline and _NAME.fullmatch(node):
+        rows = "late rows" if end == "late" else "dead letters"
+        raise PipelineError(
+            f'{title} cannot have the topic "{topic}"',
+            detail=f'that is the topic for the {rows} of node "{node}" of a pipeline named "{pipeline}"',
+            hint="give the stream or its pipeline another name",
+        )
+
+
+def no_upstream(node: Node) -> PipelineError:
     """Return the error for a node that reads nothing."""
     hint = "name what it reads as its parameters"
-    if made.code.statement is not None:
+    if node.code.statement is not None:
         hint = "select from a source, a table or a stream"
-    return PipelineError(f"{made.title} has no upstream", location=made.location, hint=hint)
+    return PipelineError(f"{node.title} has no upstream", location=node.location, hint=hint)
 
 
 def _no_key(title: str) -> PipelineError:

@@ -124,21 +124,21 @@ class Graph:
         )
 
 
-def check_apart(made: Declaration, known: Declaration) -> None:
+def check_distinct(declaration: Declaration, earlier: Declaration) -> None:
     """Refuse a second declaration of a name, and a stream that would write to a topic which is read."""
-    if made.name.casefold() == known.name.casefold():
+    if declaration.name.casefold() == earlier.name.casefold():
         raise PipelineError(
-            f"{made.title} has the name of {known.title}",
-            location=made.location,
-            detail=f'"{known.name}" is declared at {known.location}',
+            f"{declaration.title} has the name of {earlier.title}",
+            location=declaration.location,
+            detail=f'"{earlier.name}" is declared at {earlier.location}',
             hint="give one of them another name",
         )
-    written = {made.written_topic, known.written_topic} - {None}
-    if made.readable_topic == known.readable_topic and made.readable_topic in written:
+    written = {declaration.written_topic, earlier.written_topic} - {None}
+    if declaration.readable_topic == earlier.readable_topic and declaration.readable_topic in written:
         raise PipelineError(
-            f"{made.title} has the topic of {known.title}",
-            location=made.location,
-            detail=f'topic "{made.readable_topic}" is used at {known.location}',
+            f"{declaration.title} has the topic of {earlier.title}",
+            location=declaration.location,
+            detail=f'topic "{declaration.readable_topic}" is used at {earlier.location}',
             hint="a stream's topic is named PIPELINE.NODE; rename the node, or read another topic",
         )
 

@@ -27,12 +27,12 @@ def load(path: str | os.PathLike[str], name: str | None = None) -> Pipeline:
     """Run a file and return its pipeline: the only one, or the one of a name.
 
     The name is the pipeline's or its variable's, and may also follow the path: ``shop.py:shop``.
-    What the file raises is told as a ``PipelineError`` with the user's own line; what it prints goes to
+    What the file raises becomes a ``PipelineError`` with the user's own line; what it prints goes to
     stderr.
 
     >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     file = pathlib.Path(place, "tiny_shop.py")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "tiny_shop.py")
     ...     _ = file.write_text("from headwater import Pipeline; shop = Pipeline('shop')")
     ...     load(file).name
     'shop'
@@ -53,16 +53,16 @@ def _existing(file: Path) -> Path:
         return file.resolve()
     if file.is_dir():
         raise UsageError(f'"{file}" is a directory, not a pipeline\'s file', hint="name a .py file in it")
-    beside = [each.name for each in file.parent.glob("*.py")] if file.parent.is_dir() else []
+    beside = [path.name for path in file.parent.glob("*.py")] if file.parent.is_dir() else []
     raise UsageError(f'no file "{file}"', hint=nearest(file.name, beside))
 
 
 def _module(file: Path) -> ModuleType:
     """Return the module of a file; it is run unless it has been."""
-    known = sys.modules.get(file.stem)
-    if known is not None and _file_of(known) == file:
-        return known
-    _check_module_name(file, known)
+    loaded = sys.modules.get(file.stem)
+    if loaded is not None and _file_of(loaded) == file:
+        return loaded
+    _check_module_name(file, loaded)
     spec = spec_from_file_location(file.stem, file)
     if spec is None:
         raise UsageError(f'"{file.name}" is not a Python file', hint="name a .py file")
@@ -77,12 +77,12 @@ def _file_of(module: ModuleType) -> Path | None:
     return Path(file).resolve() if file else None
 
 
-def _check_module_name(file: Path, known: ModuleType | None) -> None:
+def _check_module_name(file: Path, loaded: ModuleType | None) -> None:
     """Refuse a file that would be imported as something else, or hide what others import."""
     if "." in file.stem:
         hint = f'rename it, as to "{file.stem.replace(".", "_")}.py"'
         raise PipelineError(f'"{file.name}" cannot be imported: its name has a dot', hint=hint)
-    foreign = known is not None and _OURS.get(file.stem) != _file_of(known)
+    foreign = loaded is not None and _OURS.get(file.stem) != _file_of(loaded)
     if foreign or file.stem in sys.stdlib_module_names:
         hint = f'rename it, as to "{file.stem}_pipeline.py"'
         raise PipelineError(f'"{file.name}" has the name of a module that is in use', hint=hint)
@@ -151,34 +151,34 @@ def _is_beside(other: Path, file: Path) -> bool:
 
 def _pipelines(module: ModuleType) -> dict[str, Pipeline]:
     """Return the pipelines of a module by their variables, each once."""
-    found: dict[int, tuple[str, Pipeline]] = {}
+    by_identity: dict[int, tuple[str, Pipeline]] = {}
     for variable, value in vars(module).items():
         if isinstance(value, Pipeline):
-            found.setdefault(id(value), (variable, value))
-    return dict(found.values())
+            by_identity.setdefault(id(value), (variable, value))
+    return dict(by_identity.values())
 
 
-def _choose(found: dict[str, Pipeline], file: Path, name: str | None) -> Pipeline:
-    names = [pipeline.name for pipeline in found.values()]
+def _choose(pipelines: dict[str, Pipeline], file: Path, name: str | None) -> Pipeline:
+    names = [pipeline.name for pipeline in pipelines.values()]
     if name is not None:
-        return _named(found, file, name)
-    if not found:
+        return _named(pipelines, file, name)
+    if not pipelines:
         stem = file.stem if file.stem.isidentifier() else "shop"
         raise PipelineError(
             f'no pipeline in "{file}"', hint=f'declare one, as in {stem} = Pipeline("{stem}")'
         )
-    if len(found) > 1:
+    if len(pipelines) > 1:
         hint = f'name one, as in "{file}:{names[0]}"'
-        raise PipelineError(f'"{file}" has {len(found)} pipelines', detail=", ".join(names), hint=hint)
-    return next(iter(found.values()))
+        raise PipelineError(f'"{file}" has {len(pipelines)} pipelines', detail=", ".join(names), hint=hint)
+    return next(iter(pipelines.values()))
 
 
-def _named(found: dict[str, Pipeline], file: Path, name: str) -> Pipeline:
-    for pipeline in found.values():
+def _named(pipelines: dict[str, Pipeline], file: Path, name: str) -> Pipeline:
+    for pipeline in pipelines.values():
         if pipeline.name == name:
             return pipeline
-    if name in found:
-        return found[name]
-    known = [pipeline.name for pipeline in found.values()]
-    hint = nearest(name, [*known, *found]) or ("it has: " + ", ".join(known) if known else None)
+    if name in pipelines:
+        return pipelines[name]
+    names = [pipeline.name for pipeline in pipelines.values()]
+    hint = nearest(name, [*names, *pipelines]) or ("it has: " + ", ".join(names) if names else None)
     raise PipelineError(f'no pipeline "{name}" in "{file}"', hint=hint)

@@ -185,7 +185,7 @@ class ViewNode(Node):
         """Its key."""
         return self.key
 
-    def kept_in_home(self) -> Self:
+    def stored_in_home(self) -> Self:
         """Return it without a store of its own."""
         return replace(self, store=None)
 

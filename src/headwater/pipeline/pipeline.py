@@ -18,9 +18,9 @@ import pyarrow as pa
 from headwater import topic as topics
 from headwater.errors import PipelineError
 from headwater.log.open import absolute_url
-from headwater.pipeline import declaring, table_names
-from headwater.pipeline.declaration import Declaration, InputTopic, Source, Table
-from headwater.pipeline.graph import Graph, check_apart
+from headwater.pipeline import declaring
+from headwater.pipeline.contents import PipelineContents
+from headwater.pipeline.declaration import Declaration, Source, Table
 from headwater.pipeline.node import Node, OnError
 from headwater.pipeline.settings import (
     InputSettings,
@@ -40,10 +40,9 @@ from headwater.views.opening import check_store
 __all__ = ["Declaration", "Node", "Pipeline", "Source", "Table"]
 
 F = TypeVar("F", bound=Callable[..., Any])
-D = TypeVar("D", bound=Declaration)
 
 
-class Pipeline:
+class Pipeline(PipelineContents):
     """Declares what is derived from what.
 
     Names are those of function parameters, and unique whatever their capitals. Declarations may come
@@ -83,15 +82,13 @@ class Pipeline:
         line = caller()
         with errors_at(line):
             topics.check_name("pipeline", name)
-            own = _home(name, log)
+            default_home = _home(name, log)
             self.log = absolute_url(log)
             if views is not None:
                 check_store(views)
-        self.name = name
-        self.home = Path(own if home is None else home).absolute()
-        self.views = views
+        super().__init__(name, views)
+        self.home = Path(default_home if home is None else home).absolute()
         self.file, self.line = line
-        self._declared: dict[str, Declaration] = {}
 
     def __repr__(self) -> str:
         return f"<pipeline {self.name}: {len(self.nodes)} nodes>"
@@ -128,10 +125,10 @@ class Pipeline:
         >>> Pipeline("shop").source("clicks", "url STRING, at TIMESTAMP", event_time="at").topic
         'clicks'
         """
-        given = InputSettings(
+        settings = InputSettings(
             TopicSettings(key, event_time, topic), TimingSettings(lateness, idle, max_ahead)
         )
-        return self._add(declaring.input_topic(Source, name, schema, caller(), given))
+        return self._add(declaring.input_topic(Source, name, schema, caller(), settings))
 
     def table(
         self,
@@ -159,8 +156,8 @@ class Pipeline:
         >>> Pipeline("shop").table("customers", "id BIGINT, name STRING", key="id").key
         ('id',)
         """
-        given = InputSettings(TopicSettings(key, event_time, topic), TimingSettings(idle=idle))
-        return self._add(declaring.input_topic(Table, name, schema, caller(), given))
+        settings = InputSettings(TopicSettings(key, event_time, topic), TimingSettings(idle=idle))
+        return self._add(declaring.input_topic(Table, name, schema, caller(), settings))
 
     def stream(
         self,
@@ -275,103 +272,8 @@ class Pipeline:
         >>> shop["large_orders"].upstreams
         ('orders',)
         """
-        given = QuerySettings(key, event_time, partitions, on_error, store)
-        return self._add(declaring.query(kind, statement, Origin(name, caller(), self.name), given))
-
-    def __getitem__(self, name: str) -> Declaration:
-        """Return what is declared under a name."""
-        return self._graph().find(name)
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """The sources, as declared."""
-        return tuple(each for each in self._declared.values() if isinstance(each, Source))
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """The tables, as declared."""
-        return tuple(each for each in self._declared.values() if isinstance(each, Table))
-
-    @property
-    def input_topics(self) -> tuple[InputTopic, ...]:
-        """Everything that something else writes: the sources, then the tables."""
-        found = [each for each in self._declared.values() if isinstance(each, InputTopic)]
-        return tuple(sorted(found, key=lambda each: each.compacted))
-
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """The streams, views and sinks, as declared."""
-        return self._graph().nodes
-
-    def problems(self) -> list[PipelineError]:
-        """Return everything that keeps the parts from fitting together, without Spark and without the log.
-
-        >>> shop = Pipeline("shop")
-        >>> @shop.view(key="id")
-        ... def large_orders(orders):
-        ...     return orders
-        >>> len(shop.problems())
-        1
-        """
-        return [*self._graph().problems(), *table_names.problems(self.nodes, self.views)]
-
-    def check(self) -> None:
-        """Raise the first of ``problems``, if there is one.
-
-        >>> Pipeline("shop").check()
-        """
-        for problem in self.problems():
-            raise problem
-
-    def order(self) -> tuple[Node, ...]:
-        """Return the nodes, each after those it reads; raise what ``check`` raises.
-
-        >>> Pipeline("shop").order()
-        ()
-        """
-        return tuple(each for each in self._graph().order() if isinstance(each, Node))
-
-    def upstream(self, name: str) -> tuple[Declaration, ...]:
-        """Return all that something is made of, near and far, in order.
-
-        - ``name``: of a source, a table or a node.
-
-        >>> shop = Pipeline("shop")
-        >>> _ = shop.source("orders", "id BIGINT")
-        >>> _ = shop.sql("large", "SELECT id FROM orders", key="id")
-        >>> [each.name for each in shop.upstream("large")]
-        ['orders']
-        """
-        return self._graph().upstream(name)
-
-    def downstream(self, name: str) -> tuple[Node, ...]:
-        """Return all nodes that are made of something, near and far, in order.
-
-        - ``name``: of a source, a table or a node.
-
-        >>> shop = Pipeline("shop")
-        >>> _ = shop.source("orders", "id BIGINT")
-        >>> _ = shop.sql("large", "SELECT id FROM orders", key="id")
-        >>> [each.name for each in shop.downstream("orders")]
-        ['large']
-        """
-        return self._graph().downstream(name)
-
-    def inputs(self, node: Node | str) -> tuple[str, ...]:
-        """Return the topics that a node reads.
-
-        - ``node``: the node, or its name.
-
-        >>> shop = Pipeline("shop")
-        >>> _ = shop.source("orders", "id BIGINT", topic="all-orders")
-        >>> _ = shop.sql("large", "SELECT id FROM orders", key="id")
-        >>> shop.inputs("large")
-        ('all-orders',)
-        """
-        return self._graph().inputs(node.name if isinstance(node, Node) else node)
-
-    def _graph(self) -> Graph:
-        return Graph(self.name, self._declared)
+        settings = QuerySettings(key, event_time, partitions, on_error, store)
+        return self._add(declaring.query(kind, statement, Origin(name, caller(), self.name), settings))
 
     def _decorator(self, settings: NodeSettings) -> Callable[[F], F]:
         def declare(function: F) -> F:
@@ -381,12 +283,6 @@ class Pipeline:
             return function
 
         return declare
-
-    def _add(self, made: D) -> D:
-        for known in self._declared.values():
-            check_apart(made, known)
-        self._declared[made.name] = made
-        return made
 
 
 def _home(name: str, log: str) -> Path:

@@ -41,9 +41,9 @@ class TimingSettings:
     max_ahead: str | timedelta | None = None
 
     @property
-    def first_given(self) -> str | None:
-        """The name of a setting that is given, if one is."""
-        return next((each.name for each in fields(self) if getattr(self, each.name) is not None), None)
+    def first_set(self) -> str | None:
+        """The name of the first setting that has a value, if one has."""
+        return next((field.name for field in fields(self) if getattr(self, field.name) is not None), None)
 
     def read(self) -> InputTiming:
         """Return them as lengths of time."""
@@ -207,7 +207,7 @@ def key_columns(title: str, key: Key) -> tuple[str, ...]:
     if key is None:
         return ()
     names = parts(key) if isinstance(key, str) else key
-    if not isinstance(names, Sequence) or not all(isinstance(each, str) and each for each in names):
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) and name for name in names):
         raise PipelineError(
             f"key of {title} cannot be {key!r:.60}", hint='name its columns, as in key="shop,day"'
         )

@@ -43,7 +43,7 @@ def relations(statement: str) -> tuple[str, ...]:
     >>> relations("WITH big AS (SELECT * FROM orders) SELECT c.name FROM big JOIN customers c ON true")
     ('orders', 'customers')
     """
-    return _TokenWalk(list(_tokens(statement))).found()
+    return _TokenWalk(list(_tokens(statement))).relations()
 
 
 def is_query(statement: str) -> bool:
@@ -81,17 +81,17 @@ class _TokenWalk:
         self._tokens = tokens
         self._scopes = [_Scope()]
         self._expecting = False  # whether the next name is a relation's
-        self._own: set[str] = set()
+        self._defined_names: set[str] = set()
         self._recursive = False
-        self._found: dict[str, None] = {}
+        self._relations: dict[str, None] = {}
 
-    def found(self) -> tuple[str, ...]:
+    def relations(self) -> tuple[str, ...]:
         for index, token in enumerate(self._tokens):
             if token.text in ("(", ")"):
                 self._parenthesis(index, token.text)
             elif self._at(index - 1).text != ".":
                 self._step(index, token)
-        return tuple(self._found)
+        return tuple(self._relations)
 
     def _at(self, index: int) -> _Token:
         return self._tokens[index] if 0 <= index < len(self._tokens) else _NONE
@@ -104,7 +104,7 @@ class _TokenWalk:
         self._expecting = False
         closed = self._scopes.pop() if len(self._scopes) > 1 else _Scope()
         if closed.defines is not None:
-            self._own.add(closed.defines.casefold())  # from here on it hides what has its name
+            self._defined_names.add(closed.defines.casefold())  # from here on it hides what has its name
 
     def _defined(self, index: int) -> str | None:
         """Return the name of the query that begins at a parenthesis: ``name [(columns)] AS (``."""
@@ -117,7 +117,7 @@ class _TokenWalk:
             before -= 1
         name = self._at(before).name
         if name is not None and self._recursive:
-            self._own.add(name.casefold())
+            self._defined_names.add(name.casefold())
         return name
 
     def _step(self, index: int, token: _Token) -> None:
@@ -141,5 +141,5 @@ class _TokenWalk:
     def _relation(self, token: _Token, following: str) -> None:
         self._expecting = False
         plain = following not in ("(", ".")  # else a function, or a table of a catalog
-        if token.name is not None and plain and token.name.casefold() not in self._own:
-            self._found[token.name] = None
+        if token.name is not None and plain and token.name.casefold() not in self._defined_names:
+            self._relations[token.name] = None

@@ -202,5 +202,5 @@ def _with_own_views(pipeline: Pipeline) -> Pipeline:
     """Return a pipeline whose views are all kept in its home, whatever store they name."""
     made = copy.copy(pipeline)
     made.views = None
-    made._declared = {name: each.kept_in_home() for name, each in pipeline._declared.items()}
+    made._declared = {name: each.stored_in_home() for name, each in pipeline._declared.items()}
     return made

@@ -20,6 +20,7 @@ from headwater.operators.pairing import On, Pairing, pairing
 from headwater.operators.spec import Side
 from headwater.operators.tables import shape as table_shape
 from headwater.operators.tables.join import TableJoin
+from headwater.transforms.settings import check_choice, required_event_time
 from headwater.transforms.transform import Transform
 
 How = Literal["inner", "left", "right", "full", "semi", "anti"]
@@ -70,10 +71,13 @@ def within(
     More in ``docs/operators/within.md``.
     """
     pairs, lengths = pairing("within", on), (durations.span(before), durations.span(after))
-    _one_of("within", "how", how, HOW)
+    check_choice("within", "how", how, HOW)
 
     def build(left: Side, other: Side) -> Within:
-        times = (_timed("within", left, "left"), _timed("within", other, "right"))
+        times = (
+            required_event_time("within", left, "its left rows"),
+            required_event_time("within", other, "its right rows"),
+        )
         return Within(pairs, times, *lengths, how, prefix)
 
     return Transform("within", build, right, pairs)
@@ -135,14 +139,17 @@ def as_of(
         None if keep is None else durations.interval(keep),
         listed(key),
     )
-    _one_of("as_of", "how", how, ("left", "inner"))
-    _one_of("as_of", "late", late, ("drop", "correct"))
+    check_choice("as_of", "how", how, ("left", "inner"))
+    check_choice("as_of", "late", late, ("drop", "correct"))
     if late == "correct":
         _check_correcting(how, back, identity)
 
     def build(left: Side, right: Side) -> AsOf:
         _by_key("as_of", pairs, right)
-        times = (_timed("as_of", left, "left"), _timed("as_of", right, "right"))
+        times = (
+            required_event_time("as_of", left, "its left rows"),
+            required_event_time("as_of", right, "its right rows"),
+        )
         return AsOf(pairs, times, at, how, back, identity if late == "correct" else (), prefix)
 
     return Transform("as_of", build, table, pairs, tables=(1,))
@@ -177,7 +184,7 @@ def lookup(table: Any, on: On, *, how: TableHow = "left", prefix: str | None = N
     More in ``docs/operators/lookup.md``.
     """
     pairs = pairing("lookup", on)
-    _one_of("lookup", "how", how, ("left", "inner"))
+    check_choice("lookup", "how", how, ("left", "inner"))
 
     def build(left: Side, right: Side) -> Lookup:
         _by_key("lookup", pairs, right)
@@ -215,11 +222,11 @@ def tables(right: Any, on: On, how: TablesHow = "inner", prefix: str | None = No
 
     More in ``docs/operators/tables.md``.
     """
-    _one_of(table_shape.WHAT, "how", how, table_shape.HOW)
+    check_choice(table_shape.WHAT, "how", how, table_shape.HOW)
     pairs = pairing(table_shape.WHAT, on)
 
-    def build(mine: Side, other: Side) -> TableJoin:
-        return TableJoin(pairs, mine, other, how, prefix)
+    def build(left: Side, right: Side) -> TableJoin:
+        return TableJoin(pairs, left, right, how, prefix)
 
     return Transform(table_shape.WHAT, build, right, pairs, tables=(0, 1))
 
@@ -248,31 +255,12 @@ def _by_key(what: str, pairs: Pairing, table: Side) -> None:
         raise UsageError(
             f"{what} goes by the key of a table, and {', '.join(by)} is not it",
             detail=f"the key is {', '.join(table.table)}; a deletion has no other columns",
-            hint=_meant(by, table)
+            hint=_nearest_column(by, table)
             or "make a stream with the key that you need, @stream(key=…), and join that",
         )
 
 
-def _meant(by: Sequence[str], table: Side) -> str | None:
+def _nearest_column(by: Sequence[str], table: Side) -> str | None:
     """Return a hint for the first column that the table has not."""
     unknown = [name for name in by if name not in table.schema.names]
     return nearest(unknown[0], table.schema.names) if unknown else None
-
-
-def _one_of(what: str, name: str, given: str, known: Sequence[str]) -> None:
-    if given not in known:
-        raise UsageError(
-            f'{what} knows no {name}="{given}"',
-            detail=f"it is one of {', '.join(known)}",
-            hint=nearest(given, known),
-        )
-
-
-def _timed(what: str, side: Side, name: str) -> str:
-    """Return the event-time column of a side, or refuse rows that have none."""
-    if side.event_time is None:
-        raise UsageError(
-            f"{what} needs to know when events happened, and its {name} rows have no event time",
-            hint="declare event_time= at their source, and keep that column",
-        )
-    return side.event_time

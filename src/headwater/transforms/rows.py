@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from headwater import durations
 from headwater import schema as schemas
-from headwater.errors import UsageError
 from headwater.names import listed
 from headwater.operators.dedup import Dedup
 from headwater.operators.latest import Latest
 from headwater.operators.scan import Scan
 from headwater.operators.spec import Side, setting_aside
+from headwater.transforms.settings import required_event_time
 from headwater.transforms.transform import Transform
 
 Names = str | Sequence[str]
@@ -54,7 +54,7 @@ def dedup(on: Names, within: str | timedelta) -> Transform:
     names, length = listed(on), durations.interval(within)
 
     def build(rows: Side) -> Dedup:
-        return Dedup(names, length, _required("dedup", rows.event_time))
+        return Dedup(names, length, required_event_time("dedup", rows))
 
     return Transform("dedup", build)
 
@@ -84,7 +84,7 @@ def latest(by: Names) -> Transform:
     names = listed(by)
 
     def build(rows: Side) -> Latest:
-        return Latest(names, _required("latest", rows.event_time))
+        return Latest(names, required_event_time("latest", rows))
 
     return Transform("latest", build)
 
@@ -124,15 +124,6 @@ def scan(fold: Callable[..., Any], by: Names, schema: str | pa.Schema, vectorise
     names, state = listed(by), schemas.read(schema)
 
     def build(rows: Side) -> Scan:
-        return Scan(fold, names, _required("scan", rows.event_time), state, vectorised, setting_aside.get())
+        return Scan(fold, names, required_event_time("scan", rows), state, vectorised, setting_aside.get())
 
     return Transform("scan", build)
-
-
-def _required(what: str, event_time: str | None) -> str:
-    if event_time is None:
-        raise UsageError(
-            f"{what} needs to know when events happened, and these rows have no event time",
-            hint="declare event_time= at the source, and keep that column",
-        )
-    return event_time

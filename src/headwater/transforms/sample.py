@@ -94,24 +94,24 @@ def run_over(spec: OperatorSpec, rows: Sample) -> Sample:
     """Run an operator over all rows of its inputs, when time has passed them."""
     inputs = (rows,) if spec.pairing is None else (rows, spec.right)
     operator: Operator[Any] = spec.build(
-        *(Side(each.rows.schema, each.event_time, each.key) for each in inputs)
+        *(Side(side.rows.schema, side.event_time, side.key) for side in inputs)
     )
-    taken = rows.rows
+    table = rows.rows
     if spec.pairing is not None:
         right = spec.right.rows
-        schema = spec.pairing.schema(spec.name, taken.schema, right.schema)
-        taken = spec.pairing.sent(taken, right, schema)
-    operator.output_schema(taken.schema)  # which refuses columns that it cannot take
-    out = pa.concat_tables([step.out for step in run(operator, taken, FOREVER)])
+        schema = spec.pairing.schema(spec.name, table.schema, right.schema)
+        table = spec.pairing.sent(table, right, schema)
+    operator.output_schema(table.schema)  # which refuses columns that it cannot take
+    out = pa.concat_tables([step.out for step in run(operator, table, FOREVER)])
     time = operator.event_time_out or rows.event_time
     return Sample(out, time if time in out.column_names else None, operator.identity)
 
 
-def _value(given: Any, kind: pa.DataType) -> Any:
+def _value(value: Any, kind: pa.DataType) -> Any:
     """Read a time that is given as text."""
-    if not (pa.types.is_timestamp(kind) and isinstance(given, str)):
-        return given
-    return durations.parse_instant(given if "-" in given else f"{DAY}T{given}")
+    if not (pa.types.is_timestamp(kind) and isinstance(value, str)):
+        return value
+    return durations.parse_instant(value if "-" in value else f"{DAY}T{value}")
 
 
 def _text(value: Any) -> str:

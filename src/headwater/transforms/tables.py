@@ -87,16 +87,16 @@ def greatest(column: str, k: int) -> Retractable:
     return retracting.greatest(column, k)
 
 
-def _retractable(name: str, given: object) -> Retractable:
-    if isinstance(given, Retractable):
-        return given
-    known = _KINDS.get(type(given))
-    if known is None:
+def _retractable(name: str, aggregate: object) -> Retractable:
+    if isinstance(aggregate, Retractable):
+        return aggregate
+    kind = _KINDS.get(type(aggregate))
+    if kind is None:
         raise UsageError(
             f'{WHAT} cannot take "{name}" as an aggregate',
-            detail=f"{given!r:.60} cannot be taken back when a row goes"
-            if isinstance(given, Aggregate)
+            detail=f"{aggregate!r:.60} cannot be taken back when a row goes"
+            if isinstance(aggregate, Aggregate)
             else None,
             hint="use agg.count, sum, mean, min or max, or tables.greatest",
         )
-    return known(getattr(given, "column") or "")  # noqa: B009  # each of these has one
+    return kind(getattr(aggregate, "column") or "")  # noqa: B009  # each of these has one

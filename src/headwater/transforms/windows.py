@@ -6,31 +6,25 @@ DataFrame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal, get_args
 
 from headwater import durations
-from headwater.errors import UsageError, nearest
-from headwater.names import listed
+from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import Aggregate
-from headwater.operators.operator import Operator
-from headwater.operators.spec import Side
 from headwater.operators.windows.hopping import Hopping
 from headwater.operators.windows.session import Session
 from headwater.operators.windows.sliding import Sliding
-from headwater.operators.windows.windowing import Windowing
-from headwater.transforms.rows import Names, _required
+from headwater.transforms.rows import Names
 from headwater.transforms.transform import Transform
-
-Length = str | timedelta
-Late = Literal["drop", "side", "correct"]
-Emit = Literal["final", "early"]
-LATE: tuple[str, ...] = get_args(Late)
-EMIT: tuple[str, ...] = get_args(Emit)
-EARLY = ("emit", "every")
-OF_HOPS = ("offset", "compare")
+from headwater.transforms.window_settings import (
+    Emit,
+    Late,
+    Length,
+    WindowSettings,
+    comparison,
+    early_interval,
+    length_or_zero,
+)
 
 
 def tumbling(
@@ -86,9 +80,9 @@ def tumbling(
     More in ``docs/operators/tumbling.md`` and ``docs/operators/aggregates.md``.
     """
     length = durations.interval(size)
-    before = _compared("tumbling", compare, length, emit)
-    early, moved = _early("tumbling", emit, every), _length(offset)
-    settings = _Settings("tumbling", by, late, keep, aggregates, length)
+    before = comparison("tumbling", compare, length, emit)
+    early, moved = early_interval("tumbling", emit, every), length_or_zero(offset)
+    settings = WindowSettings("tumbling", by, late, keep, aggregates, length)
     return settings.transform(lambda common: Hopping(common, length, length, moved, early, before))
 
 
@@ -156,9 +150,9 @@ def hopping(
             detail="rows between two windows would be in none",
             hint="choose a hop that is not longer than the window",
         )
-    before = _compared("hopping", compare, step, emit)
-    early, moved = _early("hopping", emit, every), _length(offset)
-    settings = _Settings("hopping", by, late, keep, aggregates, length)
+    before = comparison("hopping", compare, step, emit)
+    early, moved = early_interval("hopping", emit, every), length_or_zero(offset)
+    settings = WindowSettings("hopping", by, late, keep, aggregates, length)
     return settings.transform(lambda common: Hopping(common, length, step, moved, early, before))
 
 
@@ -208,14 +202,14 @@ def sliding(
 
     More in ``docs/operators/sliding.md`` and ``docs/operators/aggregates.md``.
     """
-    length, early = durations.interval(size), _early("sliding", emit, every)
+    length, early = durations.interval(size), early_interval("sliding", emit, every)
     if isinstance(early, timedelta):
         raise UsageError(
             f'sliding windows cannot be published early every "{every}"',
             detail="each is finished as soon as the clock has passed its event",
             hint="name a number of rows: every=1 publishes each event at once",
         )
-    settings = _Settings("sliding", by, late, keep, aggregates, length)
+    settings = WindowSettings("sliding", by, late, keep, aggregates, length)
     return settings.transform(lambda common: Sliding(common, length, early))
 
 
@@ -266,134 +260,6 @@ def session(
 
     More in ``docs/operators/session.md`` and ``docs/operators/aggregates.md``.
     """
-    length, early = durations.interval(gap), _early("session", emit, every)
-    settings = _Settings("session", by, late, keep, aggregates, length=None)
+    length, early = durations.interval(gap), early_interval("session", emit, every)
+    settings = WindowSettings("session", by, late, keep, aggregates, length=None)
     return settings.transform(lambda common: Session(common, length, early))
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """What all kinds of windows have in common, as users give it."""
-
-    what: str
-    by: Names | None
-    late: str
-    keep: Length | None
-    aggregates: Mapping[str, Aggregate]
-    length: timedelta | None
-    """How long every window is; None where their lengths differ."""
-
-    def transform(self, operator: Callable[[Windowing], Operator[Any]]) -> Transform:
-        """Check them, and return the transform that makes its operator when it meets a DataFrame."""
-        late, keep = _lateness(self.what, self.late, self.keep)
-        key = tuple(dict.fromkeys(listed(self.by or ())))
-        aggregates = _aggregates(self.what, self.aggregates, self.length)
-
-        def build(rows: Side) -> Operator[Any]:
-            event_time = _required(self.what, rows.event_time)
-            return operator(Windowing(self.what, key, event_time, aggregates, late, keep))
-
-        return Transform(self.what, build)
-
-
-def _length(given: Length | None) -> timedelta:
-    return timedelta() if given is None else durations.interval(given)
-
-
-def _lateness(what: str, late: str, keep: Length | None) -> tuple[str, timedelta]:
-    _check(what, "late", late, LATE)
-    if late == "correct" and keep is None:
-        raise UsageError(
-            f'{what} with late="correct" needs to know how long',
-            hint='say how long after its end a window is corrected, as in keep="1 hour"',
-        )
-    if late != "correct" and keep is not None:
-        raise UsageError(
-            f'{what} keeps nothing with late="{late}"', hint='leave keep= out, or use late="correct"'
-        )
-    return late, _length(keep)
-
-
-def _early(what: str, emit: str, every: Length | int | None) -> timedelta | int | None:
-    _check(what, "emit", emit, EMIT)
-    if emit == "early" and every is None:
-        raise UsageError(
-            f'{what} with emit="early" needs to know when',
-            hint='say how often unfinished windows are published, as in every="10 seconds" or every=100',
-        )
-    if emit == "final" and every is not None:
-        raise UsageError(f'{what} takes every= only with emit="early"', hint='add emit="early"')
-    if not isinstance(every, int):
-        return None if every is None else durations.interval(every)
-    if every < 1:
-        raise UsageError(f"{what} cannot publish windows every {every} rows", hint="use 1 or more")
-    return every
-
-
-def _compared(what: str, given: Length | None, hop: timedelta, emit: str) -> timedelta | None:
-    _no_aggregate(what, "compare", given)
-    if given is None:
-        return None
-    if emit == "early":
-        raise UsageError(
-            f'{what} cannot compare windows with emit="early"',
-            detail="a window that is not finished would be held against a whole one",
-            hint="leave emit= or compare= out; shorter windows with compare= tell sooner",
-        )
-    length = durations.interval(given)
-    if length % hop:
-        raise UsageError(
-            f'{what} has no windows that began "{given}" apart',
-            detail=f"one begins every {durations.interval_text(hop)}",
-            hint="compare= is a multiple of that",
-        )
-    return length
-
-
-def _no_aggregate(what: str, setting: str, given: object) -> None:
-    if isinstance(given, Aggregate):
-        raise UsageError(
-            f'{what} cannot call an aggregate "{setting}"',
-            detail=f"{setting}= is a setting of {what}",
-            hint="give it another name",
-        )
-
-
-def _check(what: str, setting: str, given: object, known: tuple[str, ...]) -> None:
-    _no_aggregate(what, setting, given)
-    if given not in known:
-        choices = ", ".join(f'"{each}"' for each in known)
-        raise UsageError(
-            f"{what} does not know {setting}={given!r:.60}",
-            detail=f"it is one of {choices}",
-            hint=nearest(str(given), known),
-        )
-
-
-def _aggregates(
-    what: str, given: Mapping[str, Aggregate], length: timedelta | None
-) -> tuple[tuple[str, Aggregate], ...]:
-    """Check aggregates, and tell them how long windows are, if all are of one length."""
-    if not given:
-        raise UsageError(f"{what} has nothing to aggregate", hint="name an aggregate, as in n=agg.count()")
-    for name, each in given.items():
-        if not isinstance(each, Aggregate):
-            raise UsageError(
-                f'{what} cannot take "{name}" as an aggregate',
-                detail=f"it is {each!r:.60}",
-                hint=_meant(name),
-            )
-        if "." in name or name.startswith("_"):
-            raise UsageError(
-                f'{what} cannot call an aggregate "{name}"',
-                hint="use a name without a dot that does not begin with an underscore",
-            )
-    return tuple((name, each.within(length)) for name, each in given.items())
-
-
-def _meant(name: str) -> str:
-    if name in OF_HOPS:
-        return f"only tumbling and hopping windows take {name}="
-    return (
-        nearest(name, ("late", "keep", *EARLY, *OF_HOPS)) or f"write {name}=agg.count(), or another aggregate"
-    )

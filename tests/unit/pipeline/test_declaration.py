@@ -25,7 +25,7 @@ def test_a_declaration_never_changes() -> None:
     with pytest.raises(FrozenInstanceError):
         source().topic = "other"  # type: ignore[misc]
     assert source() == source()
-    assert source().kept_in_home() is not None
+    assert source().stored_in_home() is not None
 
 
 def test_an_input_is_read_from_its_topic_and_never_computed() -> None:

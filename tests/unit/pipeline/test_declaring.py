@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.unit.pipeline.test_pipeline import ORDERS, declared
 
+from headwater import Pipeline
 from headwater.errors import PipelineError
 
 Refuse = Callable[..., PipelineError]
@@ -221,3 +222,24 @@ def test_a_stream_may_not_write_to_a_topic_that_is_read(refused: Refuse, backwar
     assert str(refused(*lines)).startswith(
         f'{first} has the topic of {second}\ndetail: shop.py:3: topic "shop.seen" is used at shop.py:2\n'
     )
+
+
+@pytest.mark.parametrize(("name", "rows"), [("late", "late rows"), ("dead", "dead letters")])
+def test_a_stream_may_not_write_where_another_pipeline_would_set_rows_aside(name: str, rows: str) -> None:
+    with pytest.raises(PipelineError) as caught:
+        Pipeline("shop.orders").sql(name, "SELECT * FROM clicks", kind="stream")
+    error = caught.value
+    assert error.detail is not None
+    assert error.message == f'stream "{name}" cannot have the topic "shop.orders.{name}"'
+    assert error.detail.endswith(
+        f': that is the topic for the {rows} of node "orders" of a pipeline named "shop"'
+    )
+    assert error.hint == "give the stream or its pipeline another name"
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "kind"), [("shop", "stream"), ("shop.v-2", "stream"), ("shop.orders", "view")]
+)
+def test_late_is_a_name_like_others_where_no_node_sets_rows_aside_there(pipeline: str, kind: str) -> None:
+    key = "id" if kind == "view" else None
+    assert Pipeline(pipeline).sql("late", "SELECT * FROM clicks", kind=kind, key=key).name == "late"

@@ -71,7 +71,7 @@ def test_rows_of_views_and_of_keyed_targets_replace_each_other(tmp_path: Path) -
 def test_a_view_is_kept_in_its_own_store_or_else_in_that_of_all() -> None:
     assert view(store="postgresql://a/x").store_url("postgresql://b/y") == "postgresql://a/x"
     assert view().store_url("postgresql://b/y") == "postgresql://b/y"
-    assert view(store="postgresql://a/x").kept_in_home().store_url(None) is None
+    assert view(store="postgresql://a/x").stored_in_home().store_url(None) is None
     assert view().table_names("postgresql://u:p@b/y") == [
         TableName("b/y", "seen"),
         TableName("b/y", "seen_changes"),

@@ -248,30 +248,6 @@ def test_no_declaration_takes_more_than_six_options(declaration: str) -> None:
     assert sum(each.kind is each.KEYWORD_ONLY for each in parameters) <= 6
 
 
-def test_a_refused_declaration_leaves_no_trace(declare: Declare) -> None:
-    shop = declare(ORDERS)
-    with pytest.raises(PipelineError):
-        shop.source("orders", "other INT")
-    assert shop.sources[0].schema.names == ["id", "amount", "at"]
-
-
-def test_a_topic_may_be_read_under_two_names_and_a_node_be_named_as_a_topic(declare: Declare) -> None:
-    shop = declare(
-        'shop.source("quick", "n INT", topic="clicks")',
-        'shop.source("slow", "n INT", topic="clicks")',
-        'shop.sql("clicks", "SELECT * FROM quick UNION ALL SELECT * FROM slow", key="n")',
-    )
-    assert shop.inputs("clicks") == ("clicks",)
-
-
-def test_an_unknown_name_is_answered_with_the_nearest() -> None:
-    shop = Pipeline("shop")
-    shop.source("orders", "n INT")
-    with pytest.raises(PipelineError) as caught:
-        shop["ordrs"]
-    assert str(caught.value) == 'pipeline "shop" has no node "ordrs"\nhint: did you mean "orders"?'
-
-
 def test_a_pipeline_tells_its_name_and_size() -> None:
     assert repr(Pipeline("shop")) == "<pipeline shop: 0 nodes>"
 

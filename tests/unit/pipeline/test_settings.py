@@ -43,8 +43,8 @@ def test_a_length_may_be_zero(zero: str | timedelta) -> None:
 
 
 def test_timing_that_is_not_given_is_told_from_none() -> None:
-    assert TimingSettings().first_given is None
-    assert TimingSettings(idle="1 second").first_given == "idle"
+    assert TimingSettings().first_set is None
+    assert TimingSettings(idle="1 second").first_set == "idle"
     read = TimingSettings(lateness="2 minutes", idle="1 second").read()
     assert (read.lateness, read.idle, read.max_ahead) == (timedelta(minutes=2), timedelta(seconds=1), None)
 

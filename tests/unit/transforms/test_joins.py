@@ -44,19 +44,19 @@ def test_lookup_makes_its_operator_and_needs_no_time() -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: joins.within("r", ON, how="outer"), 'within knows no how="outer"'),
+        (lambda: joins.within("r", ON, how="outer"), "within does not know how='outer'"),
         (lambda: joins.within("r", ON, after="an hour"), 'invalid interval "an hour"'),
         (lambda: joins.within("r", ON, after=timedelta(seconds=-1)), "not a positive length of time"),
         (lambda: joins.within("r", []), "within has no columns to go by"),
-        (lambda: joins.as_of("r", ON, how="full"), 'as_of knows no how="full"'),
-        (lambda: joins.as_of("r", ON, late="side"), 'as_of knows no late="side"'),
+        (lambda: joins.as_of("r", ON, how="full"), "as_of does not know how='full'"),
+        (lambda: joins.as_of("r", ON, late="side"), "as_of does not know late='side'"),
         (lambda: joins.as_of("r", ON, late="correct", keep="1 day"), "nothing tells its events apart"),
         (lambda: joins.as_of("r", ON, late="correct", key="id"), "cannot correct what has come out for ever"),
         (
             lambda: joins.as_of("r", ON, late="correct", key="id", keep="1 day", how="inner"),
             'cannot correct what has come out with how="inner"',
         ),
-        (lambda: joins.lookup("r", ON, how="anti"), 'lookup knows no how="anti"'),
+        (lambda: joins.lookup("r", ON, how="anti"), "lookup does not know how='anti'"),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(made: Any, message: str) -> None:

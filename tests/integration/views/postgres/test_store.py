@@ -74,7 +74,7 @@ def test_a_sink_without_a_feed_has_no_changes_and_says_so(
     with PostgresSink(server.dsn, name, STOCK, "item") as sink:
         sink.begin()
         sink.commit(stock(0, tea=1))
-    with pytest.raises(UsageError, match="has no changes noted"):
+    with pytest.raises(UsageError, match="has no changes saved"):
         list(store[name].changes())
 
 

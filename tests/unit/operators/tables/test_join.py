@@ -270,7 +270,7 @@ def test_what_is_no_table_and_an_unknown_how_are_refused() -> None:
         join = tables(None, {"ref": "rid"}, prefix="r_").build(Side(LEFT, None, ("id",)), side)
         with pytest.raises(UsageError, match="goes over tables, and the right rows are none"):
             join.output_schema(LEFT)
-    with pytest.raises(UsageError, match='knows no how="outer"'):
+    with pytest.raises(UsageError, match="does not know how='outer'"):
         tables(None, "id", how="outer")
 
 
