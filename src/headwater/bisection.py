@@ -1,7 +1,7 @@
-"""Finds the rows on which something fails that is done with many at once.
+"""Bisects many rows to find those on which something fails that is done with all at once.
 
-Invariant: places are yielded in their order, and what is done with rows is done in theirs: an attempt that
-succeeds is never repeated, and nothing behind a place is attempted until the next one is asked for.
+Invariant: indices are yielded in their order, and rows are attempted in theirs: an attempt that succeeds
+is never repeated, and nothing behind an index is attempted until the next one is asked for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Reason = TypeVar("Reason")
 def failing(
     count: int, attempt: Callable[[int, int], Reason | None], start: int = 0
 ) -> Iterator[tuple[int, Reason]]:
-    """Yield each place that fails alone, and why; ``attempt`` returns why a range fails, None if it does not.
+    """Yield each index that fails alone, and why; ``attempt`` returns why a range fails, None if it does not.
 
     >>> list(failing(8, lambda start, end: "six" if start <= 6 < end else None))
     [(6, 'six')]

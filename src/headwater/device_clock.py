@@ -52,17 +52,19 @@ class Corrected:
 
 def correct(occurred: Any, sent: Any, received: Any, bounds: Bounds) -> Any:
     """Estimate times that are single ones or Arrow columns; see ``clock.correct``."""
-    given = (occurred, sent, received)
-    if all(each is None or _is_time(each) for each in given):
+    times = (occurred, sent, received)
+    if all(each is None or _is_time(each) for each in times):
         return of_times(occurred, sent, received, bounds)
-    if any(isinstance(each, pa.Array | pa.ChunkedArray) for each in given):
+    if any(isinstance(each, pa.Array | pa.ChunkedArray) for each in times):
         return of_arrays(occurred, sent, received, bounds)
-    raise _no_time(next(each for each in given if each is not None and not _is_time(each)))
+    raise _no_time(next(each for each in times if each is not None and not _is_time(each)))
 
 
 def of_times(occurred: Time | None, sent: Time | None, received: Time | None, bounds: Bounds) -> Corrected:
     """Estimate one event's time; datetimes give datetimes, microseconds give microseconds."""
-    at, earliest, latest, trusted = _estimate(_known(occurred), _known(sent), _known(received), bounds)
+    at, earliest, latest, trusted = _estimate(
+        _in_calendar(occurred), _in_calendar(sent), _in_calendar(received), bounds
+    )
     if not any(isinstance(each, datetime) for each in (occurred, sent, received)):
         return Corrected(at, earliest, latest, trusted)
     return Corrected(_instant(at), _instant(earliest), _instant(latest), trusted)
@@ -85,11 +87,11 @@ def _estimate(
 
 def of_arrays(occurred: Any, sent: Any, received: Any, bounds: Bounds) -> pa.Array | pa.ChunkedArray:
     """Estimate the times of many events, given as Arrow columns; a single time stands for every row."""
-    given = (occurred, sent, received)
-    kind = pa.int64() if not any(map(_is_timestamps, given)) else TIMESTAMP
-    *times, trusted = _estimates(_column(occurred), _column(sent), _column(received), bounds)
-    told = [each.cast(kind) for each in times]
-    return pc.make_struct(*told, trusted, field_names=["at", "earliest", "latest", "trusted"])
+    times = (occurred, sent, received)
+    kind = pa.int64() if not any(map(_is_timestamps, times)) else TIMESTAMP
+    *estimates, trusted = _estimates(_column(occurred), _column(sent), _column(received), bounds)
+    columns = [each.cast(kind) for each in estimates]
+    return pc.make_struct(*columns, trusted, field_names=["at", "earliest", "latest", "trusted"])
 
 
 def _estimates(occurred: Any, sent: Any, received: Any, bounds: Bounds) -> tuple[Any, Any, Any, Any]:
@@ -108,32 +110,32 @@ def _estimates(occurred: Any, sent: Any, received: Any, bounds: Bounds) -> tuple
     return at, pc.if_else(possible, earliest, pa.scalar(None, pa.int64())), latest, trusted
 
 
-def _column(given: Any) -> Any:
+def _column(times: Any) -> Any:
     """Return times as microseconds, with nulls for those that no calendar has."""
-    if given is None or _is_time(given):
-        return pa.scalar(_known(given), pa.int64())
-    if not isinstance(given, pa.Array | pa.ChunkedArray):
-        raise _no_time(given)
-    kind = given.type
+    if times is None or _is_time(times):
+        return pa.scalar(_in_calendar(times), pa.int64())
+    if not isinstance(times, pa.Array | pa.ChunkedArray):
+        raise _no_time(times)
+    kind = times.type
     if pa.types.is_timestamp(kind) and kind.unit == "ns":  # whose years are all in the calendar
-        return given.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
+        return times.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
     if not (pa.types.is_timestamp(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
-        raise _no_time(given)
+        raise _no_time(times)
     scale = _SCALE[kind.unit] if pa.types.is_timestamp(kind) else 1
-    numbers = given.cast(pa.int64())
+    numbers = times.cast(pa.int64())
     possible = pc.and_(pc.greater_equal(numbers, -(-FIRST // scale)), pc.less_equal(numbers, LAST // scale))
     return pc.multiply(pc.if_else(possible, numbers, pa.scalar(None, pa.int64())), scale)
 
 
-def _is_timestamps(given: Any) -> bool:
-    return isinstance(given, pa.Array | pa.ChunkedArray) and pa.types.is_timestamp(given.type)
+def _is_timestamps(value: Any) -> bool:
+    return isinstance(value, pa.Array | pa.ChunkedArray) and pa.types.is_timestamp(value.type)
 
 
-def _is_time(given: Any) -> bool:
-    return isinstance(given, datetime | int) and not isinstance(given, bool)
+def _is_time(value: Any) -> bool:
+    return isinstance(value, datetime | int) and not isinstance(value, bool)
 
 
-def _known(time: Time | None) -> int | None:
+def _in_calendar(time: Time | None) -> int | None:
     number = micros(time) if isinstance(time, datetime) else time
     return number if number is not None and FIRST <= number <= LAST else None
 
@@ -142,8 +144,8 @@ def _instant(number: int | None) -> datetime | None:
     return None if number is None else instant(number)
 
 
-def _no_time(given: object) -> UsageError:
-    kind = given.type if isinstance(given, pa.Array | pa.ChunkedArray) else type(given).__name__
+def _no_time(value: object) -> UsageError:
+    kind = value.type if isinstance(value, pa.Array | pa.ChunkedArray) else type(value).__name__
     return UsageError(
         f"a time cannot be of type {kind}",
         hint="give datetimes, microseconds since 1970, Arrow columns of them, or columns of Spark's",

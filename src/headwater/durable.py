@@ -30,7 +30,7 @@ _ABANDONED_SECONDS = 3600.0
 
 
 def write(path: Path, data: bytes | str, *, executable: bool = False) -> None:
-    """Write a file, or put another in its place: whole or not at all, whoever else is writing it."""
+    """Write a file, or replace it: whole or not at all, whoever else is writing it."""
     with drafting(path) as draft:
         create(draft, data.encode() if isinstance(data, str) else data)
         if executable:
@@ -39,7 +39,7 @@ def write(path: Path, data: bytes | str, *, executable: bool = False) -> None:
 
 @contextmanager
 def drafting(path: Path) -> Iterator[Path]:
-    """Give a place to write a file at and to sync it; then it has its name, or is removed on any failure."""
+    """Yield a path to write a file at and to sync it; then it has its name, or is removed on any failure."""
     draft = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
     try:
         yield draft
@@ -52,7 +52,7 @@ def drafting(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def drafting_tree(directory: Path) -> Iterator[Path]:
-    """Give a place to fill a directory at; at the end all of it is synced, and it has its name.
+    """Yield a path to fill a directory at; at the end all of it is synced, and it has its name.
 
     One process at a time fills a directory: what one that has died left of it is removed first.
     """

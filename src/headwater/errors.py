@@ -105,8 +105,8 @@ class RowError(HeadwaterError):
     def __init__(
         self, message: str, *, detail: str | None = None, hint: str | None = None, row: int | None = None
     ):
-        told = ": ".join(part for part in (f"row {row}" if row is not None else None, detail) if part)
-        super().__init__(message, detail=told or None, hint=hint)
+        full_detail = ": ".join(part for part in (f"row {row}" if row is not None else None, detail) if part)
+        super().__init__(message, detail=full_detail or None, hint=hint)
         self.row = row
         self.reason = detail
 
@@ -154,8 +154,8 @@ class PipelineError(HeadwaterError):
     def __init__(
         self, message: str, *, detail: str | None = None, hint: str | None = None, location: str | None = None
     ):
-        told = ": ".join(part for part in (location, detail) if part)
-        super().__init__(message, detail=told or None, hint=hint)
+        full_detail = ": ".join(part for part in (location, detail) if part)
+        super().__init__(message, detail=full_detail or None, hint=hint)
         self.location = location
 
 
@@ -169,7 +169,7 @@ def is_transient(error: HeadwaterError | None) -> bool:
     return away and not isinstance(error, SinkRefused | LogRefused)
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the hint ``did you mean "…"?`` for the closest known word, or None."""
-    close = difflib.get_close_matches(word, list(known), n=1)
+def nearest(word: str, candidates: Iterable[str]) -> str | None:
+    """Return the hint ``did you mean "…"?`` for the closest candidate, or None."""
+    close = difflib.get_close_matches(word, list(candidates), n=1)
     return f'did you mean "{close[0]}"?' if close else None

@@ -18,13 +18,13 @@ def parts(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(","))
 
 
-def listed(given: str | Iterable[str]) -> tuple[str, ...]:
+def listed(names: str | Iterable[str]) -> tuple[str, ...]:
     """Return the names in a text, without empty ones, or those of a list as they are.
 
     >>> listed("shop, day,")
     ('shop', 'day')
     """
-    return tuple(filter(None, parts(given))) if isinstance(given, str) else tuple(given)
+    return tuple(filter(None, parts(names))) if isinstance(names, str) else tuple(names)
 
 
 def backquoted(name: str) -> str:

@@ -24,12 +24,12 @@ Cleanup = Literal["delete", "compact"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 
-ASIDE = (".late", ".dead")
+SIDE_SUFFIXES = (".late", ".dead")
 """How the topics end that a pipeline makes for rows that it sets aside."""
 MOST_LISTED = 10
 """Topics that an error names."""
 OPEN = ("what is open", "open it again to go on with the topic that is there now")
-"""How those are told of a topic that was made again who had the old one open."""
+"""What ``replaced`` says to those who had the old topic open: what is of it, and what to do."""
 TOMBSTONE_TIME = timedelta(days=1)
 """How long a compacted topic keeps the mark of a deleted key when it has no retention."""
 
@@ -168,20 +168,20 @@ def same(existing: Topic, declared: Topic) -> bool:
     return replace(existing, schemas=existing.schemas[-1:], id=declared.id) == declared
 
 
-def unknown(name: str, known: Sequence[str]) -> UnknownTopic:
+def unknown(name: str, names: Sequence[str]) -> UnknownTopic:
     """Return the error for a topic that is not there."""
-    if name.endswith(ASIDE):  # made by a pipeline when it needs them
-        hint = nearest(name, [each for each in known if each.endswith(ASIDE)])
+    if name.endswith(SIDE_SUFFIXES):  # made by a pipeline when it needs them
+        hint = nearest(name, [each for each in names if each.endswith(SIDE_SUFFIXES)])
         return UnknownTopic(
             f'no topic "{name}"', hint=hint or "it is made with the first row that goes there"
         )
-    if near := nearest(name, known):
+    if near := nearest(name, names):
         return UnknownTopic(f'no topic "{name}"', hint=near)
-    own = [each for each in known if not each.endswith(ASIDE)]
-    listed = ", ".join(own[:MOST_LISTED]) + (", …" if len(own) > MOST_LISTED else "")
+    declared = [each for each in names if not each.endswith(SIDE_SUFFIXES)]
+    listed = ", ".join(declared[:MOST_LISTED]) + (", …" if len(declared) > MOST_LISTED else "")
     return UnknownTopic(
         f'no topic "{name}"',
-        detail=f"there are: {listed}" if own else "there are no topics yet",
+        detail=f"there are: {listed}" if declared else "there are no topics yet",
         hint=f'make it with `headwater topic create {name} --schema "…"`',
     )
 

@@ -20,7 +20,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headwater import Pipeline
-from headwater.cli.commands.demo_proof import against_python, prove
+from headwater.cli.demo.proof import against_python, prove
 from headwater.pipeline import loading
 
 PATIENCE = 240.0

@@ -11,7 +11,7 @@ from headwater.cli.commands.check import check
 from headwater.cli.commands.compact import compact
 from headwater.cli.commands.consume import consume
 from headwater.cli.commands.dead import dead
-from headwater.cli.commands.demo import demo
+from headwater.cli.commands.demo import demo as demo_command  # demo is the folder of its parts
 from headwater.cli.commands.export import export
 from headwater.cli.commands.graph import graph
 from headwater.cli.commands.group import group
@@ -57,23 +57,23 @@ def main(ctx: click.Context, url: str) -> None:
       headwater consume orders
 
     \b
-    And a pipeline over it, in a file of yours (README.md has one):
+    Then run a pipeline over it, declared in a file of yours (README.md has one):
       headwater run shop.py
       headwater verify shop.py
       headwater view list
 
-    The log is the directory ./data unless --log or HEADWATER_LOG names another; a pipeline has the log
-    that its FILE names. --log and --verbose may stand before the command or after it.
+    The log is the directory ./data unless --log or HEADWATER_LOG names another; a pipeline uses the
+    log that its FILE names. --log and --verbose may come before the command or after it.
     """
-    asked = ctx.get_parameter_source("url") is click.core.ParameterSource.COMMANDLINE
-    if asked and ctx.invoked_subcommand in _HAVE_A_LOG and HELP not in ctx.meta:
+    typed = ctx.get_parameter_source("url") is click.core.ParameterSource.COMMANDLINE
+    if typed and ctx.invoked_subcommand in _PIPELINE_COMMANDS and HELP not in ctx.meta:
         raise UsageError(
             f"`headwater {ctx.invoked_subcommand}` takes no --log",
             hint=OWN_LOG,
         )
 
 
-_HAVE_A_LOG = ("run", "check", "status", "verify", "graph", "rebuild", "reset", "dead", "demo")
+_PIPELINE_COMMANDS = ("run", "check", "status", "verify", "graph", "rebuild", "reset", "dead", "demo")
 """Commands about a pipeline, which names its log itself."""
 
 
@@ -99,6 +99,6 @@ for command in (
     rebuild,
     reset,
     dead,
-    demo,
+    demo_command,
 ):
     main.add_command(command)

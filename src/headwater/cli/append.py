@@ -60,16 +60,16 @@ def _added(log: Log, began: Position, producer: str) -> int | None:
 
 
 def _sum_up(rows: int, added: int | None, seconds: float, reached: Position) -> None:
-    place = f", up to {reached.brief}" if reached.offsets else ""
+    position = f", up to {reached.brief}" if reached.offsets else ""
     if added == rows:
         rate = f" ({rows / max(seconds, 1e-3):,.0f} rows/s)" if rows else ""
-        click.echo(f"{units.plural(rows, 'row')} in {seconds:.1f} s{rate}{place}")
+        click.echo(f"{units.plural(rows, 'row')} in {seconds:.1f} s{rate}{position}")
     elif added is None:
-        click.echo(f"{units.plural(rows, 'row')} in {seconds:.1f} s, some were there already{place}")
+        click.echo(f"{units.plural(rows, 'row')} in {seconds:.1f} s, some were there already{position}")
     else:
-        there = rows - added
-        known = f"{there:,} {'was' if there == 1 else 'were'} there already"
-        click.echo(f"{added:,} of {units.plural(rows, 'row')} added, {known}, in {seconds:.1f} s{place}")
+        duplicates = rows - added
+        skipped = f"{duplicates:,} {'was' if duplicates == 1 else 'were'} there already"
+        click.echo(f"{added:,} of {units.plural(rows, 'row')} added, {skipped}, in {seconds:.1f} s{position}")
 
 
 @dataclass

@@ -32,7 +32,7 @@ from typing import Any, NoReturn
 import click
 
 from headwater.cli import wording
-from headwater.cli.stdout import kept_for_results
+from headwater.cli.stdout import results_only
 from headwater.errors import HeadwaterError, UsageError
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -47,7 +47,7 @@ _NOT_ALLOWED = "run it as the owner, or change the permissions"
 _REMEDIES = {
     errno.EACCES: _NOT_ALLOWED,
     errno.EPERM: _NOT_ALLOWED,
-    errno.EROFS: "the place can only be read; copy the log to one that can be written",
+    errno.EROFS: "it is on a read-only file system; copy the log to one that can be written",
     errno.ENOSPC: "make room on the disk and run it again",
     errno.EDQUOT: "make room within the quota and run it again",
     errno.EMFILE: "allow more open files, as with `ulimit -n 4096`",
@@ -75,7 +75,7 @@ class ReportingGroup(click.Group):
         if {"-h", "--help"} & set(ctx.args):
             ctx.meta[HELP] = True
         try:
-            with _terminated_cleanly(), kept_for_results():
+            with _terminated_cleanly(), results_only():
                 result = super().invoke(ctx)
                 sys.stdout.flush()  # a closed pipe shows here, not while Python shuts down
                 return result
@@ -106,7 +106,10 @@ def failed(error: Exception, *, verbose: bool) -> NoReturn:
         reason = str(error).strip().splitlines()
         say("error", f"{type(error).__name__}: {reason[0]}" if reason else type(error).__name__)
         if not verbose:
-            say("hint", "this was not expected; run the same command with --verbose to see where")
+            say(
+                "hint",
+                "this error was not expected; run the same command with --verbose to see its traceback",
+            )
     raise click.exceptions.Exit(WRONG_USAGE if isinstance(error, UsageError) else 1) from None
 
 
@@ -119,7 +122,7 @@ def tell(error: HeadwaterError) -> None:
 
 def wrong_usage(error: click.UsageError) -> NoReturn:
     """Print what is wrong with a command line, then exit with 2."""
-    message, hint = wording.told(error)
+    message, hint = wording.usage_error(error)
     say("error", message)
     say("hint", hint)
     raise click.exceptions.Exit(WRONG_USAGE) from None
@@ -136,8 +139,8 @@ def refused(error: OSError) -> HeadwaterError:
 
 def _traceback(error: Exception) -> str:
     """Return where it happened, without what: that follows in its own lines."""
-    whole = "".join(traceback.format_exception(error))
-    return whole.removesuffix("".join(traceback.format_exception_only(error)))
+    text = "".join(traceback.format_exception(error))
+    return text.removesuffix("".join(traceback.format_exception_only(error)))
 
 
 def say(kind: str, text: str | None) -> None:

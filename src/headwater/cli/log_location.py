@@ -38,9 +38,9 @@ def _check_directory(directory: Path, make: bool) -> None:
         if not make:
             raise LogUnavailable(
                 f'no log at "{directory}"',
-                hint="`headwater topic create` makes one; --log or HEADWATER_LOG names one that is elsewhere",
+                hint="`headwater topic create` creates one; --log or HEADWATER_LOG names one elsewhere",
             )
     elif directory.is_dir() and not (directory / MARKER).exists():
-        below = sorted(found.parent for found in directory.glob(f"*/{MARKER}"))
+        below = sorted(marker.parent for marker in directory.glob(f"*/{MARKER}"))
         if below:
             raise NotALog(f'directory "{directory}" is not a log', hint=f'did you mean "file:{below[0]}"?')

@@ -33,9 +33,9 @@ def start(text: str) -> Start:
         return parse_start(text)
     except UsageError:
         raise UsageError(
-            f'"{text}" is no place in a topic',
-            hint='name earliest, latest, an offset as 1200, a time as "2026-01-02T03:04:05Z" or '
-            '"10 minutes ago", or a position as "orders:0=12,1=7"',
+            f'"{text}" is not a position in a topic',
+            hint='name earliest, latest, an offset such as 1200, a time such as "2026-01-02T03:04:05Z" or '
+            '"10 minutes ago", or offsets of partitions such as "orders:0=12,1=7"',
         ) from None
 
 
@@ -59,17 +59,19 @@ def with_log(*, make: bool = False) -> Callable[[F], F]:
     return decorate
 
 
-def log_url(given: str | None) -> str:
+def log_url(url: str | None) -> str:
     """Return the log that a command is to use: its own ``--log``, or the one before the command."""
-    return given or click.get_current_context().find_root().params.get("url") or DEFAULT_LOG
+    return url or click.get_current_context().find_root().params.get("url") or DEFAULT_LOG
 
 
-def given_log() -> str:
+def log_argument() -> str:
     """Return the ``--log`` of this command line for a hint, without options, which may hold a password."""
     ctx = click.get_current_context()
     typed = click.core.ParameterSource.COMMANDLINE
     urls = [
-        each.params["url"] for each in (ctx, ctx.find_root()) if each.get_parameter_source("url") is typed
+        context.params["url"]
+        for context in (ctx, ctx.find_root())
+        if context.get_parameter_source("url") is typed
     ]
     if not urls:
         return ""
@@ -77,7 +79,7 @@ def given_log() -> str:
     return f" --log {shlex.quote(f'{bare}?…' if options and bare.startswith('kafka:') else urls[0])}"
 
 
-def format_option(*formats: str, default: str | None, help: str = "How to print it.") -> Callable[[F], F]:
+def format_option(*formats: str, default: str | None, help: str = "The output format.") -> Callable[[F], F]:
     """Give a command ``--format``."""
     return click.option(
         "--format", "form", type=click.Choice(formats), default=default, show_default=bool(default), help=help
@@ -87,16 +89,16 @@ def format_option(*formats: str, default: str | None, help: str = "How to print 
 def range_options(command: F) -> F:
     """Give a command ``--from`` and ``--to``."""
     for name, argument, default, help in (
-        ("--to", "end", "latest", "Where to end; the record at this place is left out."),
+        ("--to", "end", "latest", "Where to end; the record at this position is not included."),
         (
             "--from",
             "start",
             "earliest",
-            'earliest, latest, an offset, a time ("2026-01-02T03:04:05Z", "10 minutes ago") or a position.',
+            'earliest, latest, an offset, a time ("2026-01-02T03:04:05Z", "10 minutes ago") or orders:0=12.',
         ),
     ):
         command = click.option(
-            name, argument, type=start, metavar="PLACE", default=default, show_default=True, help=help
+            name, argument, type=start, metavar="POSITION", default=default, show_default=True, help=help
         )(command)
     return command
 
@@ -109,10 +111,10 @@ def spark_options(command: F) -> F:
         metavar="KEY=VALUE",
         multiple=True,
         callback=_settings,
-        help="A setting of Spark's own; may be given again.",
+        help="A Spark setting; may be repeated.",
     )(command)
     return click.option(
-        "--master", metavar="URL", help="Spark's master.  [env var: SPARK_MASTER; default: local[*]]"
+        "--master", metavar="URL", help="The Spark master.  [env var: SPARK_MASTER; default: local[*]]"
     )(command)
 
 
@@ -120,7 +122,7 @@ def _settings(_ctx: click.Context, _parameter: click.Parameter, texts: Sequence[
     for text in texts:
         if not re.match(r"spark\.[^=\s]+=", text):
             raise UsageError(
-                f'"{text}" is no setting of Spark',
+                f'"{text}" is not a Spark setting',
                 hint="write it as spark.executor.memory=2g",
             )
     return {key: value for key, _, value in (text.partition("=") for text in texts)}

@@ -13,22 +13,22 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 
-class _OwnThreads:
+class _OneThreadsStdout:
     """Stdout for one thread, and stderr for all others."""
 
     def __init__(self, stdout: TextIO):
         self._stdout, self._thread = stdout, threading.current_thread()
 
     def __getattr__(self, name: str) -> Any:
-        own = threading.current_thread() is self._thread
-        return getattr(self._stdout if own else sys.stderr, name)
+        same = threading.current_thread() is self._thread
+        return getattr(self._stdout if same else sys.stderr, name)
 
 
 @contextmanager
-def kept_for_results() -> Iterator[None]:
-    """Let what other threads print within the block go to stderr."""
+def results_only() -> Iterator[None]:
+    """Keep stdout for this thread within the block: what other threads print goes to stderr."""
     before = sys.stdout
-    sys.stdout = _OwnThreads(before)
+    sys.stdout = _OneThreadsStdout(before)
     try:
         yield
     finally:

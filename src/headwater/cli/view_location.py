@@ -41,7 +41,7 @@ _home_option = click.option(
     help="The directory of the pipeline.  [default: found beside the log]",
 )
 _pipeline_option = click.option(
-    "--pipeline", metavar="NAME", help="Which pipeline, where the log has several; or its file."
+    "--pipeline", metavar="NAME", help="The name of the pipeline, where the log has several, or its file."
 )
 
 
@@ -56,18 +56,18 @@ def find(home: Path | None, pipeline: str | None, url: str) -> Path:
     """Return the directory of a pipeline with views."""
     if home is not None:
         return _in_home(home, pipeline)
-    found = _beside(url)
+    homes = _beside(url)
     if pipeline is not None:
-        return _named(found, pipeline)
-    if not found:
+        return _named(homes, pipeline)
+    if not homes:
         raise HeadwaterError(
             f'no views beside the log "{url}"',
-            hint="`headwater run` makes them; --home names a pipeline's directory that is elsewhere",
+            hint="`headwater run` creates them; --home names the directory of a pipeline that is elsewhere",
         )
-    if len(found) > 1:
-        names = ", ".join(found)
-        raise UsageError(f'log "{url}" has {len(found)} pipelines: {names}', hint="name one with --pipeline")
-    return next(iter(found.values()))
+    if len(homes) > 1:
+        names = ", ".join(homes)
+        raise UsageError(f'log "{url}" has {len(homes)} pipelines: {names}', hint="name one with --pipeline")
+    return next(iter(homes.values()))
 
 
 def _in_home(home: Path, pipeline: str | None) -> Path:
@@ -80,16 +80,16 @@ def _in_home(home: Path, pipeline: str | None) -> Path:
 
 def _meant(home: Path) -> str:
     below = homes_below(home)
-    return f'did you mean "{below[0]}"?' if below else "`headwater run` makes them"
+    return f'did you mean "{below[0]}"?' if below else "`headwater run` creates them"
 
 
-def _named(found: dict[str, Path], pipeline: str) -> Path:
-    if pipeline not in found:
-        listed = "pipelines: " + ", ".join(found) if found else "`headwater run` makes them"
+def _named(homes: dict[str, Path], pipeline: str) -> Path:
+    if pipeline not in homes:
+        listed = "pipelines: " + ", ".join(homes) if homes else "`headwater run` creates them"
         raise UsageError(
-            f'no pipeline "{pipeline}" with views beside the log', hint=nearest(pipeline, found) or listed
+            f'no pipeline "{pipeline}" with views beside the log', hint=nearest(pipeline, homes) or listed
         )
-    return found[pipeline]
+    return homes[pipeline]
 
 
 def _beside(url: str) -> dict[str, Path]:

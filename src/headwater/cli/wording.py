@@ -12,12 +12,12 @@ import click
 _EXTRA = re.compile(r"got unexpected extra arguments? \((.*)\)")
 
 NOT_YET = "has not processed anything yet"
-OWN_LOG = "a pipeline has the log that its file names: Pipeline(name, log=…)"
+OWN_LOG = "a pipeline uses the log that its file names: Pipeline(name, log=…)"
 _SHORT = {"-V": "--version", "-v": "--verbose"}
 
 
-def told(error: click.UsageError) -> tuple[str, str]:
-    """Return what is wrong, and the hint."""
+def usage_error(error: click.UsageError) -> tuple[str, str]:
+    """Return what is wrong with a command line, and the hint."""
     if isinstance(error, click.NoSuchOption):
         message, close = f'no option "{error.option_name}"', error.possibilities
     elif isinstance(error, click.exceptions.NoSuchCommand):
@@ -47,8 +47,8 @@ def _plain(error: click.UsageError) -> str:
     text = error.format_message().strip().rstrip(".")
     text = text[:1].lower() + text[1:]
     text = _EXTRA.sub(r'unexpected argument "\1"', text)
-    text = re.sub(r"is not a valid integer( range)?$", "is no whole number", text)
-    text = re.sub(r"is not a valid float( range)?$", "is no number", text)
+    text = re.sub(r"is not a valid integer( range)?$", "is not a whole number", text)
+    text = re.sub(r"is not a valid float( range)?$", "is not a number", text)
     text = re.sub(r"is not in the range x>=(\d+)$", r"is less than \1", text)
     text = re.sub(r"'\[?([^'\]]*)\]?'", r'"\1"', text)
     return re.sub(r": (File|Directory|Path) ", lambda kind: kind[0].lower(), text)

@@ -1,6 +1,6 @@
 """Where the boxes of a drawing go: layers from left to right by depth, few crossings, short lines.
 
-Lines that pass a layer get a place in it as boxes do, so that they run between boxes and not through
+Lines that pass a layer get a slot in it as boxes do, so that they run between boxes and not through
 them. Invariant: boxes do not overlap, and every edge goes from one layer to the next.
 """
 
@@ -18,8 +18,8 @@ BESIDE = 64.0
 
 
 @dataclass
-class Spot:
-    """A box, or the place where a line passes a layer (``name`` is None)."""
+class Slot:
+    """A box, or the point where a line passes a layer (``name`` is None)."""
 
     layer: int
     width: float
@@ -28,17 +28,17 @@ class Spot:
     x: float = 0.0
     y: float = 0.0
     """The middle."""
-    before: list[Spot] = field(default_factory=list)
-    after: list[Spot] = field(default_factory=list)
+    before: list[Slot] = field(default_factory=list)
+    after: list[Slot] = field(default_factory=list)
 
 
 Size = tuple[float, float]
 
 
-def layout(edges: Mapping[str, Sequence[str]], sizes: Mapping[str, Size]) -> list[list[Spot]]:
+def layout(edges: Mapping[str, Sequence[str]], sizes: Mapping[str, Size]) -> list[list[Slot]]:
     """Place names, each given with those it reads and after them; return the layers.
 
-    >>> [[spot.name for spot in layer] for layer in layout({"a": [], "b": ["a"]}, {"a": (9, 9), "b": (9, 9)})]
+    >>> [[slot.name for slot in layer] for layer in layout({"a": [], "b": ["a"]}, {"a": (9, 9), "b": (9, 9)})]
     [['a'], ['b']]
     """
     layers = _layers(_boxes(edges, sizes), edges)
@@ -51,16 +51,16 @@ def layout(edges: Mapping[str, Sequence[str]], sizes: Mapping[str, Size]) -> lis
     return layers
 
 
-def _boxes(edges: Mapping[str, Sequence[str]], sizes: Mapping[str, Size]) -> dict[str, Spot]:
-    boxes: dict[str, Spot] = {}
+def _boxes(edges: Mapping[str, Sequence[str]], sizes: Mapping[str, Size]) -> dict[str, Slot]:
+    boxes: dict[str, Slot] = {}
     for name, read in edges.items():
         depth = max((boxes[each].layer + 1 for each in read), default=0)
-        boxes[name] = Spot(depth, *sizes[name], name)
+        boxes[name] = Slot(depth, *sizes[name], name)
     return boxes
 
 
-def _layers(boxes: dict[str, Spot], edges: Mapping[str, Sequence[str]]) -> list[list[Spot]]:
-    layers: list[list[Spot]] = [[] for _ in range(max((b.layer + 1 for b in boxes.values()), default=0))]
+def _layers(boxes: dict[str, Slot], edges: Mapping[str, Sequence[str]]) -> list[list[Slot]]:
+    layers: list[list[Slot]] = [[] for _ in range(max((b.layer + 1 for b in boxes.values()), default=0))]
     for box in boxes.values():
         layers[box.layer].append(box)
     for name, read in edges.items():
@@ -69,63 +69,63 @@ def _layers(boxes: dict[str, Spot], edges: Mapping[str, Sequence[str]]) -> list[
     return layers
 
 
-def _connect(start: Spot, end: Spot, layers: list[list[Spot]]) -> None:
+def _connect(start: Slot, end: Slot, layers: list[list[Slot]]) -> None:
     """Draw an edge through the layers between two boxes."""
     at = start
     for layer in range(start.layer + 1, end.layer):
-        passing = Spot(layer, 0.0, 0.0)
+        passing = Slot(layer, 0.0, 0.0)
         layers[layer].append(passing)
         _join(at, passing)
         at = passing
     _join(at, end)
 
 
-def _join(left: Spot, right: Spot) -> None:
-    left.after.append(right)
-    right.before.append(left)
+def _join(start: Slot, end: Slot) -> None:
+    start.after.append(end)
+    end.before.append(start)
 
 
-Neighbours = Callable[[Spot], list[Spot]]
+Neighbours = Callable[[Slot], list[Slot]]
 
 
 def _in_sweep(
-    layers: list[list[Spot]], sweep: int, arrange: Callable[[list[Spot], list[Spot], Neighbours], None]
+    layers: list[list[Slot]], sweep: int, arrange: Callable[[list[Slot], list[Slot], Neighbours], None]
 ) -> None:
     """Arrange each layer by the one before it, then, in the next sweep, by the one after it."""
     forward = sweep % 2 == 0
     ordered = layers if forward else layers[::-1]
     for beside, layer in pairwise(ordered):
-        arrange(layer, beside, (lambda spot: spot.before) if forward else (lambda spot: spot.after))
+        arrange(layer, beside, (lambda slot: slot.before) if forward else (lambda slot: slot.after))
 
 
-def _sort(layer: list[Spot], beside: list[Spot], neighbours: Neighbours) -> None:
+def _sort(layer: list[Slot], beside: list[Slot], neighbours: Neighbours) -> None:
     """Order a layer by where its neighbours are, on average; one without any stays where it is."""
-    at = {id(spot): index for index, spot in enumerate(beside)}
-    own = {id(spot): float(index) for index, spot in enumerate(layer)}
+    at = {id(slot): index for index, slot in enumerate(beside)}
+    index = {id(slot): float(number) for number, slot in enumerate(layer)}
 
-    def middle(spot: Spot) -> float:
-        near = [at[id(each)] for each in neighbours(spot)]
-        return sum(near) / len(near) if near else own[id(spot)]
+    def middle(slot: Slot) -> float:
+        near = [at[id(each)] for each in neighbours(slot)]
+        return sum(near) / len(near) if near else index[id(slot)]
 
     layer.sort(key=middle)
 
 
-def _stack(layers: list[list[Spot]]) -> None:
+def _stack(layers: list[list[Slot]]) -> None:
     for layer in layers:
-        _place(layer, [0.0] * len(layer))
+        _stack_at(layer, [0.0] * len(layer))
 
 
-def _settle(layer: list[Spot], _beside: list[Spot], neighbours: Neighbours) -> None:
+def _settle(layer: list[Slot], _beside: list[Slot], neighbours: Neighbours) -> None:
     """Move a layer's boxes towards the middle of their neighbours, as far as they have room."""
     wanted = []
-    for spot in layer:
-        near = [each.y for each in neighbours(spot)] or [spot.y]
+    for slot in layer:
+        near = [each.y for each in neighbours(slot)] or [slot.y]
         wanted.append(sum(near) / len(near))
-    _place(layer, wanted)
+    _stack_at(layer, wanted)
 
 
-def _place(layer: list[Spot], wanted: list[float]) -> None:
-    """Give each box the place nearest to the wanted one, in order and without overlap.
+def _stack_at(layer: list[Slot], wanted: list[float]) -> None:
+    """Give each box the position nearest to the wanted one, in order and without overlap.
 
     Boxes whose wishes collide move as one block to the average of their wishes.
     """
@@ -137,11 +137,11 @@ def _place(layer: list[Spot], wanted: list[float]) -> None:
             block = ((total * count + block[0] * block[1]) / (count + block[1]), count + block[1])
         blocks.append(block)
     starts = [start for start, count in blocks for _ in range(count)]
-    for spot, start, offset in zip(layer, starts, offsets, strict=True):
-        spot.y = start + offset
+    for slot, start, offset in zip(layer, starts, offsets, strict=True):
+        slot.y = start + offset
 
 
-def _offsets(layer: list[Spot]) -> list[float]:
+def _offsets(layer: list[Slot]) -> list[float]:
     """Return how far the middle of each box is below that of the first, when they are stacked closely."""
     offsets = [0.0]
     for above, below in pairwise(layer):
@@ -149,13 +149,13 @@ def _offsets(layer: list[Spot]) -> list[float]:
     return offsets[: len(layer)]
 
 
-def _spread(layers: list[list[Spot]]) -> None:
+def _spread(layers: list[list[Slot]]) -> None:
     """Put the layers beside each other, and the whole where its top left corner is at nought."""
-    top = min((spot.y - spot.height / 2 for layer in layers for spot in layer), default=0.0)
+    top = min((slot.y - slot.height / 2 for layer in layers for slot in layer), default=0.0)
     left = 0.0
     for layer in layers:
-        width = max(spot.width for spot in layer)
-        for spot in layer:
-            spot.x, spot.y = left, spot.y - top
-            spot.width = width
+        width = max(slot.width for slot in layer)
+        for slot in layer:
+            slot.x, slot.y = left, slot.y - top
+            slot.width = width
         left += width + BESIDE

@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 from rich.cells import cell_len, set_cell_size
 
 from headwater.drawing.label import everything, label
-from headwater.drawing.layout import Spot, layout
+from headwater.drawing.layout import Slot, layout
 from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.pipeline import Pipeline
 
@@ -47,18 +47,18 @@ def as_svg(pipeline: Pipeline) -> str:
     declared = {each.name: each for each in everything(pipeline)}
     edges = {name: each.upstreams for name, each in declared.items()}
     layers = layout(edges, {name: _size(each) for name, each in declared.items()})
-    spots = [spot for layer in layers for spot in layer]
-    width = max((spot.x + spot.width for spot in spots), default=0.0) + 2 * MARGIN
-    height = max((spot.y + spot.height / 2 for spot in spots), default=0.0) + 2 * MARGIN
-    boxes = [(spot, declared[spot.name]) for spot in spots if spot.name is not None]
+    slots = [slot for layer in layers for slot in layer]
+    width = max((slot.x + slot.width for slot in slots), default=0.0) + 2 * MARGIN
+    height = max((slot.y + slot.height / 2 for slot in slots), default=0.0) + 2 * MARGIN
+    boxes = [(slot, declared[slot.name]) for slot in slots if slot.name is not None]
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
             f'viewBox="{-MARGIN:.0f} {-MARGIN:.0f} {width:.0f} {height:.0f}" role="img">',
             f"<title>{_text(pipeline.name)}</title>",
             _style({each.kind for each in declared.values()}),
-            *(_line(spot, after) for spot, _ in boxes for after in spot.after),
-            *(_box(spot, each) for spot, each in boxes),
+            *(_line(slot, after) for slot, _ in boxes for after in slot.after),
+            *(_box(slot, each) for slot, each in boxes),
             "</svg>",
         ]
     )
@@ -95,12 +95,12 @@ def _style(kinds: Set[str]) -> str:
     )
 
 
-def _box(spot: Spot, declared: Declaration) -> str:
-    x, top, said = spot.x, spot.y - spot.height / 2, label(declared)
+def _box(slot: Slot, declared: Declaration) -> str:
+    x, top, said = slot.x, slot.y - slot.height / 2, label(declared)
     description = f"\n\n{declared.description}"
     return (
         f'<g class="{declared.kind}"><title>{_text(f"{declared.name}: {said}{description}".rstrip())}</title>'
-        f'<rect x="{x:.1f}" y="{top:.1f}" width="{spot.width:.1f}" height="{spot.height:.1f}" '
+        f'<rect x="{x:.1f}" y="{top:.1f}" width="{slot.width:.1f}" height="{slot.height:.1f}" '
         f'rx="{_corner(declared):.0f}" stroke-width="1.4"/>'
         f'<text class="name" x="{x + PAD:.1f}" y="{top + 20:.1f}">{_text(_cut(declared.name))}</text>'
         f'<text class="said" x="{x + PAD:.1f}" y="{top + 36:.1f}">{_text(_cut(said))}</text></g>'
@@ -112,7 +112,7 @@ def _corner(declared: Declaration) -> float:
     return HEIGHT / 2 if declared.external else 6.0
 
 
-def _line(start: Spot, second: Spot) -> str:
+def _line(start: Slot, second: Slot) -> str:
     """Draw an edge from a box through the places where it passes, to the box that it ends in."""
     path = [start, second]
     while path[-1].name is None:

@@ -91,19 +91,19 @@ class _Rails:
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Draw each row, and what goes on below it."""
-        for each in self._declared:
+        for declaration in self._declared:
             column = max((rail.column + 1 for rail in self._open.values()), default=0)
-            read = [self._open[name] for name in each.upstreams]
-            row = self._lead(column, read) + each.name
-            self._advance(each, column, read)
+            read = [self._open[name] for name in declaration.upstreams]
+            row = self._lead(column, read) + declaration.name
+            self._advance(declaration, column, read)
             yield row, self._lead(column + 1, [])
 
-    def _advance(self, each: Declaration, column: int, read: list[_Rail]) -> None:
+    def _advance(self, declaration: Declaration, column: int, read: list[_Rail]) -> None:
         for rail in read:
             rail.readers -= 1
         self._open = {name: rail for name, rail in self._open.items() if rail.readers}
-        if self._readers[each.name]:
-            self._open[each.name] = _Rail(column, self._readers[each.name])
+        if self._readers[declaration.name]:
+            self._open[declaration.name] = _Rail(column, self._readers[declaration.name])
 
     def _lead(self, column: int, read: list[_Rail]) -> str:
         """Draw what is left of a name: the open lines, and those that bend towards it."""

@@ -1,7 +1,7 @@
-"""Places in a topic: what a producer reached, where a reader starts.
+"""Positions in a topic: what a producer reached, where a reader starts.
 
 Invariant: an offset in a position is the next one to be read, never the last one that was; and a
-position of one topic is never taken for a place in a later topic of the same name.
+position of one topic is never taken for one of a later topic of the same name.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class Extent(NamedTuple):
 
 
 def check_start(to: Start, topic: Topic) -> None:
-    """Refuse what is no place in a topic."""
+    """Refuse what is no start in a topic."""
     hint = 'use "earliest", "latest", an offset, a datetime or a Position'
-    known = isinstance(to, int | datetime | Position) and not isinstance(to, bool)
-    if not known and to not in ("earliest", "latest"):
+    typed = isinstance(to, int | datetime | Position) and not isinstance(to, bool)
+    if not typed and to not in ("earliest", "latest"):
         raise UsageError(f"cannot start at {to!r:.60}", hint=hint)
     if isinstance(to, int) and to < 0:
         raise UsageError(f"an offset is 0 or more, not {to}", hint=hint)
@@ -113,7 +113,7 @@ def check_partition(topic: str, partition: int, partitions: int) -> None:
 
 
 def offsets_within(to: int | Position, topic: str, extents: Mapping[int, Extent]) -> dict[int, int]:
-    """Return the offsets that a place stands for, or refuse one that a partition does not hold.
+    """Return the offsets that a start stands for, or refuse one that a partition does not hold.
 
     A position stands for the earliest offset where it names no partition. A bare offset is meant
     for every partition, so one that is shorter stands at its end if another has got that far.

@@ -196,7 +196,7 @@ class Producer(Closing):
         The batch has been checked when the call returns, and is durable when ``flush`` has returned:
         it is encoded and written while the next one is made.
         """
-        self._send_whole(
+        self._send_all(
             lambda topic: [(batch, {}) for batch in rows.from_data(data, topic)], checked_sequence(sequence)
         )
 
@@ -217,9 +217,9 @@ class Producer(Closing):
         ...     producer.send_changes(changes)
         """
         _check_compacted(self._appender.topic())
-        self._send_whole(lambda topic: tombstones.from_changes(table, topic), checked_sequence(sequence))
+        self._send_all(lambda topic: tombstones.from_changes(table, topic), checked_sequence(sequence))
 
-    def _send_whole(self, convert: Callable[[Topic], list[Changes]], sequence: int | None) -> None:
+    def _send_all(self, convert: Callable[[Topic], list[Changes]], sequence: int | None) -> None:
         """Append what is converted, all of it before the first is put, behind the rows that wait."""
         check_process(self._process)
         with self._draining:
@@ -230,7 +230,7 @@ class Producer(Closing):
             for batch, extras in convert(self._appender.topic()):
                 if len(batch):
                     self._make_way()
-                    self._put(self._builder.from_batch(_own(batch), sequence, extras))
+                    self._put(self._builder.from_batch(_copied(batch), sequence, extras))
                     sequence = None if sequence is None else sequence + len(batch)
 
     def mark(self, before: datetime | int) -> None:
@@ -374,7 +374,7 @@ class Producer(Closing):
         chunk = self._rows[: CHUNK * self._copier.width]
         if not chunk:
             return
-        records, refused = self._builder.from_given(chunk, self._copier)
+        records, refused = self._builder.from_copied(chunk, self._copier)
         del self._rows[: len(chunk)]  # only now: a defect in the conversion loses nothing
         with self._room:
             self._room.notify_all()
@@ -414,7 +414,7 @@ class Producer(Closing):
                     self._error = None
 
 
-def _own(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return a copy: the memory may be that of a pandas frame or a numpy array, which can be changed."""
     return pa.concat_batches([batch, batch.slice(0, 0)])
 

@@ -105,16 +105,16 @@ class Builder:
         """Number a checked batch, from ``sequence`` or the next number on."""
         first = self.sequence if sequence is None else sequence
         self.sequence = max(self.sequence, first + len(batch))
-        return self._place(batch, np.arange(first, first + len(batch), dtype=np.int64), extras or {})
+        return self._outgoing(batch, np.arange(first, first + len(batch), dtype=np.int64), extras or {})
 
-    def from_given(self, places: list[Any], copier: Copier) -> tuple[OutgoingBatch | None, RowError | None]:
-        """Convert rows that were copied; those that do not fit are left out."""
-        values = copier.by_column(places)
-        if values is not None:
+    def from_copied(self, values: list[Any], copier: Copier) -> tuple[OutgoingBatch | None, RowError | None]:
+        """Convert rows of which a ``Copier`` has copied the values; those that do not fit are left out."""
+        columns = copier.by_column(values)
+        if columns is not None:
             with suppress(RowError):  # row by row it is found which, if they are not only marked
-                batch = rows.from_columns(values, self._topic())
+                batch = rows.from_columns(columns, self._topic())
                 return self.from_batch(batch, None), None
-        return self.from_rows(copier.by_row(places))
+        return self.from_rows(copier.by_row(values))
 
     def from_rows(self, chunk: list[Any]) -> tuple[OutgoingBatch | None, RowError | None]:
         """Convert rows, each a mapping or ``Marked``; those that do not fit are left out.
@@ -163,14 +163,16 @@ class Builder:
                 every = [row if isinstance(row, Marked) else Marked(row) for row in chunk]
                 extras = _extras(every)
                 chunk = [row.row for row in every]
-            return self._place(rows.from_rows(chunk, self._topic(), extras), numbers, extras)
+            return self._outgoing(rows.from_rows(chunk, self._topic(), extras), numbers, extras)
         except HeadwaterError:
             raise
         except Exception as error:  # whatever a row is, only that row is refused
             reason = f"{type(error).__name__}: {error}"
             raise RowError("a row cannot be stored", detail=reason.splitlines()[0]) from None
 
-    def _place(self, batch: pa.RecordBatch, numbers: Numbers, extras: dict[str, pa.Array]) -> OutgoingBatch:
+    def _outgoing(
+        self, batch: pa.RecordBatch, numbers: Numbers, extras: dict[str, pa.Array]
+    ) -> OutgoingBatch:
         return _increasing(OutgoingBatch(batch, numbers, self._topic(), durations.now(), extras))
 
 
@@ -195,8 +197,8 @@ def _extras(marked: Sequence[Marked]) -> dict[str, pa.Array]:
         "_sent": [row.sent for row in marked],
         "_headers": [row.headers and list(row.headers.items()) for row in marked],
     }
-    made = {name: pa.array(values, record.META[name]) for name, values in columns.items() if any(values)}
-    for name, column in made.items():
+    extras = {name: pa.array(values, record.META[name]) for name, values in columns.items() if any(values)}
+    for name, column in extras.items():
         if (row := years.outside(column)) is not None:
             raise RowError(f'time "{name[1:]}" of a record cannot be read', detail=years.REASON, row=row)
-    return made
+    return extras

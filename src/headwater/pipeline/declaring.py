@@ -160,7 +160,7 @@ def _check_written_topic(title: str, topic: str) -> None:
     topics.check_name("topic", topic)
     above, _, end = topic.rpartition(".")
     pipeline, _, node = above.rpartition(".")
-    if f".{end}" in topics.ASIDE and pipeline and _NAME.fullmatch(node):
+    if f".{end}" in topics.SIDE_SUFFIXES and pipeline and _NAME.fullmatch(node):
         rows = "late rows" if end == "late" else "dead letters"
         raise PipelineError(
             f'{title} cannot have the topic "{topic}"',

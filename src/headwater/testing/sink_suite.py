@@ -167,7 +167,7 @@ def a_crash_at_any_point_leaves_a_batch_whole_or_out(target: TargetUnderTest) ->
         receipt = _receipt_of(target)
         died = _killed_at(count, target, after)
         _expect(target, before, after)
-        assert _lost(target, receipt) is None, "a crash loses nothing"
+        assert _missing(target, receipt) is None, "a crash loses nothing"
         _run(target, after, again=True)
         _expect(target, after)
         if not died:
@@ -222,12 +222,12 @@ def a_target_that_was_restored_from_a_backup_says_so(target: TargetUnderTest) ->
         sink.begin()
         receipts = [_receipt(sink, batch) for batch in (*batches[2:], _empty(4, target))]
     for receipt in ("", *receipts):
-        assert _lost(target, receipt) is None, "nothing is lost yet"
+        assert _missing(target, receipt) is None, "nothing is lost yet"
     restore()
     _expect(target, batches[:2])
-    assert _lost(target, "") is None, "who has committed nothing has lost nothing"
+    assert _missing(target, "") is None, "who has committed nothing has lost nothing"
     for receipt in receipts:
-        assert _lost(target, receipt), "a target that is older than its receipt must say so"
+        assert _missing(target, receipt), "a target that is older than its receipt must say so"
 
 
 def _receipt(sink: Sink, batch: Batch) -> str:
@@ -241,7 +241,7 @@ def _receipt_of(target: TargetUnderTest) -> str:
         return sink.receipt()
 
 
-def _lost(target: TargetUnderTest, receipt: str) -> str | None:
+def _missing(target: TargetUnderTest, receipt: str) -> str | None:
     with target.open() as sink:
         sink.begin()
         return sink.missing_since(receipt)

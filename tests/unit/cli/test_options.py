@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from headwater.cli.options import (
-    given_log,
+    log_argument,
     log_option,
     log_url,
     range_options,
@@ -27,7 +27,7 @@ from headwater.errors import UsageError
     ],
 )
 def test_a_log_is_repeated_without_what_may_be_a_password(url: str, said: str) -> None:
-    command = click.Command("show", callback=lambda url: click.echo(given_log()), params=[])
+    command = click.Command("show", callback=lambda url: click.echo(log_argument()), params=[])
     assert CliRunner().invoke(log_option(command), ["--log", url]).output == f"{said}\n"
 
 
@@ -59,7 +59,7 @@ def test_the_nearer_log_counts(words: list[str], url: str, monkeypatch: pytest.M
 def test_a_place_is_read_once_and_what_is_none_is_refused_with_all_that_are() -> None:
     assert (start("earliest"), start("1200")) == ("earliest", 1200)
     assert start(start("1200")) == 1200, "click converts a default again"  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match='"soon" is no place in a topic') as refused:
+    with pytest.raises(UsageError, match='"soon" is not a position in a topic') as refused:
         start("soon")
     assert "orders:0=12,1=7" in str(refused.value.hint)
 

@@ -7,11 +7,11 @@ import threading
 import click
 import pytest
 
-from headwater.cli.stdout import kept_for_results
+from headwater.cli.stdout import results_only
 
 
 def test_what_other_threads_print_does_not_get_into_a_result(capsys: pytest.CaptureFixture[str]) -> None:
-    with kept_for_results():
+    with results_only():
         thread = threading.Thread(target=lambda: print("from a node's function"))
         thread.start()
         thread.join()

@@ -6,7 +6,7 @@ import click
 import pytest
 from tests.unit.cli.conftest import Run
 
-from headwater.cli.wording import told
+from headwater.cli.wording import usage_error
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from headwater.cli.wording import told
         ),
         (
             "lag --alert-over x",
-            'error: invalid value for "--alert-over": "x" is no whole number\n'
+            'error: invalid value for "--alert-over": "x" is not a whole number\n'
             "hint: see `headwater lag --help`\n",
         ),
         ("lag orders", 'error: unexpected argument "orders"\nhint: see `headwater lag --help`\n'),
@@ -45,7 +45,7 @@ def test_what_click_refuses_is_told_in_our_words(run: Run, words: str, said: str
 
 
 def test_what_no_command_has_refused_points_to_the_help_of_all() -> None:
-    assert told(click.UsageError("Something is wrong.")) == (
+    assert usage_error(click.UsageError("Something is wrong.")) == (
         "something is wrong",
         "see `headwater --help`",
     )
@@ -54,11 +54,11 @@ def test_what_no_command_has_refused_points_to_the_help_of_all() -> None:
 @pytest.mark.parametrize(
     ("said", "ours"),
     [
-        ("'x' is not a valid float.", '"x" is no number'),
-        ("'0' is not a valid integer range.", '"0" is no whole number'),
+        ("'x' is not a valid float.", '"x" is not a number'),
+        ("'0' is not a valid integer range.", '"0" is not a whole number'),
         ("0 is not in the range x>=1.", "0 is less than 1"),
         ("Got unexpected extra arguments (a b)", 'unexpected argument "a b"'),
     ],
 )
 def test_what_click_says_becomes_one_lower_case_line(said: str, ours: str) -> None:
-    assert told(click.UsageError(said))[0] == ours
+    assert usage_error(click.UsageError(said))[0] == ours

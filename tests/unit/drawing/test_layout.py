@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.pipeline.test_graph import acyclic, pipeline
 
-from headwater.drawing.layout import BESIDE, ROOM, Spot, layout
+from headwater.drawing.layout import BESIDE, ROOM, Slot, layout
 
 
 @st.composite
-def sized(draw: st.DrawFn) -> list[list[Spot]]:
+def sized(draw: st.DrawFn) -> list[list[Slot]]:
     edges = {"s": [], **draw(acyclic())}
     order = ["s", *(node.name for node in pipeline({k: v for k, v in edges.items() if v}).order())]
     sizes = {name: (float(draw(st.integers(10, 300))), float(draw(st.integers(10, 90)))) for name in order}
@@ -20,7 +20,7 @@ def sized(draw: st.DrawFn) -> list[list[Spot]]:
 
 
 @given(sized())
-def test_boxes_do_not_overlap_and_lines_go_from_one_layer_to_the_next(layers: list[list[Spot]]) -> None:
+def test_boxes_do_not_overlap_and_lines_go_from_one_layer_to_the_next(layers: list[list[Slot]]) -> None:
     for number, layer in enumerate(layers):
         for upper, lower in pairwise(layer):
             assert upper.y + upper.height / 2 + ROOM <= lower.y - lower.height / 2 + 1e-6

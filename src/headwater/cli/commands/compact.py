@@ -15,10 +15,11 @@ from headwater.cli.screens.progress import waiting
 @click.argument("topic")
 @with_log()
 def compact(log: Log, topic: str) -> None:
-    """Clean TOPIC up now, instead of in the background.
+    """Compact TOPIC, or apply its retention, now.
 
-    A topic with --cleanup compact keeps the newest record of each key; any other lets go of what its
-    retention no longer covers. Offsets never change; readers and writers may go on meanwhile.
+    Otherwise this is done in the background. A topic with --cleanup compact keeps the newest record of
+    each key; any other topic drops what its retention no longer covers. Offsets never change, and readers
+    and writers may go on meanwhile.
 
     \b
     Example:
@@ -30,4 +31,7 @@ def compact(log: Log, topic: str) -> None:
     after = log.describe(topic).size
     click.echo(f'topic "{topic}": {units.size(before)} before, {units.size(after)} now')
     if before is not None and after is not None and after > before:
-        say("note", "few records could go, and a compacted one keeps its own offset, times and producer")
+        say(
+            "note",
+            "few records could be dropped, and a compacted record stores its own offset, times and producer",
+        )

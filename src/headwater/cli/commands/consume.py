@@ -21,11 +21,11 @@ from headwater.errors import Fenced, UsageError
 COMMIT_SECONDS = 0.5
 PAUSE = 0.2
 PATIENCE = 10.0
-"""Seconds without a record after which a group that cannot reach the end is left."""
+"""Seconds without a record after which a group that cannot reach the end is remaining."""
 
 
 @dataclass(frozen=True)
-class _Wish:
+class _Request:
     """What the command line asked for."""
 
     topic: str
@@ -41,7 +41,7 @@ class _Wish:
 @range_options
 @click.option("--partition", type=click.IntRange(min=0), metavar="N", help="Only this partition.")
 @click.option("--group", metavar="G", help="Read as a member of this group, and commit what was printed.")
-@click.option("--follow", is_flag=True, help="Go on with records as they arrive, until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Keep printing records as they arrive, until Ctrl-C.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Stop after N records.")
 @format_option("table", "ndjson", "csv", default="table")
 @click.option(
@@ -51,10 +51,10 @@ class _Wish:
 def consume(log: Log, topic: str, partition: int | None, group: str | None, form: str, **how: object) -> None:
     """Print the records of TOPIC.
 
-    Without --follow it ends where the topic ended when it was started. With --group, it goes on
-    where the group has committed (--from counts where nothing is), shares the partitions with the
-    group's other members, and commits what it has printed, twice a second; after a crash, records that
-    were printed but not yet committed are printed again.
+    Without --follow, it stops where the topic ended when the command was started. With --group, it
+    starts at the offsets that the group has committed (and at --from where there are none), shares the
+    partitions with the other members of the group, and commits what it has printed twice a second. After
+    a crash, records that were printed but not committed are printed again.
 
     \b
     Examples:
@@ -63,44 +63,46 @@ def consume(log: Log, topic: str, partition: int | None, group: str | None, form
       headwater consume orders --group billing --format ndjson | while read order; do …; done
     """
     if group is not None and partition is not None:
-        raise UsageError("a group shares the partitions out itself", hint="leave out --partition or --group")
-    wish = _Wish(topic, **how)  # type: ignore[arg-type]  # click has checked them
-    if wish.end != "latest" and (group is not None or wish.follow):
+        raise UsageError("a group assigns the partitions itself", hint="leave out --partition or --group")
+    request = _Request(topic, **how)  # type: ignore[arg-type]  # click has checked them
+    if request.end != "latest" and (group is not None or request.follow):
         raise UsageError("a group and --follow have no end", hint="leave out --to, or --group and --follow")
-    write = writer(form, log.topic(topic), wish.meta)
+    write = writer(form, log.topic(topic), request.meta)
     if group is None:
-        _read(log, wish, partition, write)
+        _read(log, request, partition, write)
     else:
-        _consume(log, wish, group, write)
+        _consume(log, request, group, write)
 
 
-def _read(log: Log, wish: _Wish, partition: int | None, write: Write) -> None:
-    if wish.limit == 0:
+def _read(log: Log, request: _Request, partition: int | None, write: Write) -> None:
+    if request.limit == 0:
         return
-    left = wish.limit
-    for batch in log.read(wish.topic, partition, wish.start, wish.end, meta=wish.meta, follow=wish.follow):
-        write(batch.slice(0, left))
-        left = None if left is None else left - len(batch)
-        if left is not None and left <= 0:
+    remaining = request.limit
+    for batch in log.read(
+        request.topic, partition, request.start, request.end, meta=request.meta, follow=request.follow
+    ):
+        write(batch.slice(0, remaining))
+        remaining = None if remaining is None else remaining - len(batch)
+        if remaining is not None and remaining <= 0:
             return
 
 
-def _consume(log: Log, wish: _Wish, group: str, write: Write) -> None:
+def _consume(log: Log, request: _Request, group: str, write: Write) -> None:
     """Print and commit; the last batch, if the limit cuts it short, up to the cut."""
-    left = wish.limit
-    if left == 0:
+    remaining = request.limit
+    if remaining == 0:
         return
-    with log.consumer(wish.topic, group, start=wish.start, meta=True) as member:
+    with log.consumer(request.topic, group, start=request.start, meta=True) as member:
         printed = _Printed(member, group)
-        for batch in _batches(log, member, wish, printed.commit):
-            if left is not None and len(batch) > left:
-                write(batch.slice(0, left))
-                printed.commit(_place(member, batch.slice(left, 1)))
+        for batch in _batches(log, member, request, printed.commit):
+            if remaining is not None and len(batch) > remaining:
+                write(batch.slice(0, remaining))
+                printed.commit(_position_before(member, batch.slice(remaining, 1)))
                 return
             write(batch)
-            left = None if left is None else left - len(batch)
-            printed.add(last=left == 0)
-            if left == 0:
+            remaining = None if remaining is None else remaining - len(batch)
+            printed.add(last=remaining == 0)
+            if remaining == 0:
                 return
 
 
@@ -130,9 +132,11 @@ class _Printed:
             say("detail", fenced.message)
 
 
-def _batches(log: Log, member: Consumer, wish: _Wish, pause: Callable[[], None]) -> Iterator[pa.RecordBatch]:
+def _batches(
+    log: Log, member: Consumer, request: _Request, pause: Callable[[], None]
+) -> Iterator[pa.RecordBatch]:
     """Yield what the member is given: for ever, or up to where the topic ends now."""
-    end = log.resolve(wish.topic, "latest")
+    end = log.resolve(request.topic, "latest")
     idle = 0.0
     while True:
         batch = member.poll(PAUSE)
@@ -141,7 +145,7 @@ def _batches(log: Log, member: Consumer, wish: _Wish, pause: Callable[[], None])
             yield batch
         else:
             pause()
-        if not wish.follow and (idle > PATIENCE or _finished(member, end)):
+        if not request.follow and (idle > PATIENCE or _finished(member, end)):
             pause()
             return
 
@@ -151,7 +155,7 @@ def _finished(member: Consumer, end: Position) -> bool:
     return bool(owned) and all(reached.get(p, 0) >= end.offsets.get(p, 0) for p in owned)
 
 
-def _place(member: Consumer, record: pa.RecordBatch) -> Position:
+def _position_before(member: Consumer, record: pa.RecordBatch) -> Position:
     """Return where the member is when it stands before this record, which it has been given."""
     here = {record["_partition"][0].as_py(): record["_offset"][0].as_py()}
     reached = member.position()

@@ -17,7 +17,7 @@ from headwater.cli.options import format_option, verbose_option
 
 @click.group()
 def dead() -> None:
-    """List, show and redrive records that nodes have set aside."""
+    """List, show and redrive dead letters."""
 
 
 @dead.command("list")
@@ -25,30 +25,32 @@ def dead() -> None:
 @format_option("table", "ndjson", default="table")
 @verbose_option
 def list_(file: str, form: str) -> None:
-    """List the nodes of the pipeline in FILE that have set records aside.
+    """List the nodes of the pipeline in FILE that have dead letters.
+
+    A dead letter is a record on which the code of a node failed, so that the node has set it aside.
 
     \b
     Example:
       headwater dead list shop.py
     """
-    letters = groupby(headwater.dead_letters(file), lambda each: each.node)
-    found = [_summary(name, list(rows)) for name, rows in letters]
+    letters = groupby(headwater.dead_letters(file), lambda letter: letter.node)
+    nodes = [_summary(name, list(rows)) for name, rows in letters]
     if form == "ndjson":
-        print_ndjson(found)
-    elif found:
-        print_table(("node", ">records", "newest", "error"), [tuple(each.values()) for each in found])
+        print_ndjson(nodes)
+    elif nodes:
+        print_table(("node", ">records", "newest", "error"), [tuple(node.values()) for node in nodes])
     else:
-        click.echo("no records are set aside", err=True)
+        click.echo("no node has dead letters", err=True)
 
 
 @dead.command()
 @click.argument("file")
 @click.argument("node")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The newest N.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Show the newest N.")
 @format_option("table", "ndjson", default="table")
 @verbose_option
 def show(file: str, node: str, limit: int, form: str) -> None:
-    """Show the records that NODE has set aside, with where they came from and the error.
+    """Show the dead letters of NODE, with their origin and error.
 
     \b
     Example:
@@ -69,10 +71,10 @@ def show(file: str, node: str, limit: int, form: str) -> None:
 @click.argument("node")
 @verbose_option
 def redrive(file: str, node: str) -> None:
-    """Append the records that NODE has set aside to their topics again.
+    """Append the dead letters of NODE to their topics again.
 
-    Correct the code first, and restart the pipeline. Each is a new record of its topic, which every
-    reader of the topic meets; it is appended once, however often this is called.
+    Correct the code and restart the pipeline first. Each becomes a new record of its topic, which all
+    readers of the topic get. It is appended once, however often this command is run.
 
     \b
     Example:

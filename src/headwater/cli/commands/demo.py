@@ -24,16 +24,16 @@ from rich.live import Live
 import headwater
 from headwater import BackgroundRun, Pipeline, RunOptions, Status
 from headwater.api.session import create_topics
-from headwater.cli.commands.demo_proof import prove
 from headwater.cli.commands.run import FRAME, SECOND, tell_broken
-from headwater.cli.demo_feed import Feed
+from headwater.cli.demo.feed import Feed
+from headwater.cli.demo.proof import prove
+from headwater.cli.demo.screen import DemoScreen, Scene
+from headwater.cli.demo.views import view_samples
 from headwater.cli.failure import Terminated
 from headwater.cli.formats import units
 from headwater.cli.options import verbose_option
-from headwater.cli.screens.demo_screen import DemoScreen, Scene
-from headwater.cli.screens.demo_views import shown
 from headwater.cli.screens.run_output import summary
-from headwater.cli.screens.terminal import kept
+from headwater.cli.screens.terminal import duplicated
 from headwater.errors import HeadwaterError, UsageError
 
 Show = Callable[[Scene], None]
@@ -44,9 +44,12 @@ BATCHES = 8
 
 @click.command()
 @click.option(
-    "--events", type=click.IntRange(min=1), metavar="N", help="Write N events at once, and no more."
+    "--events",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Write N events at once, and no more after them.",
 )
-@click.option("--exit", "ends", is_flag=True, help="With --events: prove the views right, and end.")
+@click.option("--exit", "ends", is_flag=True, help="With --events: verify the views, and exit.")
 @click.option(
     "--dir",
     "directory",
@@ -56,12 +59,12 @@ BATCHES = 8
 )
 @verbose_option
 def demo(events: int | None, ends: bool, directory: Path | None) -> None:
-    """Watch a pipeline at work: a small web shop, in a temporary directory.
+    """Watch an example pipeline at work: a small web shop.
 
-    A generator writes orders, searches, parcels and prices to a log, some of them twice or late, and
-    eight views are kept of them. The terminal shows the nodes at work and the views as they change.
-    Ctrl-C ends it. The code is in examples/shop, also within the installed package; the last line says
-    where.
+    A generator writes orders, searches, parcels and prices to a log in a temporary directory, some of
+    them twice or late, and eight views are derived from them. The terminal shows the nodes at work and
+    the views as they change. Ctrl-C ends it. The code is in examples/shop, also within the installed
+    package; the last line says where.
 
     With --events N --exit, N events are processed, then every view is computed again from the log,
     and in plain Python from the events, and compared. Exits with 1 if anything differs.
@@ -75,10 +78,10 @@ def demo(events: int | None, ends: bool, directory: Path | None) -> None:
     if ends and events is None:
         raise UsageError("--exit needs --events", hint="as in `headwater demo --events 20000 --exit`")
     code = _example()
-    with kept(sys.stdout) as out:
-        with _place(directory) as place:
+    with duplicated(sys.stdout) as out:
+        with _directory(directory) as folder:
             try:
-                _play(_pipeline(code, place), code, events, ends, out)
+                _play(_pipeline(code, folder), code, events, ends, out)
             except KeyboardInterrupt as error:
                 if ends or isinstance(error, Terminated):
                     raise
@@ -137,7 +140,7 @@ def _follow(work: BackgroundRun, feed: Feed, pipeline: Pipeline, show: Show) -> 
     while not work.ended(FRAME):
         feed.ended(0)  # says so if it failed
         if time.monotonic() >= due:
-            scene = Scene(feed.written, work.statuses(), shown(pipeline), work.step)
+            scene = Scene(feed.written, work.statuses(), view_samples(pipeline), work.step)
             due = time.monotonic() + SECOND
         show(scene)
 
@@ -171,23 +174,23 @@ def _lines(screen: DemoScreen, out: Callable[[str], None]) -> Show:
 def _example() -> Path:
     """Return the directory of the example: in the installed package, else beside its sources."""
     package = Path(headwater.__file__).parent
-    for place in (package / "examples" / "shop", package.parents[1] / "examples" / "shop"):
-        if (place / "shop.py").is_file():
-            return place
+    for folder in (package / "examples" / "shop", package.parents[1] / "examples" / "shop"):
+        if (folder / "shop.py").is_file():
+            return folder
     raise HeadwaterError("the files of the demo are missing", hint="install Headwater again")
 
 
-def _pipeline(code: Path, place: Path) -> Pipeline:
+def _pipeline(code: Path, folder: Path) -> Pipeline:
     """Return the example's pipeline, moved to a directory."""
     click.echo("starting a generator of events and Spark, which takes some seconds …", err=True)
     pipeline = copy.copy(headwater.load(code / "shop.py"))
-    log = place / "data"
+    log = folder / "data"
     pipeline.log, pipeline.home = f"file:{log}", log / "pipelines" / pipeline.name
     return pipeline
 
 
 @contextmanager
-def _place(directory: Path | None) -> Iterator[Path]:
+def _directory(directory: Path | None) -> Iterator[Path]:
     """Give a directory of one's own: the one that was asked for, or a temporary one."""
     if directory is not None:
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
@@ -197,11 +200,11 @@ def _place(directory: Path | None) -> Iterator[Path]:
         directory.mkdir(parents=True, exist_ok=True)
         yield directory.resolve()
         return
-    made = tempfile.mkdtemp(prefix="headwater-demo-")
+    temporary = tempfile.mkdtemp(prefix="headwater-demo-")
     try:
-        yield Path(made)
+        yield Path(temporary)
     finally:
-        _remove(made)
+        _remove(temporary)
 
 
 def _remove(directory: str) -> None:
@@ -213,12 +216,12 @@ def _remove(directory: str) -> None:
 
 def _tell_more(code: Path, directory: Path | None, out: Console) -> None:
     """Say where the code is, and the data if it is kept."""
-    told = ["its log and views, in a temporary directory, are removed"]
+    lines = ["its log and views, in a temporary directory, are removed"]
     if directory is not None:
         start = f"{_command(near=False)} run {shlex.quote(str(code / 'shop.py'))}"
-        told = [f'its log and views are kept in "{directory}"; go on with:']
-        told += [f"  cd {shlex.quote(str(directory))} && {start}"]
-    for line in (*told, f"its code: {_near(code)}"):
+        lines = [f'its log and views are kept in "{directory}"; go on with:']
+        lines += [f"  cd {shlex.quote(str(directory))} && {start}"]
+    for line in (*lines, f"its code: {_near(code)}"):
         out.print(line, soft_wrap=True, markup=False)
 
 

@@ -36,7 +36,7 @@ GROUP_BYTES = 64 << 20
 def export(log: Log, topic: str, file: Path, start: Start, end: Start, meta: bool) -> None:
     """Write the records of TOPIC to a Parquet file.
 
-    The file is replaced only when the new one is complete. A time is one of receipt.
+    The file is replaced only when the new one is complete. A time is a time of receipt.
 
     \b
     Example:
@@ -85,7 +85,7 @@ def _row_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterato
 def _replacing(file: Path) -> Iterator[Path]:
     """Give a place to write to; it becomes ``file`` at the end, and is removed on any failure."""
     if not file.parent.is_dir():
-        raise HeadwaterError(f'no directory "{file.parent}"', hint="make it, or export to another place")
+        raise HeadwaterError(f'no directory "{file.parent}"', hint="make it, or export to another directory")
     try:
         with durable.drafting(file) as draft:
             yield draft

@@ -18,17 +18,17 @@ _ENDINGS = {".svg": "svg", ".mmd": "mermaid", ".mermaid": "mermaid"}
 @click.command()
 @click.argument("file")
 @format_option(
-    *drawing.FORMS, default=None, help="How to draw it.  [default: by the ending of --output, else text]"
+    *drawing.FORMS, default=None, help="The output format.  [default: by the ending of --output, else text]"
 )
 @click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH", help="Write it there."
+    "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH", help="Write it to this file."
 )
 @verbose_option
 def graph(file: str, form: str | None, output: Path | None) -> None:
     """Draw the pipeline in FILE.
 
-    Nothing is started, and no log is opened. Where FILE has several pipelines, its name is followed by
-    that of one, as in shop.py:audit.
+    Nothing is started, and no log is opened. Where FILE declares several pipelines, name one after
+    it, as in shop.py:audit.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``headwater group``: which consumer groups there are, and forgetting one."""
+"""``headwater group``: which consumer groups there are, and deleting one."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def list_(log: Log, form: str) -> None:
     Example:
       headwater group list
     """
-    found = [_facts(log, name) for name in log.groups()]
+    groups = [_facts(log, name) for name in log.groups()]
     if form == "ndjson":
-        print_ndjson(found)
-    elif found:
-        rows = [(each["group"], ", ".join(each["topics"]), each["records"]) for each in found]
+        print_ndjson(groups)
+    elif groups:
+        rows = [(each["group"], ", ".join(each["topics"]), each["records"]) for each in groups]
         print_table(("group", "topics", ">records behind"), rows)
     else:
-        click.echo("no groups yet; a consumer makes one when it joins", err=True)
+        click.echo("no groups yet; a consumer creates one when it joins", err=True)
 
 
 @group.command()
 @click.argument("name")
 @with_log()
 def delete(log: Log, name: str) -> None:
-    """Forget what group NAME has committed.
+    """Delete group NAME with its committed offsets.
 
-    Refused while it has living members. A consumer that joins it later begins anew.
+    It is refused while the group has members. A consumer that joins it later starts anew.
 
     \b
     Example:

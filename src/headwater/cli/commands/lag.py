@@ -48,11 +48,11 @@ def lag(log: Log, group: str | None, alert_over: int | None, form: str) -> None:
 
 
 def _groups(log: Log, group: str | None) -> list[str]:
-    known = log.groups()
+    groups = log.groups()
     if group is None:
-        return sorted(known)
-    if group not in known:  # or a misspelt name would never raise an alarm
-        raise UsageError(f'no group "{group}"', hint=nearest(group, known))
+        return sorted(groups)
+    if group not in groups:  # or a misspelt name would never raise an alarm
+        raise UsageError(f'no group "{group}"', hint=nearest(group, groups))
     return [group]
 
 
@@ -68,18 +68,18 @@ def _alert(lags: list[Lag], limit: int) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _row(each: Lag) -> tuple[object, ...]:
-    place = (each.group, each.topic, each.partition, each.committed, each.end)
-    return *place, each.records, units.length(each.behind)
+def _row(lag: Lag) -> tuple[object, ...]:
+    position = (lag.group, lag.topic, lag.partition, lag.committed, lag.end)
+    return *position, lag.records, units.length(lag.behind)
 
 
-def _facts(each: Lag) -> dict[str, Any]:
+def _facts(lag: Lag) -> dict[str, Any]:
     return {
-        "group": each.group,
-        "topic": each.topic,
-        "partition": each.partition,
-        "committed": each.committed,
-        "end": each.end,
-        "records": each.records,
-        "seconds": each.behind.total_seconds(),
+        "group": lag.group,
+        "topic": lag.topic,
+        "partition": lag.partition,
+        "committed": lag.committed,
+        "end": lag.end,
+        "records": lag.records,
+        "seconds": lag.behind.total_seconds(),
     }

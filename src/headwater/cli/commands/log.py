@@ -21,21 +21,21 @@ def log() -> None:
 @click.argument("topic", required=False)
 @with_log()
 def verify(log: Log, topic: str | None) -> None:
-    """Check that the log is whole.
+    """Check the log for damage.
 
-    Reads everything, or TOPIC, and checks every checksum and the sequence of every producer. Prints
-    each thing that is wrong and then exits with 1; changes nothing.
+    Reads the whole log, or TOPIC, and checks every checksum and the sequence numbers of every producer.
+    Prints each problem, and exits with 1 if there is one. Changes nothing.
 
     \b
     Example:
       headwater log verify
     """
-    known = _known(log, topic)
-    checked = log.verify(topic) if known is None else _verify(log, known)
+    topics = _topics(log, topic)
+    checked = log.verify(topic) if topics is None else _verify(log, topics)
     for finding in checked.findings:
         where = "" if finding.partition is None else f", partition {finding.partition}"
         say("error", f'topic "{finding.topic}"{where}: {finding.problem}')
-    within = "" if known is None else f" in {units.plural(len(known), 'topic')}"
+    within = "" if topics is None else f" in {units.plural(len(topics), 'topic')}"
     read = f"{units.plural(checked.records, 'record')}{within}"
     amount = f"{read} ({units.plural(checked.batches, 'batch')}, {units.size(checked.bytes)})"
     wrong = len(checked.findings)
@@ -44,7 +44,7 @@ def verify(log: Log, topic: str | None) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _known(log: Log, topic: str | None) -> list[TopicInfo] | None:
+def _topics(log: Log, topic: str | None) -> list[TopicInfo] | None:
     """Return what there is to check, or None where a declaration is damaged and that cannot be told."""
     try:
         return [log.describe(name) for name in ([topic] if topic else [each.name for each in log.topics()])]

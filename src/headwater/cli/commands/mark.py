@@ -1,4 +1,4 @@
-"""``headwater mark``: say how far time has come in a topic, though nothing is appended."""
+"""``headwater mark``: append a watermark to a topic."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from headwater.clock import parse_instant
 @click.command()
 @click.argument("topic")
 @click.argument("time", required=False)
-@click.option("--producer-id", metavar="ID", help="Whose promise it is.  [default: nobody else's]")
+@click.option("--producer-id", metavar="ID", help="The producer that appends it.  [default: a new one]")
 @with_log()
 def mark(log: Log, topic: str, time: str | None, producer_id: str | None) -> None:
-    """Promise that nothing from before TIME comes to TOPIC any more; now, if it is not given.
+    """Append a watermark to TOPIC: no event before TIME will come.
 
-    Those who keep time by the topic go on: windows up to then are closed, and what waits for a table that
-    rarely changes comes out. What comes from before it all the same is late.
+    TIME is now if it is not given. Nodes that read the topic go on: windows that end by then are closed,
+    and rows that wait for a table that rarely changes come out. An event from before TIME that comes all
+    the same is late. Other producers that are appending are still waited for.
 
     \b
     Examples:
@@ -31,4 +32,4 @@ def mark(log: Log, topic: str, time: str | None, producer_id: str | None) -> Non
     log.topic(topic)
     with log.producer(topic, id=producer_id) as producer:
         producer.mark(at)
-    click.echo(f'topic "{topic}": nothing from before {at.isoformat().replace("+00:00", "Z")} comes any more')
+    click.echo(f'topic "{topic}": no event before {at.isoformat().replace("+00:00", "Z")} will come')

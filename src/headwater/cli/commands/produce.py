@@ -17,7 +17,7 @@ from headwater import Log, Topic
 from headwater.cli.append import Appending, BadRow, appending
 from headwater.cli.formats.csv_rows import CsvRows
 from headwater.cli.formats.lines import BadLine, RecordBlock, chunks
-from headwater.cli.options import format_option, given_log, with_log
+from headwater.cli.options import format_option, log_argument, with_log
 from headwater.cli.screens.progress import progress
 from headwater.errors import HeadwaterError, RowError
 from headwater.values import jsonl
@@ -29,7 +29,7 @@ Decode = Callable[[list[bytes]], tuple[pa.RecordBatch, list[tuple[int, RowError]
 @click.argument("topic")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @format_option(
-    "ndjson", "csv", default=None, help="What the input is.  [default: by the file's name, else ndjson]"
+    "ndjson", "csv", default=None, help="The format of the input.  [default: by the file's name, else ndjson]"
 )
 @click.option("--producer", metavar="ID", help="Name the input, so that running it again adds nothing twice.")
 @with_log()
@@ -115,7 +115,7 @@ def _advice(topic: str, file: str | None, form: str, producer: str | None) -> Ca
         return lambda line: f"correct line {line} and run the same command again: nothing is added twice"
     source = shlex.quote(file) if file and file != "-" else "INPUT"
     header = f"head -n 1 {source}; " if form == "csv" else ""
-    onward = f"headwater produce {topic} --format {form}{given_log()}"
+    onward = f"headwater produce {topic} --format {form}{log_argument()}"
     return lambda line: (
         f"correct line {line}, then go on with `({header}tail -n +{line} {source}) | {onward}`"
     )

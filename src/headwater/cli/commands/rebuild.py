@@ -1,4 +1,4 @@
-"""``headwater rebuild`` and ``headwater reset``: a view computed anew, from the beginning or a place."""
+"""``headwater rebuild`` and ``headwater reset``: a view computed anew, from the beginning or a position."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from headwater.cli.screens.progress import waiting
 @spark_options
 @verbose_option
 def rebuild(file: str, node: str, **where: Any) -> None:
-    """Compute the view NODE of the pipeline in FILE anew from the log.
+    """Rebuild the view NODE of the pipeline in FILE from the log.
 
-    It is built beside the one that readers see, and takes its place when it has caught up. A pipeline
-    that runs meanwhile goes on with the new one.
+    A new version is built beside the one that readers see, and replaces it when it has caught up. A
+    pipeline that runs meanwhile goes on with the new version.
 
     \b
     Example:
@@ -40,14 +40,19 @@ def rebuild(file: str, node: str, **where: Any) -> None:
 @click.argument("file")
 @click.argument("node")
 @click.option(
-    "--to", type=options.start, metavar="PLACE", required=True, help="earliest, latest, an offset or a time."
+    "--to",
+    type=options.start,
+    metavar="POSITION",
+    required=True,
+    help="earliest, latest, an offset or a time.",
 )
 @spark_options
 @verbose_option
 def reset(file: str, node: str, to: Start, **where: Any) -> None:
-    """Let the view NODE of the pipeline in FILE begin anew, empty, from another place in its inputs.
+    """Empty the view NODE, and start it at another position.
 
-    What lies before that place is left out. A time is one of receipt, as "2026-01-02T03:04:05Z" or
+    NODE is a view of the pipeline in FILE. It leaves out the records of its inputs before that position,
+    and fills when the pipeline runs. A time is a time of receipt: "2026-01-02T03:04:05Z" or
     "10 minutes ago".
 
     \b

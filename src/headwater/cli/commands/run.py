@@ -33,11 +33,11 @@ SECOND = 1.0
     "port",
     type=click.IntRange(0, 65535),
     metavar="N",
-    help="Give figures to Prometheus at http://127.0.0.1:N/metrics.",
+    help="Serve metrics to Prometheus at http://127.0.0.1:N/metrics.",
 )
 @spark_options
 @click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help="Rows that a batch takes from a topic at most."
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Read at most N rows from a topic in a batch."
 )
 @click.option(
     "--late-alert",
@@ -51,16 +51,16 @@ SECOND = 1.0
     "screen",
     "ndjson",
     default=None,
-    help="How to show it.  [default: screen in a terminal or with --until-caught-up, else ndjson]",
+    help="The output format.  [default: screen in a terminal or with --until-caught-up, else ndjson]",
 )
 @verbose_option
 def run(file: str, port: int | None, form: str | None, **how: Any) -> None:
     """Run the pipeline in FILE, until Ctrl-C.
 
     Each node is shown with its rows per second, how long its last batch took, how many records it is
-    behind, its clock, its late rows, and the size of what it remembers. One that fails is tried again,
-    later each time; the others go on. Everything goes on where the last run ended. Ctrl-C stops the
-    nodes and waits for that; a second one does not wait.
+    behind, its clock, its late rows, and the size of its state. A node that fails is retried, after a
+    longer pause each time; the others go on. Every node resumes where the last run ended. Ctrl-C stops
+    the nodes and waits until they have stopped; a second Ctrl-C does not wait.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``headwater seek``: move what a group has committed."""
+"""``headwater seek``: move the committed offsets of a group."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from headwater.errors import nearest
 @click.option(
     "--to",
     type=options.start,
-    metavar="PLACE",
+    metavar="POSITION",
     required=True,
-    help="earliest, latest, an offset, a time or a position.",
+    help="earliest, latest, an offset, a time, or orders:0=12.",
 )
 @with_log()
 def seek(log: Log, group: str, topic: str, to: Start) -> None:
-    """Make GROUP go on from another place in TOPIC.
+    """Move GROUP to another position in TOPIC.
 
-    A time is one of receipt: "2026-01-02T03:04:05Z", "2026-01-02" or "10 minutes ago". A position is
-    what `produce` prints, as orders:0=12,1=7. Prints the position that the group has now.
+    A time is a time of receipt: "2026-01-02T03:04:05Z", "2026-01-02" or "10 minutes ago". `produce`
+    prints offsets of partitions, such as orders:0=12,1=7. Prints the position that the group has now.
 
     \b
     Example:
       headwater seek billing orders --to "1 hour ago"
     """
-    known = log.groups()
+    groups = log.groups()
     position = log.seek(group, topic, to)
-    if group not in known:
-        say("note", "; ".join(filter(None, (f'group "{group}" is new', nearest(group, known)))))
+    if group not in groups:
+        say("note", "; ".join(filter(None, (f'group "{group}" is new', nearest(group, groups)))))
     click.echo(position.brief)

@@ -26,47 +26,47 @@ PATIENCE = 10.0
 @format_option("table", "ndjson", default="table")
 @verbose_option
 def status(file: str, form: str) -> None:
-    """Show how far each node of the pipeline in FILE has got.
+    """Show the progress of each node of the pipeline in FILE.
 
-    Its last batch and how long ago that ended, the records that it is behind, its clock, the rows of
-    a view, and up to where its inputs are read. Nothing is started: what is shown is what the nodes
-    have written down, so it says nothing about whether they run.
+    That is its last batch and how long ago it ended, how many records it is behind, its clock (its
+    watermark), the rows of a view, and the offsets up to which it has read. Nothing is started: the
+    figures are those that the nodes have written down, and do not tell whether the nodes run.
 
     \b
     Example:
       headwater status shop.py
     """
-    found = headwater.status(file)
+    nodes = headwater.status(file)
     if form == "ndjson":
-        print_ndjson(each.to_dict() for each in found)
+        print_ndjson(node.to_dict() for node in nodes)
     else:
         columns = ("node", ">batch", ">ago", ">lag", ">clock", ">rows", "has read up to")
-        print_table(columns, map(_row, found))
-    for text in ahead_texts(ahead for each in found for ahead in each.ahead):
+        print_table(columns, map(_row, nodes))
+    for text in ahead_texts(ahead for node in nodes for ahead in node.ahead):
         say("note", text)
-    for each in found:
-        say("note", waiting(each) if each.batch is not None else f'{each.kind} "{each.node}" {NOT_YET}')
-    for each in found:
-        if each.problem is not None:
-            say("note", f'rows of view "{each.node}" are not known: {each.problem.message}')
-            say("detail", each.problem.detail or "")
+    for node in nodes:
+        say("note", waiting(node) if node.batch is not None else f'{node.kind} "{node.node}" {NOT_YET}')
+    for node in nodes:
+        if node.problem is not None:
+            say("note", f'rows of view "{node.node}" are not known: {node.problem.message}')
+            say("detail", node.problem.detail or "")
 
 
-def _row(each: Progress) -> tuple[object, ...]:
-    places = "; ".join(map(_place, each.positions)) or None
-    clock = units.short_moment(calendar_time(each.clock)) or None
-    return each.node, each.batch, _ago(each.ended), each.lag, clock, each.rows, places
+def _row(progress: Progress) -> tuple[object, ...]:
+    positions = "; ".join(map(_text, progress.positions)) or None
+    clock = units.short_moment(calendar_time(progress.clock)) or None
+    return progress.node, progress.batch, _ago(progress.ended), progress.lag, clock, progress.rows, positions
 
 
-def waiting(each: Progress) -> str | None:
+def waiting(progress: Progress) -> str | None:
     """Return for whom a node waits, if that has not been heard of for a while."""
-    if each.waits_for is None:
+    if progress.waits_for is None:
         return None
-    name, heard = each.waits_for[0], each.waits_for[1] / 1_000_000
+    name, heard = progress.waits_for[0], progress.waits_for[1] / 1_000_000
     if heard > time.time() - PATIENCE:
         return None
     last = f"last heard of {_ago(heard)} ago" if heard > 0 else "of which nothing has come yet"
-    return f'{each.kind} "{each.node}" waits for "{name}", {last}'
+    return f'{progress.kind} "{progress.node}" waits for "{name}", {last}'
 
 
 def _ago(at: float | None) -> str | None:
@@ -77,6 +77,6 @@ def _ago(at: float | None) -> str | None:
     return " ".join(length.split()[:2])
 
 
-def _place(position: Position) -> str:
+def _text(position: Position) -> str:
     """Return a position with gaps, where a narrow window may break it."""
     return f"{position.topic} " + ", ".join(f"{p}={o}" for p, o in sorted(position.offsets.items()))

@@ -23,21 +23,28 @@ def _settings(command: F) -> F:
     """Add the options of what may also be altered later."""
     for option in (
         click.option(
-            "--archive", metavar="DIR", help="Move old records there as Parquet instead of deleting."
+            "--archive",
+            metavar="DIR",
+            help="Move old records to this directory as Parquet instead of dropping them.",
         ),
         click.option(
             "--cleanup",
             type=click.Choice(["delete", "compact"]),
-            help="delete: let old records go (default). compact: keep the newest record of each key.",
+            help="delete: drop old records (default). compact: keep the newest record of each key.",
         ),
         click.option(
             "--retention-bytes",
             metavar="SIZE",
-            help='Size of a partition over which its oldest records go, as 1000000 or "1 GB".',
+            help='Size of a partition over which its oldest records are dropped: 1000000 or "1 GB".',
         ),
-        click.option("--retention", metavar="TIME", help='Age at which records go, as "7 days".'),
         click.option(
-            "--partitions", type=int, metavar="N", help="Parts that are read and written side by side."
+            "--retention", metavar="TIME", help='Age at which records are dropped, such as "7 days".'
+        ),
+        click.option(
+            "--partitions",
+            type=int,
+            metavar="N",
+            help="The number of partitions, which are read and written in parallel.",
         ),
     ):
         command = option(command)
@@ -53,11 +60,13 @@ def topic() -> None:
 @click.argument("name")
 @click.option("--schema", metavar="DDL", required=True, help='Columns as Spark DDL, or "JSON" for any value.')
 @click.option("--key", metavar="COLS", help="Key column(s), separated by commas.")
-@click.option("--event-time", metavar="COL", help="TIMESTAMP column that says when a record happened.")
+@click.option(
+    "--event-time", metavar="COL", help="TIMESTAMP column with the time at which a record happened."
+)
 @_settings
 @with_log(make=True)
 def create(log: Log, name: str, **settings: Any) -> None:
-    """Make topic NAME (and the log, if it is not there).
+    """Create topic NAME, and the log if there is none.
 
     Records of one key go to one partition and keep their order.
 
@@ -66,8 +75,8 @@ def create(log: Log, name: str, **settings: Any) -> None:
       headwater topic create orders --key id --event-time at --retention "7 days" \\
           --schema "id BIGINT, item STRING, price DECIMAL(10,2), at TIMESTAMP"
     """
-    made = log.create_topic(name, **_given(settings))
-    click.echo(f'created topic "{made.name}" with {units.plural(made.partitions, "partition")}')
+    created = log.create_topic(name, **_explicit(settings))
+    click.echo(f'created topic "{created.name}" with {units.plural(created.partitions, "partition")}')
 
 
 @topic.command("list")
@@ -87,7 +96,7 @@ def list_(log: Log, form: str) -> None:
         columns = ("topic", ">partitions", ">records", ">size", ">records/s", "key", "cleanup")
         print_table(columns, map(_row, topics))
     else:
-        click.echo("no topics yet; `headwater topic create --help` shows how to make one", err=True)
+        click.echo("no topics yet; `headwater topic create --help` shows how to create one", err=True)
 
 
 @topic.command()
@@ -119,15 +128,17 @@ def alter(log: Log, name: str, **settings: Any) -> None:
     """Add columns to topic NAME, or change its settings.
 
     A schema may gain nullable columns at its end; old records then read with nulls. Partitions may be
-    added, not taken away. "none" for --retention, --retention-bytes or --archive takes the setting away.
+    added, not removed. "none" for --retention, --retention-bytes or --archive removes the setting.
 
     \b
     Example:
       headwater topic alter orders --retention "30 days"
     """
-    changes = _given(settings)
+    changes = _explicit(settings)
     if not changes:
-        raise UsageError("nothing to change", hint="see `headwater topic alter --help` for what can be")
+        raise UsageError(
+            "nothing to change", hint="see `headwater topic alter --help` for what can be changed"
+        )
     log.alter_topic(name, **changes)
     click.echo(f'altered topic "{name}"')
 
@@ -139,7 +150,7 @@ def alter(log: Log, name: str, **settings: Any) -> None:
 def delete(log: Log, name: str, yes: bool) -> None:
     """Delete topic NAME with all its records.
 
-    What groups had committed for it goes too.
+    The offsets that groups have committed for it are deleted too.
 
     \b
     Example:
@@ -166,19 +177,21 @@ def _confirm(info: TopicInfo) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _given(settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that were given; "none" takes a setting away."""
-    given = {name: value for name, value in settings.items() if value is not None}
+def _explicit(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that were given; "none" removes a setting."""
+    explicit = {name: value for name, value in settings.items() if value is not None}
     for name in ("key", "archive", "event_time"):
-        if name in given and not given[name].strip(" ,"):
+        if name in explicit and not explicit[name].strip(" ,"):
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{option} is empty", hint=f"leave {option} out where there is none")
-    given = {name: None if value == "none" and name in _REMOVABLE else value for name, value in given.items()}
-    if given.get("retention_bytes") is not None:
-        given["retention_bytes"] = units.parse_size(given["retention_bytes"])
-    if given.get("retention") is not None:
-        _check_interval(given["retention"])
-    return given
+    explicit = {
+        name: None if value == "none" and name in _REMOVABLE else value for name, value in explicit.items()
+    }
+    if explicit.get("retention_bytes") is not None:
+        explicit["retention_bytes"] = units.parse_size(explicit["retention_bytes"])
+    if explicit.get("retention") is not None:
+        _check_interval(explicit["retention"])
+    return explicit
 
 
 def _check_interval(text: str) -> None:

@@ -12,7 +12,8 @@ from headwater import Pipeline, Verdict
 from headwater.api.verify import verifiable
 from headwater.cli.commands.check import check_parts
 from headwater.cli.failure import say
-from headwater.cli.formats.tables import print_ndjson, print_table
+from headwater.cli.formats.tables import print_ndjson
+from headwater.cli.formats.verdicts import print_verdicts, tell_differences
 from headwater.cli.options import format_option, spark_options, verbose_option
 from headwater.cli.screens.progress import waiting
 from headwater.cli.wording import NOT_YET
@@ -25,11 +26,12 @@ from headwater.cli.wording import NOT_YET
 @format_option("table", "ndjson", default="table")
 @verbose_option
 def verify(file: str, nodes: tuple[str, ...], form: str, **where: Any) -> None:
-    """Prove the views and streams of the pipeline in FILE, or some of them, right.
+    """Verify that views and streams are what a batch over the log gives.
 
-    Each is computed again from the log as a batch, up to where it has got, and compared row by row.
-    Nothing is changed, and the pipeline may run meanwhile. Exits with 1 if anything differs; what the
-    proof does not cover is named as not verified.
+    Each view and stream of the pipeline in FILE, or each NODE that is named, is computed again from the
+    log as a batch, up to where it has got, and compared row by row. Nothing is changed, and the pipeline
+    may run meanwhile. Exits with 1 if anything differs; what the comparison does not cover is listed as
+    not verified.
 
     \b
     Examples:
@@ -44,7 +46,7 @@ def verify(file: str, nodes: tuple[str, ...], form: str, **where: Any) -> None:
     verdicts = _begun(pipeline, found)
     _print(verdicts, form)
     _tell_unverified(pipeline, verdicts, sinks=not nodes)
-    tell_wrong(pipeline, verdicts)
+    tell_differences(pipeline, verdicts)
 
 
 def _begun(pipeline: Pipeline, verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -83,22 +85,3 @@ def _tell_unverified(pipeline: Pipeline, verdicts: Sequence[Verdict], *, sinks: 
             say("note", f"{pipeline[each.node].title} is verified without its estimates: {columns}")
     for node in (each for each in pipeline.order() if sinks and not each.verifiable):
         say("note", f"{node.title} is not verified: what it holds is not known here")
-
-
-def print_verdicts(verdicts: Sequence[Verdict]) -> None:
-    """Print verdicts as a table."""
-    columns = ("node", ">equal", ">missing", ">extra", ">different")
-    print_table(columns, [(each.node, *each.counts.values()) for each in verdicts])
-
-
-def tell_wrong(
-    pipeline: Pipeline, verdicts: Sequence[Verdict], should: str = "a batch over the same input gives"
-) -> None:
-    """Say what differs, with examples, and exit with 1; or say nothing."""
-    wrong = [each for each in verdicts if not each.ok]
-    for each in wrong:
-        say("error", f"{pipeline[each.node].title} is not what {should}")
-        for example in each.to_dict()["examples"]:
-            say("detail", example)
-    if wrong:
-        raise click.exceptions.Exit(1)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from headwater import Position, View, Views
 from headwater.api.views import TIMEOUT
 from headwater.cli.formats import key_values
-from headwater.cli.formats.view_changes import beginning, blocks, change_writer
+from headwater.cli.formats.view_changes import before_oldest, blocks, change_writer
 from headwater.cli.formats.writers import row_writer
 from headwater.cli.options import format_option
 from headwater.cli.view_location import with_views
@@ -51,7 +51,7 @@ def _wait_options(command: F) -> F:
         "--wait-for",
         type=_position,
         metavar="POSITION",
-        help="Wait until the view includes everything before it.",
+        help="Wait until the view includes all records before it.",
     )(command)
 
 
@@ -61,7 +61,7 @@ def _position(text: str) -> Position:
 
 def _since(text: str) -> int | str:
     if text != "latest" and not text.isdecimal():
-        raise UsageError(f'"{text}" is no number of a change', hint="name a number, or latest")
+        raise UsageError(f'"{text}" is not the number of a change', hint="name a number, or latest")
     return text if text == "latest" else int(text)
 
 
@@ -78,10 +78,10 @@ def list_(views: Views, form: str) -> None:
     Example:
       headwater view list
     """
-    found = [_facts(views[name]) for name in views.names()]
-    row_writer(form, _LISTED)(pa.RecordBatch.from_pylist(found, schema=_LISTED))
-    if not found and form == "table":
-        click.echo("no views yet; a pipeline makes them when it runs", err=True)
+    rows = [_facts(views[name]) for name in views.names()]
+    row_writer(form, _LISTED)(pa.RecordBatch.from_pylist(rows, schema=_LISTED))
+    if not rows and form == "table":
+        click.echo("no views yet; a pipeline creates them when it runs", err=True)
 
 
 @view.command()
@@ -91,30 +91,33 @@ def list_(views: Views, form: str) -> None:
 @_format
 @with_views
 def get(views: Views, name: str, key: tuple[str, ...], form: str, **wait: Any) -> None:
-    """Print the row of VIEW with KEY, of which there are as many values as the key has columns.
+    """Print the row of VIEW with KEY.
 
-    A value that begins with a dash comes after a --. Exits with 1 if there is no such row.
+    KEY is one value for each column of the view's key. Write -- before a value that begins with a dash.
+    Exits with 1 if there is no such row.
 
     \b
     Examples:
       headwater view get totals ada
       headwater view get totals ada --wait-for orders:0=12
     """
-    found = views[name]
-    row = found.get(key_values.key(key, found), **wait)
+    view = views[name]
+    row = view.get(key_values.key(key, view), **wait)
     if row is None:
         raise HeadwaterError(f'view "{name}" has no row with the key ({", ".join(key)})')
-    row_writer(form, found.schema)(pa.RecordBatch.from_pylist([row], schema=found.schema))
+    row_writer(form, view.schema)(pa.RecordBatch.from_pylist([row], schema=view.schema))
 
 
 @view.command()
 @click.argument("name", metavar="VIEW")
-@click.option("--prefix", multiple=True, metavar="V", help="A value of the next leading column of the key.")
-@click.option("--from", "start", metavar="V", help="Where to begin, in the key column after the prefix.")
-@click.option("--to", "end", metavar="V", help="Where to end there; this value is left out.")
+@click.option(
+    "--prefix", multiple=True, metavar="V", help="The value of the first column of the key, then of the next."
+)
+@click.option("--from", "start", metavar="V", help="Where to start, in the key column after the prefix.")
+@click.option("--to", "end", metavar="V", help="Where to end there; this value is not included.")
 @click.option("--order", metavar="COL", help="The column to order by.  [default: the key]")
-@click.option("--desc", "descending", is_flag=True, help="Turn the order round.")
-@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Print N rows at the most.")
+@click.option("--desc", "descending", is_flag=True, help="Sort in descending order.")
+@click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Print at most N rows.")
 @_wait_options
 @_format
 @with_views
@@ -134,15 +137,15 @@ def scan(
       headwater view scan totals --order total --desc --limit 10
       headwater view scan clicks --prefix /home --from "10 minutes ago"
     """
-    found = views[name]
-    leading = key_values.prefix(prefix, found)
-    first, last = (key_values.bound(text, found, len(leading)) for text in (start, end))
-    rows, write, none = found.scan(leading, first, last, **how), row_writer(form, found.schema), True
+    view = views[name]
+    leading = key_values.prefix(prefix, view)
+    first, last = (key_values.bound(text, view, len(leading)) for text in (start, end))
+    rows, write, none = view.scan(leading, first, last, **how), row_writer(form, view.schema), True
     for batch in rows:
         write(batch)
         none = False
     if none:
-        _print_none(form, write, found)
+        _print_none(form, write, view)
 
 
 @view.command()
@@ -151,24 +154,26 @@ def scan(
     "--since",
     type=_since,
     metavar="N",
-    help='After the change with this number, or "latest".  [default: all that are kept]',
+    help='Start after the change with this number, or at "latest".  [default: all that are retained]',
 )
-@click.option("--follow", is_flag=True, help="Go on with changes as they come, until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Keep printing changes as they come, until Ctrl-C.")
 @_format
 @with_views
 def changes(views: Views, name: str, since: int | str | None, follow: bool, form: str) -> None:
-    """Print what has changed in VIEW: the row after each insert and update, the row before each delete.
+    """Print the changes of VIEW.
+
+    Of an insert or an update it prints the row after it, of a delete the row before it.
 
     \b
     Examples:
       headwater view changes totals --since latest --follow
       headwater view changes totals --since 1200 --format ndjson
     """
-    found = views[name]
+    view = views[name]
     if since is None:
-        since = beginning(found)
-    write = change_writer(form, found.schema)
-    for block in blocks(found, found.sequence() if since == "latest" else int(since), follow):
+        since = before_oldest(view)
+    write = change_writer(form, view.schema)
+    for block in blocks(view, view.sequence() if since == "latest" else int(since), follow):
         write(block)
 
 

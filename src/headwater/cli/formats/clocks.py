@@ -9,10 +9,10 @@ from headwater import Ahead
 from headwater.cli.formats import units
 
 
-def ahead_texts(found: Iterable[Ahead]) -> list[str]:
+def ahead_texts(producers: Iterable[Ahead]) -> list[str]:
     """Return which producers' clocks are not believed: each once, however many nodes read them."""
     furthest: dict[tuple[str, str], int] = {}
-    for ahead in found:
+    for ahead in producers:
         key = (ahead.topic, ahead.producer)
         furthest[key] = max(furthest.get(key, 0), ahead.by)
     return [_ahead_text(topic, producer, by) for (topic, producer), by in sorted(furthest.items())]

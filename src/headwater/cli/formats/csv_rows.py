@@ -38,8 +38,8 @@ class CsvRows:
         self._topic = topic
         known = read_schema(topic.schema, topic.compacted, meta=True)
         fields = [known.field(name) for name in self._names]
-        self._left_out = [name for name in self._names if name in META and name != DELETED]
-        fields = [pa.field(f.name, pa.string()) if f.name in self._left_out else f for f in fields]
+        self._ignored = [name for name in self._names if name in META and name != DELETED]
+        fields = [pa.field(f.name, pa.string()) if f.name in self._ignored else f for f in fields]
         self._fields = {field.name: field for field in fields}
         self._by_json = [f for f in fields if not is_plain(f) or f.type == pa.timestamp("us", "UTC")]
         # pyarrow would round 0.123456789 to a FLOAT, and take 1e400 for infinity, without a word.
@@ -52,11 +52,11 @@ class CsvRows:
         try:
             batch = self._parse(values)
         except pa.ArrowInvalid as error:
-            return self._halve(values, error)
-        batch = batch.drop_columns(self._left_out) if self._left_out else batch
+            return self._bisect(values, error)
+        batch = batch.drop_columns(self._ignored) if self._ignored else batch
         batch, bad = self._with_floats(batch) if self._floats else (batch, [])
-        made, worse = self._with_json(batch) if self._by_json else (batch, [])
-        return made, worse or bad  # what is left of the batch lies before the first bad row
+        rows, worse = self._with_json(batch) if self._by_json else (batch, [])
+        return rows, worse or bad  # what is left of the batch lies before the first bad row
 
     def _parse(self, values: list[bytes]) -> pa.RecordBatch:
         data = b"\n".join(values) + b"\n"
@@ -75,7 +75,7 @@ class CsvRows:
             raise pa.ArrowInvalid("quotes that do not match")
         return table.combine_chunks().to_batches()[0]
 
-    def _halve(self, values: list[bytes], error: pa.ArrowInvalid) -> Decoded:
+    def _bisect(self, values: list[bytes], error: pa.ArrowInvalid) -> Decoded:
         if len(values) == 1:
             reason = not_utf8(values[0], self._topic) or self._misfit(values[0], str(error))
             return pa.RecordBatch.from_pylist([], self._topic.read_schema), [(0, reason)]
@@ -125,12 +125,12 @@ class CsvRows:
         for field in self._floats:
             at, texts = batch.schema.names.index(field.name), batch.column(field.name)
             try:
-                made = floats.read(texts, field.type)
+                numbers = floats.read(texts, field.type)
             except (Misfit, pa.ArrowInvalid):
                 row, reason = self._first_misfit(texts, field)
                 bad, batch = [(row, reason)], batch.slice(0, row)
-                made = floats.read(texts.slice(0, row), field.type)
-            batch = batch.set_column(at, field, made)
+                numbers = floats.read(texts.slice(0, row), field.type)
+            batch = batch.set_column(at, field, numbers)
         return batch, bad
 
     def _first_misfit(self, texts: pa.Array, field: pa.Field) -> tuple[int, RowError]:

@@ -35,14 +35,14 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
     cells = [[_cell(value) for value in row] for row in rows]
     out = console()
     right = [column[:1] == ">" for column in columns]
-    words = [_least_width(texts, whole) for whole, *texts in zip(right, names, *cells, strict=True)]
+    words = [_least_width(texts, numeric) for numeric, *texts in zip(right, names, *cells, strict=True)]
     if sum(words) + GAP * (len(words) - 1) > out.width:
         for row in cells:
             _print_upright(out, names, row)
         return
     table = _empty_table()
-    for name, whole, word in zip(names, right, words, strict=True):
-        table.add_column(name, justify="right" if whole else "left", no_wrap=whole, min_width=word)
+    for name, numeric, word in zip(names, right, words, strict=True):
+        table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric, min_width=word)
     for row in cells:
         table.add_row(*row)
     out.print(table)
@@ -63,9 +63,9 @@ def _empty_table() -> Table:
     return Table(box=box.SIMPLE_HEAD, padding=(0, GAP - 1, 0, 0), pad_edge=False, show_edge=False)
 
 
-def _least_width(texts: Sequence[str], whole: bool) -> int:
+def _least_width(texts: Sequence[str], unbroken: bool) -> int:
     """Return the room that the longest text needs or, where texts may be wrapped, the longest word."""
-    return max((len(part) for text in texts for part in ([text] if whole else text.split())), default=0)
+    return max((len(part) for text in texts for part in ([text] if unbroken else text.split())), default=0)
 
 
 def print_ndjson(objects: Iterable[dict[str, Any]]) -> None:

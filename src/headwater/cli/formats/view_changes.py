@@ -34,12 +34,12 @@ def blocks(view: View, since: int, follow: bool) -> Iterator[Block]:
         next(view.changes(since, follow=True), None)  # waits; it is read again with what came with it
 
 
-def beginning(view: View) -> int:
+def before_oldest(view: View) -> int:
     """Return the number before the oldest change that is kept."""
     try:
         next(view.changes(0), None)
     except OffsetLost as lost:
-        say("note", f"{lost.missed:,} older changes are no longer kept")
+        say("note", f"{lost.missed:,} older changes are no longer retained")
         return lost.earliest - 1
     return 0
 
@@ -61,7 +61,7 @@ def _flat(change: Change) -> dict[str, object]:
 
 def _ndjson(topic: Topic) -> Callable[[Block], None]:
     def write(block: Block) -> None:
-        old, new = (_encoded([getattr(each, side) for each in block], topic) for side in ("old", "new"))
+        old, new = (_encoded([getattr(change, side) for change in block], topic) for side in ("old", "new"))
         for change, before, after in zip(block, old, new, strict=True):
             sys.stdout.buffer.write(_line(change, before, after))
         sys.stdout.buffer.flush()
@@ -79,5 +79,5 @@ def _encoded(rows: Sequence[dict[str, object] | None], topic: Topic) -> list[byt
 def _line(change: Change, old: bytes | None, new: bytes | None) -> bytes:
     about = {"sequence": change.sequence, "change": change.kind, "batch": change.batch}
     sides = {"old": old, "new": new}
-    told = {**about, **{side: orjson.Fragment(row) for side, row in sides.items() if row is not None}}
-    return orjson.dumps(told) + b"\n"
+    fields = {**about, **{side: orjson.Fragment(row) for side, row in sides.items() if row is not None}}
+    return orjson.dumps(fields) + b"\n"

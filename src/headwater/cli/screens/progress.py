@@ -19,7 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from headwater.cli.screens.terminal import kept
+from headwater.cli.screens.terminal import duplicated
 
 Step = Callable[[int, int], None]
 """Called with how much of the total is done more, and how many rows that was."""
@@ -50,7 +50,7 @@ def progress(what: str, total: int | None, *, shown: bool = True) -> Iterator[St
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Show that something goes on whose length is not known."""
-    with kept(sys.stderr) as console:
+    with duplicated(sys.stderr) as console:
         if not console.is_terminal:
             yield
             return

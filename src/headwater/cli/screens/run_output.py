@@ -19,7 +19,7 @@ from headwater.cli.formats import units
 from headwater.cli.formats.clocks import ahead_texts
 from headwater.cli.formats.tables import print_ndjson
 from headwater.cli.screens.run_screen import Screen
-from headwater.cli.screens.terminal import kept
+from headwater.cli.screens.terminal import duplicated
 from headwater.cli.wording import NOT_YET
 from headwater.durations import now
 from headwater.values.json_ready import calendar_time, json_ready
@@ -75,7 +75,7 @@ def facts(pipeline: str, status: Status) -> dict[str, Any]:
 def _live(pipeline: str, ends: bool) -> Iterator[Show]:
     screen = Screen(pipeline, "" if ends else "Ctrl-C stops")
     with (
-        kept(sys.stdout) as console,
+        duplicated(sys.stdout) as console,
         Live(console=console, auto_refresh=False, transient=True, redirect_stderr=False) as live,
     ):
 
@@ -99,5 +99,5 @@ def _lines(pipeline: str | None) -> Iterator[Show]:
         if new and pipeline is not None:
             print_ndjson(facts(pipeline, each) for each in statuses)
 
-    with kept(sys.stderr) as errors:
+    with duplicated(sys.stderr) as errors:
         yield show

@@ -62,8 +62,8 @@ class Screen:
 
     def _title(self, count: int) -> Text:
         up = units.length(timedelta(seconds=int(time.monotonic() - self._started)))
-        told = [f"pipeline {self._pipeline}", *([units.plural(count, "node"), up] if count else [])]
-        title = Text.assemble(("Headwater ", "bold cyan"), ", ".join(told), (f"  {self._how}", "dim"))
+        facts = [f"pipeline {self._pipeline}", *([units.plural(count, "node"), up] if count else [])]
+        title = Text.assemble(("Headwater ", "bold cyan"), ", ".join(facts), (f"  {self._how}", "dim"))
         title.no_wrap, title.overflow = True, "ellipsis"
         return title
 
@@ -90,26 +90,26 @@ def table(statuses: Sequence[Status], width: int) -> Table:
     if not any(each["dead"] for each in cells):  # most pipelines set nothing aside
         del needed["dead"]
     widths = _fitted(needed, width)
-    made = Table(box=box.SIMPLE_HEAD, padding=(0, _GAP - 1, 0, 0), pad_edge=False, show_edge=False)
+    drawn = Table(box=box.SIMPLE_HEAD, padding=(0, _GAP - 1, 0, 0), pad_edge=False, show_edge=False)
     for name, room in widths.items():
         right = name not in _LEFT
-        made.add_column(name, justify="right" if right else "left", width=room, no_wrap=True)
+        drawn.add_column(name, justify="right" if right else "left", width=room, no_wrap=True)
     for each, status in zip(cells, statuses, strict=True):
-        made.add_row(*(_styled(name, each[name], status) for name in widths))
-    return made
+        drawn.add_row(*(_styled(name, each[name], status) for name in widths))
+    return drawn
 
 
 def error_text(error: HeadwaterError, width: int) -> Text:
     """Return an error on one line; a narrow window folds it, and cuts what is longer than that."""
-    told = f"error: {error.message}" + (f" ({error.detail})" if error.detail else "")
-    text = Text("\n".join(wrap(told, width, max_lines=_ERROR, placeholder=" …")))
+    message = f"error: {error.message}" + (f" ({error.detail})" if error.detail else "")
+    text = Text("\n".join(wrap(message, width, max_lines=_ERROR, placeholder=" …")))
     text.stylize("bold red", 0, len("error:"))
     return text
 
 
-def warning_text(told: str, width: int) -> Text:
+def warning_text(warning: str, width: int) -> Text:
     """Return a warning on one line, or two."""
-    text = Text("\n".join(wrap(f"warning: {told}", width, max_lines=_ERROR, placeholder=" …")))
+    text = Text("\n".join(wrap(f"warning: {warning}", width, max_lines=_ERROR, placeholder=" …")))
     text.stylize("bold yellow", 0, len("warning:"))
     return text
 
@@ -118,8 +118,8 @@ def _fitting(statuses: Sequence[Status], room: int) -> list[Status]:
     """Return the nodes that there is room for: those that do not run come first, all keep their order."""
     if len(statuses) <= room:
         return list(statuses)
-    kept = sorted(statuses, key=lambda each: each.state == "running")[: max(1, room - 1)]
-    return [each for each in statuses if each in kept]
+    chosen = sorted(statuses, key=lambda each: each.state == "running")[: max(1, room - 1)]
+    return [each for each in statuses if each in chosen]
 
 
 def _cells(status: Status) -> dict[str, str]:

@@ -15,7 +15,7 @@ from rich.console import Console
 
 
 @contextmanager
-def kept(stream: TextIO) -> Iterator[Console]:
+def duplicated(stream: TextIO) -> Iterator[Console]:
     """Give a console on a copy of a stream's descriptor."""
     try:
         descriptor = os.dup(stream.fileno())

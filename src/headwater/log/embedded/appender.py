@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.errors import TopicError
-from headwater.log.embedded.failures import kind, reason
+from headwater.log.embedded.failures import error_type, reason
 from headwater.log.embedded.partition import frame
 from headwater.log.embedded.partition.frame import Compression, Draft
 from headwater.log.embedded.partition.writer import Partition, fenced
@@ -257,7 +257,7 @@ def _storage_errors() -> Iterator[None]:
         yield
     except OSError as error:
         what, hint = reason(error)
-        raise kind(error)(
+        raise error_type(error)(
             f"cannot append to the log: {what}",
             detail="the records are kept and will be tried again",
             hint=hint,

@@ -40,24 +40,24 @@ class Archived(NamedTuple):
     """Of the footer."""
 
 
-def home(root: Path, stored: Stored) -> Path | None:
-    """Return where a topic's archive lies; a relative archive is below the log's directory."""
+def topic_directory(root: Path, stored: Stored) -> Path | None:
+    """Return the directory of a topic's archive; a relative archive is below the log's directory."""
     archive = stored.topic.archive
     return None if archive is None else root / archive / f"{stored.topic.name}@{stored.id}"
 
 
-def directory(root: Path, stored: Stored, number: int) -> Path | None:
-    """Return where a partition's archive lies."""
-    place = home(root, stored)
-    return None if place is None else place / str(number)
+def partition_directory(root: Path, stored: Stored, number: int) -> Path | None:
+    """Return the directory of a partition's archive."""
+    topic = topic_directory(root, stored)
+    return None if topic is None else topic / str(number)
 
 
-def listing(place: Path | None) -> list[Archived]:
+def listing(directory: Path | None) -> list[Archived]:
     """Return the archived segments, oldest first."""
-    if place is None or not place.is_dir():
+    if directory is None or not directory.is_dir():
         return []
-    names = (_NAME.fullmatch(name) for name in os.listdir(place))
-    return sorted(Archived(int(m[1]), int(m[2]), place / m[0], int(m[3], 16)) for m in names if m)
+    names = (_NAME.fullmatch(name) for name in os.listdir(directory))
+    return sorted(Archived(int(m[1]), int(m[2]), directory / m[0], int(m[3], 16)) for m in names if m)
 
 
 def covers(archived: Sequence[Archived], start: int, stop: int) -> bool:
@@ -68,20 +68,20 @@ def covers(archived: Sequence[Archived], start: int, stop: int) -> bool:
     return start >= stop
 
 
-def store(place: Path, base: int, end: int, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+def store(directory: Path, base: int, end: int, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
     """Write a segment's records, whole or not at all."""
-    durable.make(place)
-    draft = place / f"{base:020d}-{end:020d}.tmp"
+    durable.make(directory)
+    draft = directory / f"{base:020d}-{end:020d}.tmp"
     with pq.ParquetWriter(draft, schema, compression="zstd", write_page_checksum=True) as writer:
         for batch in batches:
             writer.write_batch(batch)
     durable.sync(draft)
-    path = place / f"{draft.stem}-{_footer(draft):08x}.parquet"
+    path = directory / f"{draft.stem}-{_footer(draft):08x}.parquet"
     os.replace(draft, path)
-    for left in place.glob(f"{draft.stem}-*.parquet"):  # of a process killed before its unlink
+    for left in directory.glob(f"{draft.stem}-*.parquet"):  # of a process killed before its unlink
         if left != path:
             left.unlink()
-    durable.sync(place)
+    durable.sync(directory)
 
 
 def read(

@@ -24,7 +24,7 @@ from headwater import durable
 from headwater import schema as schemas
 from headwater import topic as topics
 from headwater.errors import DamagedLog, HeadwaterError, NotALog, TopicError, TopicExists
-from headwater.log.embedded.failures import gone, unusable
+from headwater.log.embedded.failures import log_deleted, unusable
 from headwater.topic import Topic
 
 FORMAT = 1
@@ -58,7 +58,7 @@ class EmbeddedCatalog:
         self.root = root
         self._cache: dict[str, tuple[tuple[int, int, int], Stored]] = {}
         self._seen = False
-        """Whether a topic was found: a directory that has none any more, and is no log, is gone."""
+        """Whether a topic was found: a directory that has none any more, and is no log, was deleted."""
         self._check_marker()
 
     def get(self, name: str) -> Stored:
@@ -82,19 +82,19 @@ class EmbeddedCatalog:
     def names(self) -> list[str]:
         """Return the names of all topics."""
         try:
-            found = os.listdir(self.root / "topics")
+            entries = os.listdir(self.root / "topics")
         except FileNotFoundError:
             return []
         except OSError as error:
             raise unusable(self.root, error) from None
-        made = (name for name in found if not name.startswith("."))
-        return sorted(name for name in made if self._is_topic(name))
+        visible = (name for name in entries if not name.startswith("."))
+        return sorted(name for name in visible if self._is_topic(name))
 
     def add(self, topic: Topic) -> Stored:
         """Make a topic's directory, whole or not at all."""
         with self._locked():
-            place = self.root / "topics" / topic.name
-            if place.exists():
+            directory = self.root / "topics" / topic.name
+            if directory.exists():
                 raise TopicExists(
                     f'topic "{topic.name}" exists already',
                     hint="use `headwater topic alter` to change it, or choose another name",
@@ -104,7 +104,7 @@ class EmbeddedCatalog:
             for number in range(topic.partitions):
                 _make_partition(draft / str(number))
             durable.write(draft / "topic.json", body)
-            durable.replace(draft, place)
+            durable.replace(draft, directory)
         return self.get(topic.name)
 
     def change(self, name: str, changes: dict[str, Any]) -> Stored:
@@ -123,11 +123,11 @@ class EmbeddedCatalog:
         with ExitStack() as removing:
             with self._locked():
                 stored = self.get(name)
-                gone = self.root / "topics" / f".deleted-{uuid.uuid4().hex}"
-                os.rename(stored.directory, gone)
-                removing.enter_context(_claimed(gone))
-                durable.sync(gone.parent)
-            shutil.rmtree(gone)
+                trash = self.root / "topics" / f".deleted-{uuid.uuid4().hex}"
+                os.rename(stored.directory, trash)
+                removing.enter_context(_claimed(trash))
+                durable.sync(trash.parent)
+            shutil.rmtree(trash)
         return stored
 
     def prepare(self) -> None:
@@ -159,14 +159,14 @@ class EmbeddedCatalog:
 
     def _is_topic(self, name: str) -> bool:
         """Tell whether a directory is a topic's, also of one that has lost its declaration."""
-        place = self.root / "topics" / name
-        return (place / "topic.json").exists() or (place / "0" / "head").exists()
+        directory = self.root / "topics" / name
+        return (directory / "topic.json").exists() or (directory / "0" / "head").exists()
 
     def _missing(self, name: str, path: Path) -> HeadwaterError:
         """Return the error for a topic without a declaration."""
         self._cache.pop(name, None)
         if self._seen and not (self.root / MARKER).exists():
-            return gone(self.root)
+            return log_deleted(self.root)
         if self._is_topic(name) and not path.exists():
             return _unreadable(path, "it is missing")
         return topics.unknown(name, self.names())

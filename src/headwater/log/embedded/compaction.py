@@ -53,8 +53,8 @@ def _sweep(directory: Path) -> None:
     """Remove what a compaction that was killed has left."""
     for left in segment.superseded(directory):
         _unlink(left)
-    for draft in directory.glob("[0-9]*.tmp"):
-        draft.unlink()
+    for path in filter(durable.is_draft, directory.iterdir()):
+        path.unlink()
 
 
 def worthwhile(directory: Path) -> bool:
@@ -67,17 +67,17 @@ def worthwhile(directory: Path) -> bool:
 def _survivors(batches: Iterator[pa.RecordBatch], topic: Topic, oldest: int) -> npt.NDArray[np.int64]:
     """Return the offsets of the records that stay, in order; memory follows the number of keys."""
     newest = _NEWEST.empty_table()
-    gone: list[npt.NDArray[np.int64]] = []
+    expired: list[npt.NDArray[np.int64]] = []
     for batch in batches:
         offsets = batch.column("_offset")
-        found = pa.table([keys.key_bytes([batch.column(k) for k in topic.key]), offsets], schema=_NEWEST)
-        merged = pa.concat_tables([newest, found]).group_by("key").aggregate([("offset", "max")])
+        keyed = pa.table([keys.key_bytes([batch.column(k) for k in topic.key]), offsets], schema=_NEWEST)
+        merged = pa.concat_tables([newest, keyed]).group_by("key").aggregate([("offset", "max")])
         newest = merged.rename_columns({"offset_max": "offset"}).select(["key", "offset"])
         received = batch.column("_received").cast(pa.int64())
-        expired = pc.and_(batch.column(DELETED), pc.less(received, oldest))
-        gone.append(offsets.filter(expired).to_numpy())
-    kept = np.sort(newest.column("offset").to_numpy())
-    return np.setdiff1d(kept, np.concatenate(gone)) if gone else kept
+        is_expired = pc.and_(batch.column(DELETED), pc.less(received, oldest))
+        expired.append(offsets.filter(is_expired).to_numpy())
+    newest_offsets = np.sort(newest.column("offset").to_numpy())
+    return np.setdiff1d(newest_offsets, np.concatenate(expired)) if expired else newest_offsets
 
 
 def _groups(closed: list[Segment], active: int) -> Iterator[tuple[list[Segment], int]]:
@@ -99,10 +99,9 @@ def _rewrite(
     group, end = work
     base, directory = group[0].base, stored.partition(number)
     new = Segment(base, end, directory / segment.name(base, end))
-    draft = directory / f"{new.path.stem}.tmp"
     entries: list[IndexEntry] = []
-    with open(draft, "wb") as file:
-        for batch in _kept(_batches(root, stored, number, (base, end)), survivors):
+    with durable.drafting(new.path) as draft, open(draft, "wb") as file:
+        for batch in _surviving(_batches(root, stored, number, (base, end)), survivors):
             header, payload = _frame(batch, stored.topic)
             if file.tell() - (entries[-1].at if entries else 0) >= segment.INDEX_EVERY:
                 entries.append(IndexEntry(header.base, file.tell(), header.received))
@@ -110,25 +109,25 @@ def _rewrite(
             file.write(payload)
         file.flush()
         os.fsync(file.fileno())
-    new.index_path.unlink(missing_ok=True)
-    os.replace(draft, new.path)
+        new.index_path.unlink(missing_ok=True)
     for entry in entries:
         segment.add_entry(new, entry)
-    durable.sync(directory)
     for old in group:
         if old.path != new.path:
             _unlink(old)
 
 
-def _kept(batches: Iterator[pa.RecordBatch], survivors: npt.NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+def _surviving(
+    batches: Iterator[pa.RecordBatch], survivors: npt.NDArray[np.int64]
+) -> Iterator[pa.RecordBatch]:
     """Yield the records that stay, gathered into batches of a frame's size."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
-        kept = batch.filter(
+        survived = batch.filter(
             pa.array(np.isin(batch.column("_offset").to_numpy(), survivors, assume_unique=True))
         )
-        if len(kept):
-            waiting.append(kept)
+        if len(survived):
+            waiting.append(survived)
         size = sum(b.nbytes for b in waiting)
         if size >= frame.BYTES_MAX or sum(map(len, waiting)) >= frame.ROWS_MAX:
             yield pa.concat_batches(waiting)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from headwater.errors import UsageError
 from headwater.log.consumer import Consumer
-from headwater.log.embedded.failures import saying
+from headwater.log.embedded.failures import translating_errors
 from headwater.log.embedded.groups import CHECK_SECONDS, Member, fenced
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.wakeup import Wakeup
@@ -41,8 +41,8 @@ class EmbeddedConsumer(Consumer):
         self._readers: dict[int, RecordReader] = {}
         self._delivered: dict[int, int] = {}
         self._owned: dict[int, str] = {}
-        self._lost: set[int] = set()
-        """Partitions taken away with something delivered and not committed."""
+        self._revoked: set[int] = set()
+        """Partitions that were revoked with something delivered and not committed."""
         self._turn = 0
         self._wakeup: Wakeup | None = None
         self._closed = False
@@ -53,7 +53,7 @@ class EmbeddedConsumer(Consumer):
             raise UsageError("the consumer is closed")
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            with saying(self._root):
+            with translating_errors(self._root):
                 self._follow_group()
                 batch = self._next()
             if batch is not None:
@@ -63,14 +63,14 @@ class EmbeddedConsumer(Consumer):
                 return None
             assert self._wakeup is not None
             if self._wakeup.wait(min(left, CHECK_SECONDS)):
-                self._member.look_again()
+                self._member.invalidate()
 
     def commit(self, position: Position | None = None) -> None:
         """Commit everything that ``poll`` has returned, or up to a position."""
         self._stored()  # says so if the topic is gone
-        if self._lost:
-            lost, self._lost = sorted(self._lost), set()
-            raise fenced(self._member.group, lost)
+        if self._revoked:
+            revoked, self._revoked = sorted(self._revoked), set()
+            raise fenced(self._member.group, revoked)
         offsets = self._delivered if position is None else self._checked(position)
         if offsets:
             self._member.commit(offsets)
@@ -79,7 +79,7 @@ class EmbeddedConsumer(Consumer):
 
     def assignment(self) -> tuple[int, ...]:
         """Return the partitions this member owns now."""
-        with saying(self._root):
+        with translating_errors(self._root):
             self._follow_group()
         return tuple(sorted(self._readers))
 
@@ -120,7 +120,7 @@ class EmbeddedConsumer(Consumer):
         for number in self._readers.keys() - kept:
             self._readers.pop(number).close()
             if self._delivered.pop(number, None) is not None:
-                self._lost.add(number)
+                self._revoked.add(number)
         self._owned = {number: owned[number] for number in kept}
         for number in sorted(owned.keys() - kept):
             self._readers[number] = self._begin(number)  # what it refuses, the next poll meets again
@@ -133,7 +133,7 @@ class EmbeddedConsumer(Consumer):
     def _begin(self, number: int) -> RecordReader:
         """Read on from what is committed; a group that begins commits its start, so that it is kept."""
         if not self._committed():
-            self._member.found(self._start())
+            self._member.commit_start(self._start())
         return self._open(number, self._committed().get(number, 0))  # one that was added: from its start
 
     def _next(self) -> pa.RecordBatch | None:

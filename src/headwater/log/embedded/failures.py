@@ -29,13 +29,13 @@ _KNOWN = {
 def unusable(root: Path, error: OSError, doing: str = "be used") -> LogUnavailable:
     """Return the error that says why something cannot be done with a log."""
     if error.errno == errno.ENOENT and not root.exists():
-        return gone(root)
+        return log_deleted(root)
     what, hint = reason(error)
     detail = f'"{error.filename}"' if error.filename is not None else None
-    return kind(error)(f'log "{root}" cannot {doing}: {what}', detail=detail, hint=hint)
+    return error_type(error)(f'log "{root}" cannot {doing}: {what}', detail=detail, hint=hint)
 
 
-def kind(error: OSError) -> type[LogUnavailable]:
+def error_type(error: OSError) -> type[LogUnavailable]:
     """Return the kind of error that it is: a directory that is gone may be put back, a file alone is not."""
     return LogUnavailable if error.errno in TRANSIENT else LogRefused
 
@@ -46,7 +46,7 @@ def reason(error: OSError) -> tuple[str, str]:
     return _KNOWN.get(error.errno or 0, unknown)
 
 
-def gone(root: Path) -> LogUnavailable:
+def log_deleted(root: Path) -> LogUnavailable:
     """Return the error for a log whose directory was deleted while it was open."""
     return LogUnavailable(
         f'log "{root}" is gone',
@@ -56,8 +56,8 @@ def gone(root: Path) -> LogUnavailable:
 
 
 @contextmanager
-def saying(root: Path) -> Iterator[None]:
-    """Say in words what the operating system refuses inside the block."""
+def translating_errors(root: Path) -> Iterator[None]:
+    """Raise what the operating system refuses inside the block as an error of the log."""
     try:
         yield
     except OSError as error:

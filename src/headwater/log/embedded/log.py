@@ -1,4 +1,4 @@
-"""The embedded log behind the common interface: it wires storage, producers, groups and care."""
+"""The embedded log behind the common interface: it wires storage, producers, groups and maintenance."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from headwater.log.embedded.appended_ranges import appended_ranges
 from headwater.log.embedded.appender import EmbeddedAppender
 from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.consumer import EmbeddedConsumer
-from headwater.log.embedded.failures import saying, unusable
-from headwater.log.embedded.groups import Member, SharedEpochs
+from headwater.log.embedded.failures import translating_errors, unusable
+from headwater.log.embedded.groups import Member, holds_lock
 from headwater.log.embedded.maintenance import Maintenance
 from headwater.log.embedded.partition.frame import Compression
 from headwater.log.embedded.partition.writer import SEGMENT_BYTES
 from headwater.log.embedded.partition_stats import PartitionStats
+from headwater.log.embedded.state_store import SharedEpochs
 from headwater.log.embedded.storage import Storage
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.wakeup import Wakeup
@@ -60,7 +61,7 @@ class EmbeddedLog(Log):
         self.durability = durability
         self.compression: Compression = compression
         self._storage = Storage(root, fsync=durability == "fsync", segment_bytes=segment_bytes)
-        self._care = Maintenance(self._storage)
+        self._maintenance = Maintenance(self._storage)
 
     # Topics
 
@@ -75,8 +76,8 @@ class EmbeddedLog(Log):
     def describe(self, name: str) -> TopicInfo:
         """Return a topic with its sizes, rates, oldest and newest record."""
         stored = self._storage.catalog.get(name)
-        rate = sum(self._surveyed(stored, PartitionStats.rate))
-        return TopicInfo(stored.topic, tuple(self._surveyed(stored, PartitionStats.describe)), rate)
+        rate = sum(self._all_stats(stored, PartitionStats.rate))
+        return TopicInfo(stored.topic, tuple(self._all_stats(stored, PartitionStats.describe)), rate)
 
     def alter_topic(self, name: str, **changes: Any) -> Topic:
         """Add nullable columns, or change partitions, retention, cleanup, archive."""
@@ -86,9 +87,9 @@ class EmbeddedLog(Log):
         """Remove a topic, its records and archive."""
         stored = self._storage.catalog.remove(name)
         self._storage.state.forget(stored.id)
-        for place in (self.root / "groups").glob(f"*@{stored.id}"):
-            shutil.rmtree(place, ignore_errors=True)
-        archived = archives.home(self.root, stored)
+        for members in (self.root / "groups").glob(f"*@{stored.id}"):
+            shutil.rmtree(members, ignore_errors=True)
+        archived = archives.topic_directory(self.root, stored)
         if archived is not None:
             shutil.rmtree(archived, ignore_errors=True)
 
@@ -101,17 +102,17 @@ class EmbeddedLog(Log):
         stored = self._storage.catalog.get(topic)
         topics.check_name("group", group)
         check_start(start, stored.topic)
-        directory = self._storage.members(stored.topic, group)
-        with saying(self.root):
+        directory = self._storage.members(stored.id, group)
+        with translating_errors(self.root):
             member = Member(
                 self._storage.state,
                 directory,
                 group,
                 stored.topic,
-                lambda: self._storage.same(stored).topic.partitions,
+                lambda: self._storage.current(stored.topic).topic.partitions,
             )
         return EmbeddedConsumer(
-            lambda: self._storage.same(stored),
+            lambda: self._storage.current(stored.topic),
             member,
             lambda: self._storage.state.committed(group, stored.id),
             lambda: self._start(stored, start),
@@ -120,15 +121,15 @@ class EmbeddedLog(Log):
 
     def groups(self) -> list[str]:
         """Return the names of all groups that have committed or have members."""
-        state, query = self._storage.known_state, "SELECT grp FROM offsets UNION SELECT grp FROM members"
+        state, query = self._storage.existing_state, "SELECT grp FROM offsets UNION SELECT grp FROM members"
         return [] if state is None else [str(row[0]) for row in state.rows(f"{query} ORDER BY grp")]
 
-    # Care
+    # Maintenance
 
     def compact(self, topic: str) -> None:
         """Apply the topic's cleanup now: retention, or compaction to the newest of each key."""
         stored = self._storage.catalog.get(topic)
-        self._care.now(stored)
+        self._maintenance.now(stored)
 
     def verify(self, topic: str | None = None) -> Verification:
         """Check every checksum, and the sequence of every producer."""
@@ -140,12 +141,12 @@ class EmbeddedLog(Log):
                 total += Verification(findings=(Finding(name, None, f"{error.message}: {error.detail}"),))
                 continue
             for number in range(stored.topic.partitions):
-                total += self._storage.steady(stored, partial(self._verify, stored, number))
+                total += self._storage.with_retry(stored, partial(self._verify, stored, number))
         return total
 
     def close(self) -> None:
-        """Wait for care under way and release the state."""
-        self._care.wait()
+        """Wait for maintenance under way and release the state."""
+        self._maintenance.wait()
         self._storage.close()
 
     # What the interface leaves to a backend
@@ -158,96 +159,101 @@ class EmbeddedLog(Log):
         appender = EmbeddedAppender(
             id if id is not None else f"anonymous-{uuid.uuid4().hex}",
             SharedEpochs(self._storage.state, stored.id, id) if id is not None else None,
-            lambda: self._storage.same(stored).topic,
-            lambda number: self._storage.partition(stored, number, lambda: self._care.begin(stored)),
+            lambda: self._storage.current(stored.topic).topic,
+            lambda number: self._storage.partition(stored, number, lambda: self._maintenance.begin(stored)),
             self.compression,
         )
-        self._care.begin(stored)
+        self._maintenance.begin(stored)
         return appender
 
     def _extents(self, topic: Topic, numbers: Sequence[int]) -> dict[int, Extent]:
-        return self._asked(topic, numbers, PartitionStats.extent)
+        return self._stats(topic, numbers, PartitionStats.extent)
 
     def _offsets(
         self, topic: Topic, to: Literal["earliest", "latest"] | datetime, numbers: Sequence[int]
     ) -> dict[int, int]:
-        return self._asked(topic, numbers, lambda survey: survey.resolve(to))
+        return self._stats(topic, numbers, lambda stats: stats.resolve(to))
 
     def _read_between(
         self, topic: Topic, first: Mapping[int, int], last: Mapping[int, int], meta: bool
     ) -> Iterator[pa.RecordBatch]:
-        return self._spans(self._storage.opened(topic), first, last, meta)
+        return self._spans(self._storage.current(topic), first, last, meta)
 
     def _follow(
         self, topic: Topic, first: Mapping[int, int], meta: bool, every: bool
     ) -> Iterator[pa.RecordBatch]:
-        return self._arriving(self._storage.opened(topic), first, meta, every)
+        return self._arriving(self._storage.current(topic), first, meta, every)
 
     def _lag(self, group: str) -> list[Lag]:
-        state, found = self._storage.known_state, list[Lag]()
+        state, lags = self._storage.existing_state, list[Lag]()
         if state is None:
-            return found
+            return lags
         for name in self._storage.catalog.names():
             stored = self._storage.catalog.get(name)
             committed = state.committed(group, stored.id)
             if committed or self._has_members(group, stored) or state.former(group, stored.topic):
-                found += self._surveyed(stored, partial(PartitionStats.lag, group=group, committed=committed))
-        return found
+                lags += self._all_stats(stored, partial(PartitionStats.lag, group=group, committed=committed))
+        return lags
 
     def _set_committed(self, group: str, topic: Topic, offsets: Mapping[int, int]) -> None:
         self._storage.state.set_committed(group, topic, offsets)
-        directory = self._storage.members(topic, group)
+        directory = self._storage.members(topic.id, group)
         if directory.is_dir():
             (directory / "changed").write_bytes(b"")
 
     def _forget_group(self, group: str) -> bool:
-        return self._storage.state.forget_group(group, self.root / "groups")
+        def is_living(topic: str, member: str) -> bool:
+            return holds_lock(self._storage.members(topic, group) / member)
+
+        return self._storage.state.forget_group(group, is_living)
 
     # Inside
 
     def _start(self, stored: Stored, start: Start) -> Mapping[int, int]:
         """Return where a group begins that has committed nothing yet."""
-        topic = self._storage.same(stored).topic
+        topic = self._storage.current(stored.topic).topic
         return self._resolve_offsets(topic, start, range(topic.partitions))
 
     def _reader(self, stored: Stored, number: int, offset: int, meta: bool) -> RecordReader:
-        """Open a partition where a group is, if it holds that place."""
-        check_within(stored.topic.name, number, offset, self._survey(stored, number, PartitionStats.extent))
+        """Open a partition where a group is, if it holds that offset."""
+        check_within(stored.topic.name, number, offset, self._stat(stored, number, PartitionStats.extent))
         return self._storage.reader(stored, number, offset, meta)
 
-    def _asked(
-        self, topic: Topic, numbers: Sequence[int], ask: Callable[[PartitionStats], _T]
+    def _stats(
+        self, topic: Topic, numbers: Sequence[int], stat: Callable[[PartitionStats], _T]
     ) -> dict[int, _T]:
-        stored = self._storage.opened(topic)
-        return {number: self._survey(stored, number, ask) for number in numbers}
+        stored = self._storage.current(topic)
+        return {number: self._stat(stored, number, stat) for number in numbers}
 
-    def _surveyed(self, stored: Stored, ask: Callable[[PartitionStats], _T]) -> list[_T]:
-        return [self._survey(stored, number, ask) for number in range(stored.topic.partitions)]
+    def _all_stats(self, stored: Stored, stat: Callable[[PartitionStats], _T]) -> list[_T]:
+        return [self._stat(stored, number, stat) for number in range(stored.topic.partitions)]
 
-    def _survey(self, stored: Stored, number: int, ask: Callable[[PartitionStats], _T]) -> _T:
-        return self._storage.steady(stored, lambda: ask(PartitionStats(self._storage, stored, number)))
+    def _stat(self, stored: Stored, number: int, stat: Callable[[PartitionStats], _T]) -> _T:
+        return self._storage.with_retry(stored, lambda: stat(PartitionStats(self._storage, stored, number)))
 
     def _verify(self, stored: Stored, number: int) -> Verification:
         directory = self._storage.directory(stored, number)
-        archived = archives.listing(archives.directory(self.root, stored, number))
+        archived = archives.listing(archives.partition_directory(self.root, stored, number))
         return verify.verify_partition(stored.topic.name, number, directory, archived)
 
     def _appended_ranges(self, topic: Topic, partition: int, start: int) -> Iterator[AppendedRange]:
         """Yield appended ranges, asked for one by one; where a file vanishes, go on with what replaced it."""
-        stored = self._storage.opened(topic)
-        published = self._storage.steady(stored, lambda: self._storage.head(stored, partition))
+        stored = self._storage.current(topic)
+        published = self._storage.with_retry(stored, lambda: self._storage.head(stored, partition))
         while True:
-            archived = archives.listing(archives.directory(self.root, stored, partition))
+            archived = archives.listing(archives.partition_directory(self.root, stored, partition))
             try:
                 for each in appended_ranges(
                     stored.partition(partition), partition, published, archived, start
                 ):
-                    self._storage.same(stored)  # a topic made again has its files in the same place
+                    self._storage.current(
+                        stored.topic
+                    )  # a topic made again has its files in the same directory
                     yield each
                     start = each.end
                 return
             except FileNotFoundError:
-                self._storage.same(stored)
+                self._storage.current(stored.topic)
             except OSError as error:
                 raise unusable(self.root, error) from None
 
@@ -275,11 +281,11 @@ class EmbeddedLog(Log):
                     readers += [stack.enter_context(closing(each)) for each in new]
                     heads = [stored.partition(r.number) / "head" for r in readers]
                     wakeup = stack.enter_context(closing(Wakeup(heads)))
-                found = [batch for each in readers if (batch := each.next()) is not None]
-                yield from found
-                count = self._storage.same(stored).topic.partitions
+                batches = [batch for each in readers if (batch := each.next()) is not None]
+                yield from batches
+                count = self._storage.current(stored.topic).topic.partitions
                 wanted = dict.fromkeys(range(len(readers), count), 0) if every else {}
-                if not found and not wanted:
+                if not batches and not wanted:
                     wakeup.wait(FOLLOW_SECONDS)
 
 

@@ -1,6 +1,6 @@
-"""Care of a log: retention and compaction, beside the appenders, by whoever comes first.
+"""Maintenance of a log: retention and compaction, beside the appenders, by whoever comes first.
 
-Invariant: one process at a time cares for a partition, and a failure never stops an append.
+Invariant: one process at a time maintains a partition, and a failure never stops an append.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from headwater.log.embedded import compaction, retention
 from headwater.log.embedded.catalog import Stored
 from headwater.log.embedded.storage import Storage
 
+LOCK = "maintenance.lock"
 _log = logging.getLogger("headwater")
 
 
@@ -31,13 +32,13 @@ class Maintenance:
     def begin(self, stored: Stored) -> None:
         """Apply a topic's cleanup, as declared now, in a thread of its own, where it has any."""
         try:
-            topic = self._storage.same(stored).topic
+            topic = self._storage.current(stored.topic).topic
         except (HeadwaterError, OSError):  # deleted, or unreadable: what appends here will say so
             return
         if topic.retention is None and topic.retention_bytes is None and not topic.compacted:
             return
         thread = threading.Thread(
-            target=self._in_background, args=(stored,), name="headwater-care", daemon=True
+            target=self._in_background, args=(stored,), name="headwater-maintenance", daemon=True
         )
         self._running.add(thread)
         thread.start()
@@ -45,7 +46,7 @@ class Maintenance:
     def now(self, stored: Stored) -> None:
         """Apply a topic's cleanup to everything received so far, and wait for it."""
         for number in range(stored.topic.partitions):
-            self._storage.steady(stored, partial(self._partition, stored, number, thorough=True))
+            self._storage.with_retry(stored, partial(self._partition, stored, number, thorough=True))
 
     def wait(self) -> None:
         """Wait for what is under way."""
@@ -54,8 +55,8 @@ class Maintenance:
 
     def _in_background(self, stored: Stored) -> None:
         try:
-            for number in range(self._storage.same(stored).topic.partitions):
-                self._storage.steady(stored, partial(self._partition, stored, number, thorough=False))
+            for number in range(self._storage.current(stored.topic).topic.partitions):
+                self._storage.with_retry(stored, partial(self._partition, stored, number, thorough=False))
         except UnknownTopic:
             _log.debug('topic "%s" was deleted during its cleanup', stored.topic.name)
         except (HeadwaterError, OSError) as error:  # appending goes on; the next roll tries again
@@ -65,10 +66,12 @@ class Maintenance:
 
     def _partition(self, stored: Stored, number: int, thorough: bool) -> None:
         directory = self._storage.directory(stored, number)
-        with _alone(directory, wait=thorough) as alone:
-            if not alone:
+        with _exclusive(directory, wait=thorough) as held:
+            if not held:
                 return
-            stored = self._storage.same(stored)  # the settings of now, not of when the producer began
+            stored = self._storage.current(
+                stored.topic
+            )  # the settings of now, not of when the producer began
             partition = self._storage.partition(stored, number)
             try:
                 if not stored.topic.compacted:
@@ -80,9 +83,9 @@ class Maintenance:
 
 
 @contextmanager
-def _alone(directory: Path, wait: bool) -> Iterator[bool]:
-    """Hold the lock of those who care for a partition; without ``wait``, say if another has it."""
-    with open(directory / "care", "w") as file:
+def _exclusive(directory: Path, wait: bool) -> Iterator[bool]:
+    """Hold the lock of a partition's maintenance; without ``wait``, yield False if another process has it."""
+    with open(directory / LOCK, "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:

@@ -22,9 +22,9 @@ class MemoryLog(EmbeddedLog):
 
     def __init__(self, **options: Any):
         shared = Path("/dev/shm")
-        place = shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
-        _sweep(place)
-        self.root = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=place))
+        parent = shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
+        _sweep(parent)
+        self.root = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=parent))
         self._process = os.getpid()
         super().__init__(self.root, **{"durability": "os", **options})
         self.url = "memory:"
@@ -42,9 +42,9 @@ class MemoryLog(EmbeddedLog):
             shutil.rmtree(self.root, ignore_errors=True)
 
 
-def _sweep(place: Path) -> None:
+def _sweep(directory: Path) -> None:
     """Remove what killed processes have left."""
-    for left in place.glob(f"{_PREFIX}*"):
+    for left in directory.glob(f"{_PREFIX}*"):
         try:
             os.kill(int(left.name.removeprefix(_PREFIX).split("-")[0]), 0)
         except ProcessLookupError:

@@ -23,7 +23,7 @@ class PartitionStats:
         self._storage, self._stored, self._number = storage, stored, number
         self._directory = stored.partition(number)
         self._head = storage.head(stored, number)
-        self._archived = archive.listing(archive.directory(storage.root, stored, number))
+        self._archived = archive.listing(archive.partition_directory(storage.root, stored, number))
         self._segments = segment.listing(self._directory)
 
     def earliest(self) -> int:

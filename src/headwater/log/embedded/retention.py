@@ -36,9 +36,9 @@ def enforce(root: Path, stored: Stored, number: int, partition: Partition, fsync
             partition.roll()
         active = partition.tail.segment.base
     directory = stored.partition(number)
-    for each, following in _expired(directory, active, (oldest, now), topic):
+    for each, following in _expired(directory, active, topic, oldest, now):
         if topic.archive is not None:
-            _move(root, stored, number, (each.base, following))
+            _archive(root, stored, number, (each.base, following))
         each.path.unlink()
         each.index_path.unlink(missing_ok=True)
         if fsync:  # so that a power loss brings back no older segment without the newer ones
@@ -46,19 +46,18 @@ def enforce(root: Path, stored: Stored, number: int, partition: Partition, fsync
 
 
 def _expired(
-    directory: Path, active: int, ages: tuple[int | None, int], topic: Topic
+    directory: Path, active: int, topic: Topic, oldest: int | None, now: int
 ) -> Iterator[tuple[Segment, int]]:
     """Yield closed segments that must go, oldest first, each with the base of the one after it."""
-    oldest, now = ages
     segments = segment.listing(directory)
     limit = topic.retention_bytes
     total = sum(os.stat(s.path).st_size for s in segments)
-    for place, each in enumerate(segments):
+    for index, each in enumerate(segments):
         if each.base >= active:
             return
-        later = segments[place + 1 :]
+        later = segments[index + 1 :]
         following = later[0].base if later else active
-        newest = _newest(each, following, later, (topic, now)) if oldest is not None else None
+        newest = _newest(each, following, later, topic, now) if oldest is not None else None
         too_old = oldest is not None and newest is not None and newest < oldest
         if not too_old and (limit is None or total <= limit):
             return
@@ -66,22 +65,21 @@ def _expired(
         yield each, following
 
 
-def _newest(each: Segment, following: int, later: list[Segment], known: tuple[Topic, int]) -> int | None:
+def _newest(log_segment: Segment, following: int, later: list[Segment], topic: Topic, now: int) -> int | None:
     """Return a time before which all of a segment was received; None if nothing tells, and it stays.
 
     Where its end is damaged, or of a clock that was ahead, it was received no later than what came next.
     """
-    topic, now = known
-    newest = times.last_received(each, following)
+    newest = times.last_received(log_segment, following)
     if newest is not None and newest <= now + SKEW:
         return newest
-    told = (times.first_received(one, topic) for one in later)
-    return next((at for at in told if at is not None and at <= now + SKEW), newest)
+    beginnings = (times.first_received(each, topic) for each in later)
+    return next((at for at in beginnings if at is not None and at <= now + SKEW), newest)
 
 
-def _move(root: Path, stored: Stored, number: int, bounds: tuple[int, int]) -> None:
-    place = archive.directory(root, stored, number)
-    assert place is not None
+def _archive(root: Path, stored: Stored, number: int, bounds: tuple[int, int]) -> None:
+    directory = archive.partition_directory(root, stored, number)
+    assert directory is not None
     schema = record.read_schema(stored.topic.schema, stored.topic.compacted, meta=True)
     records = RecordReader(root, lambda: stored, number, bounds[0], meta=True).until(bounds[1])
-    archive.store(place, *bounds, records, schema)
+    archive.store(directory, *bounds, records, schema)

@@ -6,7 +6,7 @@ Layout of the directory::
     state.db                       groups, committed offsets, producers' epochs (SQLite)
     groups/GROUP@TOPIC/            one locked file per living member
     topics/NAME/topic.json         the declaration
-    topics/NAME/PARTITION/         segments (*.log, *.idx), head, producers, lock, care
+    topics/NAME/PARTITION/         segments (*.log, *.idx), head, producers, lock, maintenance.lock
 
 Invariant: reading opens files for reading only; a log in a read-only place can be read.
 """
@@ -22,11 +22,11 @@ from typing import TypeVar
 from headwater import topic as topics
 from headwater.errors import DamagedLog
 from headwater.log.embedded.catalog import EmbeddedCatalog, Stored
-from headwater.log.embedded.failures import saying, unusable
-from headwater.log.embedded.groups import State
+from headwater.log.embedded.failures import translating_errors, unusable
 from headwater.log.embedded.partition import head, reader
 from headwater.log.embedded.partition.head import Head
 from headwater.log.embedded.partition.writer import Partition
+from headwater.log.embedded.state_store import StateStore
 from headwater.log.embedded.stream import RecordReader
 from headwater.topic import Topic
 
@@ -42,21 +42,21 @@ class Storage:
         self.root = root
         self.catalog = EmbeddedCatalog(root)
         self.fsync, self._segment_bytes = fsync, segment_bytes
-        self._state: State | None = None
+        self._state: StateStore | None = None
         self._recovered: set[Path] = set()
 
     @property
-    def state(self) -> State:
+    def state(self) -> StateStore:
         """The groups and epochs, opened when first needed."""
         if self._state is None:
             if os.access(self.root, os.W_OK) or not self.root.exists():
                 self.catalog.prepare()
-            self._state = State(self.root / _STATE)
+            self._state = StateStore(self.root / _STATE)
         return self._state
 
     @property
-    def known_state(self) -> State | None:
-        """The groups and epochs for who only looks; None where there are none, and none are made then."""
+    def existing_state(self) -> StateStore | None:
+        """The groups and epochs for who only reads; None where there are none, and none are made then."""
         return self.state if self._state is not None or (self.root / _STATE).exists() else None
 
     def close(self) -> None:
@@ -65,24 +65,20 @@ class Storage:
             self._state.close()
             self._state = None
 
-    def same(self, stored: Stored) -> Stored:
-        """Return the topic as declared now, if it is still the one that was opened."""
-        return self.opened(stored.topic)
-
-    def opened(self, topic: Topic) -> Stored:
+    def current(self, topic: Topic) -> Stored:
         """Return a topic as declared now, if the one of its name still is that topic."""
         now = self.catalog.get(topic.name)
         if now.id != topic.id:
             raise topics.replaced(now.topic, topic.id, *topics.OPEN)
         return now
 
-    def steady(self, stored: Stored, look: Callable[[], _T]) -> _T:
-        """Return what a look at a topic's files tells; it is repeated if one vanishes meanwhile."""
+    def with_retry(self, stored: Stored, operation: Callable[[], _T]) -> _T:
+        """Return what an operation on a topic's files returns; it is retried if one vanishes meanwhile."""
         for _ in range(_TRIES):
             try:
-                return look()
+                return operation()
             except FileNotFoundError as error:  # by retention or compaction, or with the topic
-                self.same(stored)
+                self.current(stored.topic)
                 missing = error
             except OSError as error:
                 raise unusable(self.root, error) from None
@@ -93,14 +89,14 @@ class Storage:
             resume=None,
         )
 
-    def members(self, topic: Topic, group: str) -> Path:
-        """Return the directory of a group's members."""
-        return self.root / "groups" / f"{group}@{topic.id}"
+    def members(self, topic: str, group: str) -> Path:
+        """Return the directory of a group's members, for a topic of that identity."""
+        return self.root / "groups" / f"{group}@{topic}"
 
     def partition(self, stored: Stored, number: int, on_roll: Callable[[], None] | None = None) -> Partition:
         """Open a partition for appending."""
-        place = stored.partition(number)
-        return Partition(place, fsync=self.fsync, segment_bytes=self._segment_bytes, on_roll=on_roll)
+        directory = stored.partition(number)
+        return Partition(directory, fsync=self.fsync, segment_bytes=self._segment_bytes, on_roll=on_roll)
 
     def directory(self, stored: Stored, number: int) -> Path:
         """Return a partition's directory, its head brought up to date after a power loss."""
@@ -114,17 +110,17 @@ class Storage:
     def head(self, stored: Stored, number: int) -> Head:
         """Return how far a partition may be read."""
         path = self.directory(stored, number)
-        found = reader.published(path)
-        if found is None:
+        published = reader.published(path)
+        if published is None:
             self._recover(stored, number)
-            found = reader.published(path)
-        return found or reader.worked_out(path)
+            published = reader.published(path)
+        return published or reader.worked_out(path)
 
     def reader(self, stored: Stored, number: int, offset: int, meta: bool) -> RecordReader:
         """Open a partition for reading."""
-        self.steady(stored, lambda: self.head(stored, number))
-        with saying(self.root):
-            return RecordReader(self.root, lambda: self.same(stored), number, offset, meta)
+        self.with_retry(stored, lambda: self.head(stored, number))
+        with translating_errors(self.root):
+            return RecordReader(self.root, lambda: self.current(stored.topic), number, offset, meta)
 
     def _recover(self, stored: Stored, number: int) -> None:
         """Bring a head up to date, where it may be written and there is anything that it could tell.
@@ -134,7 +130,7 @@ class Storage:
         of what was acknowledged is told by those who meet it: what lies before it can be read.
         """
         path = stored.partition(number)
-        if reader.is_new(path):  # who only looks makes nothing here
+        if reader.is_new(path):  # reading makes nothing here
             return
         unknown = reader.published(path) is None and not head.blank(path / "head")
         if os.access(path, os.W_OK) and not (unknown and reader.broken(path)):

@@ -76,9 +76,9 @@ class RecordReader:
 
     def _find_archived(self, end: int) -> _Archived | None:
         stored = self._stored()
-        for found in archive.listing(archive.directory(self._root, stored, self.number)):
-            if found.base <= self.offset < found.end:
-                return found.end, archive.read(found, stored.topic, (self.offset, end), self._meta)
+        for archived in archive.listing(archive.partition_directory(self._root, stored, self.number)):
+            if archived.base <= self.offset < archived.end:
+                return archived.end, archive.read(archived, stored.topic, (self.offset, end), self._meta)
         return None
 
     def _from_archive(self, end: int) -> pa.RecordBatch:

@@ -7,7 +7,6 @@ stored twice breaks the chain. Invariant: verification reads, and never changes 
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -66,15 +65,15 @@ def verify_partition(
     return checked.total
 
 
-def _check_archived(checked: _Checked, each: Archived) -> None:
-    expected = each.base
+def _check_archived(checked: _Checked, archived: Archived) -> None:
+    expected = archived.base
     try:
-        for batch in archive.batches(each):
+        for batch in archive.batches(archived):
             offsets = batch.column("_offset")
             first, last = offsets[0].as_py(), offsets[-1].as_py()
             rising = pc.all(pc.greater(offsets[1:], offsets[:-1]), min_count=0).as_py()
-            if first < expected or last >= each.end or not rising:
-                checked.wrong(f'file "{each.path}": offsets {first} to {last} are out of order')
+            if first < expected or last >= archived.end or not rising:
+                checked.wrong(f'file "{archived.path}": offsets {first} to {last} are out of order')
             checked.count(len(batch), batch.nbytes)
             expected = last + 1
     except DamagedLog as error:
@@ -100,13 +99,13 @@ def _check_segments(
         checked.wrong(f"offsets {after} to {published.end - 1} are missing")
 
 
-def _check_frames(checked: _Checked, each: Segment, published: Head, chain: _Chain) -> _Chain:
-    for found in _frames(each, published):
+def _check_frames(checked: _Checked, log_segment: Segment, published: Head, chain: _Chain) -> _Chain:
+    for found in _frames(log_segment, published):
         if isinstance(found, str):
             checked.wrong(found)
             chain = _Chain(None, {})
         else:
-            checked.wrong(*_problems(found, chain, each))
+            checked.wrong(*_problems(found, chain, log_segment))
             checked.count(found.rows, found.size())
             chain = _follow(chain, found)
     return chain
@@ -121,22 +120,22 @@ def _gap(directory: Path, start: int, stop: int, archived: Sequence[Archived]) -
         yield f'offsets {start} to {stop - 1} are missing: no file in "{directory}" has them'
 
 
-def _frames(each: Segment, published: Head) -> Iterator[Header | str]:
+def _frames(log_segment: Segment, published: Head) -> Iterator[Header | str]:
     """Yield the headers of a segment, or what is wrong where there is none."""
-    with open(each.path, "rb") as file:
+    with open(log_segment.path, "rb") as file:
         fd = file.fileno()
         size = os.fstat(fd).st_size
-        stop = published.size if each.base == published.segment else size
+        stop = published.size if log_segment.base == published.segment else size
         if size < stop:
-            yield f'file "{each.path}" has lost its end: {stop} bytes were acknowledged, {size} are there'
+            lost = f"{stop} bytes were acknowledged, {size} are there"
+            yield f'file "{log_segment.path}" has lost its end: {lost}'
         for at, found in segment.walk(fd, 0, min(stop, size)):
             if isinstance(found, Damage):
-                yield f'file "{each.path}", bytes {found.at} to {found.until}: no readable batch'
+                yield f'file "{log_segment.path}", bytes {found.at} to {found.until}: no readable batch'
                 continue
-            payload = os.pread(fd, found.payload_size, at + found.size() - found.payload_size)
-            if zlib.crc32(payload) != found.payload_checksum:
+            if segment.payload(fd, at, found) is None:
                 yield (
-                    f'file "{each.path}", bytes {at} to {at + found.size()}: wrong checksum; '
+                    f'file "{log_segment.path}", bytes {at} to {at + found.size()}: wrong checksum; '
                     f"offsets {found.base} to {found.last} cannot be read"
                 )
             else:

@@ -100,7 +100,7 @@ def test_a_start_past_the_end_is_refused(run: Run, ten: Log) -> None:
 def test_what_is_no_place_is_refused_with_all_that_are(run: Run, ten: Log) -> None:
     for words in (("consume", "orders", "--from", "yesterday"), ("seek", "g", "orders", "--to", "nowhere")):
         hint = run(*words).stderr.splitlines()[1]
-        assert all(word in hint for word in ("earliest", "latest", "offset", "time", "position"))
+        assert all(word in hint for word in ("earliest", "latest", "offset", "time", "partitions"))
 
 
 @pytest.mark.parametrize("form", ["ndjson", "csv"])

@@ -31,4 +31,4 @@ def test_a_reset_needs_a_place_that_is_one(run: Run, file: Path) -> None:
     assert 'missing option "--to"' in run("reset", "shop.py", "seen").stderr
     result = run("reset", "shop.py", "seen", "--to", "yesterday")
     assert result.exit_code == 2
-    assert result.stderr.startswith('error: "yesterday" is no place in a topic\n')
+    assert result.stderr.startswith('error: "yesterday" is not a position in a topic\n')

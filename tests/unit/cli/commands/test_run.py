@@ -65,17 +65,17 @@ def test_a_setting_that_is_none_is_told(run: Run, file: Path) -> None:
     result = run("run", "shop.py", "--conf", "executor.memory=2g")
     assert result.exit_code == 2
     assert result.stderr == (
-        'error: "executor.memory=2g" is no setting of Spark\nhint: write it as spark.executor.memory=2g\n'
+        'error: "executor.memory=2g" is not a Spark setting\nhint: write it as spark.executor.memory=2g\n'
     )
 
 
 def test_a_pipeline_has_the_log_that_its_file_names(run: Run) -> None:
     done = run("--log", "file:./elsewhere", "run", "shop.py")
     assert done.exit_code == 2
-    assert done.stderr.startswith("error: `headwater run` takes no --log\nhint: a pipeline has the log")
+    assert done.stderr.startswith("error: `headwater run` takes no --log\nhint: a pipeline uses the log")
     after = run("run", "shop.py", "--log", "file:./elsewhere")
     assert after.exit_code == 2
-    assert after.stderr.startswith('error: no option "--log"\nhint: a pipeline has the log')
+    assert after.stderr.startswith('error: no option "--log"\nhint: a pipeline uses the log')
 
 
 def test_help_is_given_whatever_stands_before_the_command(run: Run) -> None:

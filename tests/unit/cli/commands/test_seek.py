@@ -25,7 +25,7 @@ def test_seek_notes_a_group_that_is_new(run: Run, orders: Log) -> None:
 def test_what_is_no_place_moves_nothing(run: Run, behind: Log) -> None:
     result = run("seek", "billing", "orders", "--to", "yesterday")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith('error: "yesterday" is no place in a topic\n')
+    assert result.stderr.startswith('error: "yesterday" is not a position in a topic\n')
     assert behind.lag("billing")[0].committed == 4
 
 

@@ -314,4 +314,4 @@ def test_without_a_beginning_all_that_is_kept_is_printed(
     found = [json.loads(line)["sequence"] for line in result.stdout.splitlines()]
     assert 5 <= len(found) < 200
     assert found == list(range(201 - len(found), 201))
-    assert result.stderr == f"note: {200 - len(found)} older changes are no longer kept\n"
+    assert result.stderr == f"note: {200 - len(found)} older changes are no longer retained\n"

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.cli.formats import view_changes
-from headwater.cli.formats.view_changes import beginning, blocks, change_writer
+from headwater.cli.formats.view_changes import before_oldest, blocks, change_writer
 from headwater.sinks import Batch
 from headwater.views import ViewStore
 
@@ -63,11 +63,11 @@ def test_json_has_the_sides_that_there_are(
 def test_the_beginning_is_before_the_oldest_change_that_is_kept(
     store: ViewStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert beginning(store.view("counts")) == 0
+    assert before_oldest(store.view("counts")) == 0
     with store.sink("many", "id BIGINT, n BIGINT", "id", feed=1) as sink:
         sink.begin()
         for number in range(3):
             sink.commit(Batch(number, pa.table({"id": [1], "n": [number]})))
-    since = beginning(store.view("many"))
-    assert capsys.readouterr().err == f"note: {since} older changes are no longer kept\n"
+    since = before_oldest(store.view("many"))
+    assert capsys.readouterr().err == f"note: {since} older changes are no longer retained\n"
     assert [change.sequence for change in store.view("many").changes(since)] == list(range(since + 1, 4))

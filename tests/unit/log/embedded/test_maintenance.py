@@ -35,32 +35,32 @@ def earliest(log: EmbeddedLog) -> list[int]:
 
 def cared(log: EmbeddedLog) -> None:
     """Begin a topic's cleanup in the background, and wait for its end."""
-    care = Maintenance(log._storage)
-    care.begin(log._storage.catalog.get("t"))
-    care.wait()
+    maintenance = Maintenance(log._storage)
+    maintenance.begin(log._storage.catalog.get("t"))
+    maintenance.wait()
 
 
 def test_a_topic_without_any_cleanup_keeps_all_and_begins_no_thread(log: EmbeddedLog) -> None:
-    care = Maintenance(log._storage)
-    care.begin(log._storage.catalog.get("t"))
-    assert care._running == set()
-    care.now(log._storage.catalog.get("t"))
+    maintenance = Maintenance(log._storage)
+    maintenance.begin(log._storage.catalog.get("t"))
+    assert maintenance._running == set()
+    maintenance.now(log._storage.catalog.get("t"))
     assert earliest(log) == [0, 0]
 
 
 def test_cleanup_is_that_of_the_declaration_of_now(log: EmbeddedLog) -> None:
     before = log._storage.catalog.get("t")
     log.alter_topic("t", retention_bytes=1)
-    care = Maintenance(log._storage)
-    care.begin(before)
-    care.wait()
+    maintenance = Maintenance(log._storage)
+    maintenance.begin(before)
+    maintenance.wait()
     assert min(earliest(log)) > 0
-    assert care._running == set()
+    assert maintenance._running == set()
 
 
 def test_a_partition_that_another_cares_for_is_left_to_it(log: EmbeddedLog) -> None:
     log.alter_topic("t", retention_bytes=1)
-    with open(log.root / "topics/t/0/care", "w") as other:
+    with open(log.root / "topics/t/0/maintenance.lock", "w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         cared(log)
         first, second = earliest(log)
@@ -74,7 +74,7 @@ def test_a_failure_of_care_is_told_and_stops_no_append(
     log: EmbeddedLog, caplog: pytest.LogCaptureFixture
 ) -> None:
     log.alter_topic("t", retention_bytes=1)
-    (log.root / "topics/t/0/care").mkdir()
+    (log.root / "topics/t/0/maintenance.lock").mkdir()
     with caplog.at_level(logging.WARNING, "headwater"):
         cared(log)
     assert 'cleanup of topic "t" failed' in caplog.text
@@ -86,9 +86,9 @@ def test_a_failure_of_care_is_told_and_stops_no_append(
 
 def test_a_topic_that_was_deleted_needs_no_care(log: EmbeddedLog, caplog: pytest.LogCaptureFixture) -> None:
     log.alter_topic("t", retention_bytes=1)
-    stored, care = log._storage.catalog.get("t"), Maintenance(log._storage)
+    stored, maintenance = log._storage.catalog.get("t"), Maintenance(log._storage)
     log.delete_topic("t")
     with caplog.at_level(logging.WARNING, "headwater"):
-        care.begin(stored)
-        care._in_background(stored)
+        maintenance.begin(stored)
+        maintenance._in_background(stored)
     assert caplog.text == ""

@@ -162,11 +162,11 @@ def test_cleanup_of_a_topic_that_is_deleted_meanwhile_ends_quietly(
     fill(log, 20)
     stored = log._storage.catalog.get("t")
     log.delete_topic("t")
-    log._care.begin(stored)
-    log._care._in_background(stored)
+    log._maintenance.begin(stored)
+    log._maintenance._in_background(stored)
     assert not caplog.records
     with pytest.raises(UnknownTopic):
-        log._care.now(stored)
+        log._maintenance.now(stored)
 
 
 def damage_end(path: Path) -> None:
@@ -272,7 +272,7 @@ def test_a_segment_that_vanishes_for_ever_is_told_as_damage_and_a_topic_as_unkno
         raise FileNotFoundError("00000000000000000000.log")
 
     with pytest.raises(DamagedLog, match="is missing"):
-        log._storage.steady(stored, look)
+        log._storage.with_retry(stored, look)
     log.delete_topic("t")
     with pytest.raises(UnknownTopic):
-        log._storage.steady(stored, look)
+        log._storage.with_retry(stored, look)

@@ -32,16 +32,16 @@ def test_who_only_looks_makes_nothing(root: Path) -> None:
         stored = looking.catalog.get(name)
         assert looking.head(stored, 0).end == end
         assert sum(len(each) for each in looking.reader(stored, 0, 0, meta=True).until(99)) == end
-    assert looking.known_state is None
+    assert looking.existing_state is None
     assert tree(root) == before
 
 
 def test_the_state_is_made_when_it_is_first_needed_and_known_from_then_on(root: Path) -> None:
     first = storage(root)
     assert first.state.committed("g", "id") == {}
-    assert storage(root).known_state is not None
+    assert storage(root).existing_state is not None
     first.close()
-    assert first.known_state is not None  # it is opened again
+    assert first.existing_state is not None  # it is opened again
     first.close()
 
 
@@ -54,30 +54,30 @@ def test_a_look_is_repeated_while_files_vanish_and_then_told_as_damage(root: Pat
             raise left.pop()
         return 7
 
-    assert looking.steady(stored, look) == 7
+    assert looking.with_retry(stored, look) == 7
     left += [FileNotFoundError("a.log")] * 1000
     with pytest.raises(DamagedLog, match='a file of topic "t" is missing'):
-        looking.steady(stored, look)
+        looking.with_retry(stored, look)
     assert len(left) > 900
 
     def broken() -> int:
         raise PermissionError(13, "not yours")
 
     with pytest.raises(LogUnavailable):
-        looking.steady(stored, broken)
+        looking.with_retry(stored, broken)
 
 
 def test_a_topic_that_is_deleted_or_made_again_is_not_the_one_that_was_opened(root: Path) -> None:
     looking = storage(root)
     stored = looking.catalog.get("t")
-    assert looking.same(stored) == stored
+    assert looking.current(stored.topic) == stored
     with EmbeddedLog(root) as log:
         log.delete_topic("t")
         with pytest.raises(UnknownTopic):
-            looking.same(stored)
+            looking.current(stored.topic)
         log.create_topic("t", "n INT")
     with pytest.raises(TopicReplaced):
-        looking.same(stored)
+        looking.current(stored.topic)
 
 
 @pytest.mark.parametrize("damage", [b"", b"garbage", bytes(57)])

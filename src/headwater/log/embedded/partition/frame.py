@@ -99,7 +99,7 @@ class Header(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A frame before the log has given it offset, time and place: costly parts done."""
+    """A frame before the log has given it offset and time: costly parts done."""
 
     rows: int
     flags: int
@@ -121,7 +121,7 @@ def pack(header: Header) -> bytes:
 
 
 def unpack(data: bytes | memoryview, at: int = 0) -> Header | None:
-    """Return the header at a place in a buffer, or None if no whole, undamaged one is there."""
+    """Return the header at a position in a buffer, or None if no whole, undamaged one is there."""
     if len(data) - at < PREFIX.size:
         return None
     magic, length, _, payload_size, checksum = PREFIX.unpack_from(data, at)
@@ -142,7 +142,7 @@ def draft(
     compression: Compression = "lz4",
     **times: int,
 ) -> Draft:
-    """Encode a batch (its own columns, then metadata columns) as a frame without a place."""
+    """Encode a batch (its own columns, then metadata columns) as a frame that has no offset yet."""
     flags = Flag.NONE
     for flag, field in COLUMNS.items():
         if field.name in batch.schema.names:

@@ -44,19 +44,19 @@ class FrameReader:
         """The next offset to be read."""
         self.directory = directory
         self._head = _open_head(directory)
-        self._known: Head | None = None
+        self._last_head: Head | None = None
         self._fd = -1
         self._segment: Segment | None = None
-        self._left: Path | None = None
+        self._finished: Path | None = None
         self._at = 0
 
     def head(self) -> Head:
         """Return how far the partition may be read."""
-        found = _published(self._head)
-        if found is None:  # damaged: the last good one holds until it is written again
-            found = self._known or worked_out(self.directory)
-        self._known = found
-        return found
+        published = _published(self._head)
+        if published is None:  # damaged: the last good one holds until it is written again
+            published = self._last_head or worked_out(self.directory)
+        self._last_head = published
+        return published
 
     def frames(self, size: int = BLOCK) -> list[Frame]:
         """Return the next frames, about ``size`` bytes of them; none when the end is reached."""
@@ -72,11 +72,11 @@ class FrameReader:
                 self.offset = found[-1].header.last + 1
                 return found
             if active and there < published.size:
-                raise tail.lost_end(self._segment, there, published.size)
+                raise tail.truncated(self._segment, there, published.size)
             if active:  # compaction has left nothing up to the end
                 self.offset = published.end
             else:
-                self._leave()
+                self._close_segment()
         return []
 
     def close(self) -> None:
@@ -105,25 +105,25 @@ class FrameReader:
         if not before:
             earliest = segments[0].base if segments else published.end
             raise offset_lost(self.directory.parent.name, int(self.directory.name), self.offset, earliest)
-        if before[-1].path == self._left:  # read to its end, and the next one does not follow
+        if before[-1].path == self._finished:  # read to its end, and the next one does not follow
             resume = min((s.base for s in segments if s.base > self.offset), default=None)
             raise tail.damaged(before[-1], Damage(self._at, self._at), self.offset, resume)
         return before[-1]
 
-    def _leave(self) -> None:
+    def _close_segment(self) -> None:
         """Go on behind the end of a segment that is closed.
 
-        What follows is found by offset, not by its place in a listing: compaction may have merged
+        What follows is found by offset, not by its index in a listing: compaction may have merged
         the neighbours meanwhile.
         """
         assert self._segment is not None
         self.offset = max(self.offset, self._segment.end or 0)
-        self._left = self._segment.path
+        self._finished = self._segment.path
         os.close(self._fd)
         self._fd, self._segment = -1, None
 
     def _collect(self, stop: int, size: int) -> list[Frame]:
-        """Read frames from the current place up to ``stop``, about ``size`` bytes of them."""
+        """Read frames from the current position up to ``stop``, about ``size`` bytes of them."""
         found: list[Frame] = []
         block, start = memoryview(b""), self._at
         while self._at < stop and self._at - start < size:
@@ -151,8 +151,8 @@ class FrameReader:
     def _past_damage(self, stop: int, size: int, skip: int = 0) -> list[Frame]:
         """Report bytes that are no frame; go on behind them if all they held lies before the offset."""
         assert self._segment is not None
-        places = segment.walk(self._fd, self._at + skip, stop)
-        until, following = next(((at, h) for at, h in places if not isinstance(h, Damage)), (stop, None))
+        frames = segment.walk(self._fd, self._at + skip, stop)
+        until, following = next(((at, h) for at, h in frames if not isinstance(h, Damage)), (stop, None))
         resume = following.base if isinstance(following, Header) else self._next_base()
         if resume is None or resume > self.offset:
             raise tail.damaged(self._segment, Damage(self._at, until), self.offset, resume)
@@ -186,7 +186,7 @@ def worked_out(directory: Path) -> Head:
     segments = segment.listing(directory)
     if not segments:
         if not is_new(directory):
-            raise _lost_head(directory)
+            raise _unreadable_head(directory)
         return Head(0, 0, 0, 0)
     last = segments[-1]
     before = times.last_received(segments[-2], last.base) if len(segments) > 1 else None
@@ -213,12 +213,13 @@ def broken(directory: Path) -> bool:
     return False
 
 
-def _intact_frames(each: Segment) -> Iterator[tuple[int, Header | None]]:
-    """Yield place and header of each frame, its payload checked; None for one that is damaged."""
-    with open(each.path, "rb") as file:
+def _intact_frames(log_segment: Segment) -> Iterator[tuple[int, Header | None]]:
+    """Yield position and header of each frame, its payload checked; None for one that is damaged."""
+    with open(log_segment.path, "rb") as file:
         fd = file.fileno()
         for at, found in segment.walk(fd, 0, os.fstat(fd).st_size):
-            yield at, found if isinstance(found, Header) and _intact(fd, at, found) else None
+            intact = isinstance(found, Header) and segment.payload(fd, at, found) is not None
+            yield at, found if intact and isinstance(found, Header) else None
 
 
 def _open_head(directory: Path) -> int:
@@ -236,12 +237,7 @@ def _published(fd: int) -> Head | None:
     return written.head if written else Head(0, 0, 0, 0) if empty else None
 
 
-def _intact(fd: int, at: int, header: Header) -> bool:
-    payload = os.pread(fd, header.payload_size, at + header.size() - header.payload_size)
-    return zlib.crc32(payload) == header.payload_checksum
-
-
-def _lost_head(directory: Path) -> DamagedLog:
+def _unreadable_head(directory: Path) -> DamagedLog:
     return DamagedLog(
         f'log is damaged: file "{directory / "head"}" cannot be read',
         detail="there is no segment either that would tell where the partition ends",
@@ -258,9 +254,11 @@ def records(
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
-def _records(each: Frame, topic: Topic, number: int, bounds: tuple[int, int], meta: bool) -> pa.RecordBatch:
-    header = each.header
-    batch = frame.decode(header, each.payload, topic.schemas[header.schema_version])
+def _records(
+    stored_frame: Frame, topic: Topic, number: int, bounds: tuple[int, int], meta: bool
+) -> pa.RecordBatch:
+    header = stored_frame.header
+    batch = frame.decode(header, stored_frame.payload, topic.schemas[header.schema_version])
     if meta or topic.compacted:
         batch = _with_meta(batch, header, topic, number)
     if header.base < bounds[0] or header.last >= bounds[1]:
@@ -279,23 +277,23 @@ def _cut(batch: pa.RecordBatch, header: Header, bounds: tuple[int, int]) -> pa.R
 def _with_meta(batch: pa.RecordBatch, header: Header, topic: Topic, number: int) -> pa.RecordBatch:
     """Give a batch the metadata that its frame holds once for all of its records."""
     count = header.rows
-    have = dict(zip(batch.schema.names, batch.columns, strict=True))
-    columns = {f.name: have[f.name] for f in topic.schemas[header.schema_version]}
-    occurred = have.get(topic.event_time or "") if "_occurred" not in have else have["_occurred"]
-    if occurred is not None and "_occurred" in have and topic.event_time:
-        occurred = pc.coalesce(occurred, have[topic.event_time].cast(record.META["_occurred"]))
+    stored = dict(zip(batch.schema.names, batch.columns, strict=True))
+    columns = {f.name: stored[f.name] for f in topic.schemas[header.schema_version]}
+    occurred = stored.get(topic.event_time or "") if "_occurred" not in stored else stored["_occurred"]
+    if occurred is not None and "_occurred" in stored and topic.event_time:
+        occurred = pc.coalesce(occurred, stored[topic.event_time].cast(record.META["_occurred"]))
     columns |= {
-        record.DELETED: have.get(record.DELETED, _repeat(False, count, record.DELETED)),
+        record.DELETED: stored.get(record.DELETED, _repeat(False, count, record.DELETED)),
         "_partition": _repeat(number, count, "_partition"),
-        "_offset": have.get("_offset", _range(header.base, count)),
+        "_offset": stored.get("_offset", _range(header.base, count)),
         "_occurred": _nulls(count, "_occurred")
         if occurred is None
         else occurred.cast(record.META["_occurred"]),
-        "_sent": _sent(have.get("_sent"), header),
-        "_received": have.get("_received", _repeat(header.received, count, "_received")),
-        "_producer": have.get("_producer", _repeat(header.producer, count, "_producer")),
-        "_sequence": _sequences(have, header),
-        "_headers": have.get("_headers", _nulls(count, "_headers")),
+        "_sent": _sent(stored.get("_sent"), header),
+        "_received": stored.get("_received", _repeat(header.received, count, "_received")),
+        "_producer": stored.get("_producer", _repeat(header.producer, count, "_producer")),
+        "_sequence": _sequences(stored, header),
+        "_headers": stored.get("_headers", _nulls(count, "_headers")),
     }
     return pa.RecordBatch.from_pydict(columns)
 
@@ -308,12 +306,12 @@ def _sent(column: pa.Array | None, header: Header) -> pa.Array:
     )
 
 
-def _sequences(have: dict[str, pa.Array], header: Header) -> pa.Array:
+def _sequences(stored: dict[str, pa.Array], header: Header) -> pa.Array:
     if header.flags & Flag.STEPS:
-        return pc.cumulative_sum(have["_steps"].cast(pa.int64()), header.first_sequence)
+        return pc.cumulative_sum(stored["_steps"].cast(pa.int64()), header.first_sequence)
     if header.flags & Flag.SEQUENCE:
-        return pc.add(have["_sequence"].cast(pa.int64()), header.first_sequence)
-    return have.get("_sequence", _range(header.first_sequence, header.rows))
+        return pc.add(stored["_sequence"].cast(pa.int64()), header.first_sequence)
+    return stored.get("_sequence", _range(header.first_sequence, header.rows))
 
 
 def _range(first: int, count: int) -> pa.Array:

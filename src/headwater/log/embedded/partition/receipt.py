@@ -68,7 +68,7 @@ class Clocks(NamedTuple):
         return self.received
 
 
-def look(now: int, files: tuple[int, int], received: int) -> Clocks:
+def read_clocks(now: int, files: tuple[int, int], received: int) -> Clocks:
     """Ask the witnesses, by a partition's open files, lock and head, and its newest time of receipt."""
     lock, head = files
     return Clocks(now, files_clock(lock), _changed(head), received)

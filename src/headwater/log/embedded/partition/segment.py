@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import re
 import struct
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -77,17 +78,17 @@ def _all(directory: Path) -> list[Segment]:
 
 
 def _in_force(segments: list[Segment]) -> list[Segment]:
-    kept: list[Segment] = []
+    in_force: list[Segment] = []
     covered = -1
     for segment in sorted(segments, key=lambda s: (s.base, -(s.end or 0))):
         if segment.base >= covered:
-            kept.append(segment)
+            in_force.append(segment)
             covered = max(covered, segment.end or 0)
-    return kept
+    return in_force
 
 
 def walk(fd: int, start: int, stop: int) -> Iterator[tuple[int, Header | Damage]]:
-    """Yield place and header of each frame between two places, and damage where there is none.
+    """Yield position and header of each frame between two positions, and damage where there is none.
 
     Payloads are skipped, not read. A frame that does not fit before ``stop`` is damage.
     """
@@ -106,8 +107,14 @@ def walk(fd: int, start: int, stop: int) -> Iterator[tuple[int, Header | Damage]
             at += header.size()
 
 
+def payload(fd: int, at: int, header: Header) -> bytes | None:
+    """Return the payload of the frame at a position in a file, or None if its checksum does not match."""
+    data = os.pread(fd, header.payload_size, at + header.size() - header.payload_size)
+    return data if zlib.crc32(data) == header.payload_checksum else None
+
+
 def _resync(fd: int, at: int, stop: int) -> int:
-    """Return the place of the next whole frame, or ``stop``."""
+    """Return the position of the next whole frame, or ``stop``."""
     while at < stop:
         block = os.pread(fd, min(1 << 20, stop - at), at)
         if not block:

@@ -47,7 +47,7 @@ class Tail:
     received: int = 0
     producers: dict[str, ProducerState] = field(default_factory=dict)
     indexed: int = 0
-    """Place of the newest entry in the sparse index."""
+    """Position of the newest entry in the sparse index."""
     unsaved: int = 0
     """Frames since the last snapshot."""
 
@@ -61,28 +61,29 @@ class Tail:
             last = header.last_sequence if header.kind == Kind.DATA else header.previous_sequence
             self.producers[header.producer] = ProducerState(header.epoch, last, header.received)
 
-    def catch_up(self, fd: int, published: int, told: bool) -> None:
+    def catch_up(self, fd: int, published: int, has_head: bool) -> None:
         """Take in what others have appended; cut a torn end back to the last whole batch.
 
         Damage before the published end is reported and not cut. What lies behind that end was not
-        acknowledged, or a power loss has taken back the head that told so: then it was synced, and
+        acknowledged, or a power loss has taken back the head that said so: then it was synced, and
         with it all before it. So a hole there is one that was not synced, and whole frames behind it
-        were not either; they go with it. Where no head tells the end (``told``), they are reported.
+        were not either; they go with it. Without a head to say where the end is (``has_head``), they are
+        reported.
         """
         size = os.fstat(fd).st_size
         if size < published:
-            raise lost_end(self.segment, size, published)
+            raise truncated(self.segment, size, published)
         whole: list[tuple[int, Header]] = []
         for at, found in segment.walk(fd, self.at, size):
-            if isinstance(found, Damage) or (at >= published and not _intact(fd, at, found)):
+            if isinstance(found, Damage) or (at >= published and segment.payload(fd, at, found) is None):
                 until = found.until if isinstance(found, Damage) else at + found.size()
-                if at < published or (until < size and not told):
+                if at < published or (until < size and not has_head):
                     raise damaged(self.segment, Damage(at, until), self.end)
                 break
             whole.append((at, found))
             if not found.flags & Flag.MORE:
-                for place, header in whole:
-                    self.take(place, header)
+                for start, header in whole:
+                    self.take(start, header)
                 whole = []
         if size > self.at:
             _log.warning('cut %d bytes of an unfinished append off "%s"', size - self.at, self.segment.path)
@@ -92,10 +93,11 @@ class Tail:
         """Write the snapshot of the active segment; everything up to ``at`` must be durable."""
         oldest = self.received - FORGET_MICROS
         self.producers = {k: v for k, v in self.producers.items() if v.epoch > 0 or v.received >= oldest}
-        told = {name: list(state) for name, state in self.producers.items()}
+        producers = {name: list(state) for name, state in self.producers.items()}
         boot = "" if sync else head.boot().hex()
-        body = orjson.dumps([self.segment.base, boot, self.at, self.end, self.received, told])
+        body = orjson.dumps([self.segment.base, boot, self.at, self.end, self.received, producers])
         path = directory / snapshot_name(self.segment.base)
+        # Not ``durable.write``: a snapshot that a power loss takes back only costs a walk over frames.
         with open(path.with_suffix(".draft"), "wb") as file:
             file.write(b"%08x" % zlib.crc32(body) + body)
             file.flush()
@@ -123,13 +125,13 @@ def load(directory: Path, active: Segment) -> Tail:
     An older one is carried on by walking the segments after it; without any, all are walked.
     """
     earlier = [path for path in _snapshots(directory) if int(path.stem) <= active.base]
-    trusted = (found for path in reversed(earlier) if (found := _snapshot(path, directory)) is not None)
-    known = next(trusted, Tail(Segment(-1, None, directory)))
-    if known.segment.base != active.base:
-        known = Tail(active, end=active.base, received=known.received, producers=_walked(known, active))
+    trusted = (tail for path in reversed(earlier) if (tail := _snapshot(path, directory)) is not None)
+    tail = next(trusted, Tail(Segment(-1, None, directory)))
+    if tail.segment.base != active.base:
+        tail = Tail(active, end=active.base, received=tail.received, producers=_replayed(tail, active))
     index = segment.entries(active)
-    known.indexed = index[-1].at if index else 0
-    return known
+    tail.indexed = index[-1].at if index else 0
+    return tail
 
 
 def _snapshots(directory: Path) -> list[Path]:
@@ -150,21 +152,16 @@ def _snapshot(path: Path, directory: Path) -> Tail | None:
     return Tail(Segment(base, None, file), at, end, received, states)
 
 
-def _walked(known: Tail, active: Segment) -> dict[str, ProducerState]:
+def _replayed(snapshot: Tail, active: Segment) -> dict[str, ProducerState]:
     """Carry a snapshot on to the active segment, by the headers of all frames in between."""
     for each in segment.listing(active.path.parent):
-        if known.segment.base <= each.base < active.base:
+        if snapshot.segment.base <= each.base < active.base:
             with open(each.path, "rb") as file:
-                start = known.at if each.base == known.segment.base and each.end is None else 0
+                start = snapshot.at if each.base == snapshot.segment.base and each.end is None else 0
                 for at, found in segment.walk(file.fileno(), start, os.fstat(file.fileno()).st_size):
                     if not isinstance(found, Damage):
-                        known.take(at, found)
-    return known.producers
-
-
-def _intact(fd: int, at: int, header: Header) -> bool:
-    payload = os.pread(fd, header.payload_size, at + header.size() - header.payload_size)
-    return zlib.crc32(payload) == header.payload_checksum
+                        snapshot.take(at, found)
+    return snapshot.producers
 
 
 def damaged(where: Segment, damage: Damage, expected: int, resume: int | None = None) -> DamagedLog:
@@ -185,7 +182,7 @@ def damaged(where: Segment, damage: Damage, expected: int, resume: int | None = 
     )
 
 
-def lost_end(where: Segment, size: int, published: int) -> DamagedLog:
+def truncated(where: Segment, size: int, published: int) -> DamagedLog:
     """Return the error for a segment that is shorter than what was acknowledged."""
     return DamagedLog(
         f'log is damaged: file "{where.path}" has lost its end',

@@ -9,7 +9,6 @@ the newest time only, so there the records are looked at.
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,26 +22,28 @@ from headwater.log.embedded.partition.segment import Damage, Segment
 from headwater.topic import Topic
 
 
-def first_received(each: Segment, topic: Topic) -> int | None:
+def first_received(log_segment: Segment, topic: Topic) -> int | None:
     """Return when the first readable record of a segment was received."""
-    with open(each.path, "rb") as file:
+    with open(log_segment.path, "rb") as file:
         fd = file.fileno()
         for at, found in _filled(fd, 0, os.fstat(fd).st_size):
             return _at_offset(fd, at, found, topic, found.base)
     return None
 
 
-def last_received(each: Segment, following: int) -> int | None:
+def last_received(log_segment: Segment, following: int) -> int | None:
     """Return when the last record of a closed segment was received, or None if its end is unreadable.
 
     ``following`` is the base of the next segment: frames that end before it are not the last ones.
     """
     newest = None
-    with open(each.path, "rb") as file:
+    with open(log_segment.path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        start = segment.locate(file.fileno(), each, size, offset=1 << 62)
+        start = segment.locate(file.fileno(), log_segment, size, offset=1 << 62)
         for _, found in segment.walk(file.fileno(), start, size):
-            whole = not isinstance(found, Damage) and (each.end is not None or found.last + 1 == following)
+            whole = not isinstance(found, Damage) and (
+                log_segment.end is not None or found.last + 1 == following
+            )
             newest = found.received if whole and isinstance(found, Header) else None
     return newest
 
@@ -74,12 +75,12 @@ def received_at(directory: Path, published: Head, offset: int, topic: Topic) -> 
     return None
 
 
-def _frames(each: Segment, published: Head, **place: int) -> Iterator[tuple[int, int, Header]]:
-    """Yield the open file, place and header of each frame with records, from a place on."""
-    with open(each.path, "rb") as file:
+def _frames(log_segment: Segment, published: Head, **target: int) -> Iterator[tuple[int, int, Header]]:
+    """Yield the open file, position and header of each frame with records, from a target on."""
+    with open(log_segment.path, "rb") as file:
         fd = file.fileno()
-        size = published.size if each.base == published.segment else os.fstat(fd).st_size
-        for at, found in _filled(fd, segment.locate(fd, each, size, **place), size):
+        size = published.size if log_segment.base == published.segment else os.fstat(fd).st_size
+        for at, found in _filled(fd, segment.locate(fd, log_segment, size, **target), size):
             yield fd, at, found
 
 
@@ -112,7 +113,5 @@ def _compacted(fd: int, at: int, header: Header, topic: Topic) -> pa.RecordBatch
     """Return a compacted frame's records; None for other frames, and for damaged ones."""
     if header.kind != Kind.COMPACTED:
         return None
-    payload = os.pread(fd, header.payload_size, at + header.size() - header.payload_size)
-    if zlib.crc32(payload) != header.payload_checksum:
-        return None
-    return frame.decode(header, payload, topic.schemas[header.schema_version])
+    payload = segment.payload(fd, at, header)
+    return None if payload is None else frame.decode(header, payload, topic.schemas[header.schema_version])

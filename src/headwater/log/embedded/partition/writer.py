@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from headwater import durable, durations
 from headwater.errors import Fenced, UnknownTopic
@@ -24,6 +25,16 @@ from headwater.log.embedded.partition.tail import Tail
 
 SNAPSHOT_FRAMES = 64
 SEGMENT_BYTES = 64 << 20
+
+
+class _Origin(NamedTuple):
+    """Whose frame it is, and when it was received."""
+
+    producer: str
+    epoch: int
+    previous_sequence: int
+    """The producer's last sequence in this partition before the frame."""
+    received: int
 
 
 class Partition:
@@ -70,10 +81,10 @@ class Partition:
         newest = written.head if written and written.since_boot else None
         if self._tail is None or newest is None or newest.segment != self._tail.segment.base:
             self._reload(newest, written.head if written else None)
-        known = written.head if written and written.sure else None
-        named = known.size if known and known.segment == self.tail.segment.base else 0
-        told = written is not None or head.blank(self.directory / "head")
-        self.tail.catch_up(self._fd, named, told)
+        sure = written.head if written and written.sure else None
+        published = sure.size if sure and sure.segment == self.tail.segment.base else 0
+        has_head = written is not None or head.blank(self.directory / "head")
+        self.tail.catch_up(self._fd, published, has_head)
 
     def check(self, producer: str, epoch: int) -> int:
         """Return the producer's last sequence here, or refuse it if a newer one has started."""
@@ -100,7 +111,7 @@ class Partition:
         headers, buffers = [], []
         for number, each in enumerate(drafts):
             more = Flag.MORE if number < len(drafts) - 1 else 0
-            header = _placed(each, Kind.DATA, more, base, (producer, epoch, last, received))
+            header = _header(each, Kind.DATA, more, base, _Origin(producer, epoch, last, received))
             headers.append(header)
             buffers += [frame.pack(header), each.payload]
             base, last = header.last + 1, header.last_sequence
@@ -188,7 +199,7 @@ class Partition:
 
     def now(self) -> int:
         """Return what time it is by all clocks; call it with the lock held, after ``refresh``."""
-        clocks = receipt.look(durations.now(), (self._lock, self._head), self.tail.received)
+        clocks = receipt.read_clocks(durations.now(), (self._lock, self._head), self.tail.received)
         return clocks.agreed(self.directory)
 
     def _received(self) -> int:
@@ -199,7 +210,7 @@ class Partition:
         now, newest = durations.now(), self.tail.received
         if 0 <= now - self._agreed <= receipt.FRESH and newest - now <= receipt.SKEW:
             return max(now, newest)
-        clocks = receipt.look(now, (self._lock, self._head), newest)
+        clocks = receipt.read_clocks(now, (self._lock, self._head), newest)
         received, self._agreed = clocks.receipt(self.directory), clocks.now
         if received < newest:
             self.roll()
@@ -218,11 +229,11 @@ class Partition:
         descriptor = self._opened(active)
         self._switch(tail.load(self.directory, active), descriptor)
 
-    def _switch(self, known: Tail, descriptor: int) -> None:
+    def _switch(self, new: Tail, descriptor: int) -> None:
         """Go over to a segment: only when it is open, so that no other file is ever written."""
         if self._fd >= 0:
             os.close(self._fd)
-        self._fd, self._tail = descriptor, known
+        self._fd, self._tail = descriptor, new
 
     def _segment(self, base: int) -> Segment:
         return Segment(base, None, self.directory / segment.name(base))
@@ -236,8 +247,8 @@ class Partition:
     def _note(self, kind: Kind, producer: str, epoch: int, time: int) -> None:
         """Write a frame without records."""
         empty = Draft(0, 0, 0, 0, 0, durations.now(), time, b"", 0)
-        place = (producer, epoch, self.check(producer, epoch), self._received())
-        header = _placed(empty, kind, 0, self.tail.end, place)
+        origin = _Origin(producer, epoch, self.check(producer, epoch), self._received())
+        header = _header(empty, kind, 0, self.tail.end, origin)
         self._write([frame.pack(header)])
         self._take([header])
 
@@ -270,13 +281,12 @@ class Partition:
             self.tail.take(self.tail.at, header)
 
 
-def _placed(each: Draft, kind: Kind, flags: int, base: int, place: tuple[str, int, int, int]) -> Header:
-    """Give a draft its place in the log."""
-    producer, epoch, previous, received = place
+def _header(draft: Draft, kind: Kind, flags: int, base: int, origin: _Origin) -> Header:
+    """Return the header of a draft, with the offset and the time that the log gives it."""
     return Header(
-        kind, each.flags | flags, each.schema_version, each.rows, base, base + each.rows - 1, epoch,
-        each.first_sequence, each.last_sequence, previous, received, each.sent, each.newest,
-        each.payload_checksum, producer, len(each.payload),
+        kind, draft.flags | flags, draft.schema_version, draft.rows, base, base + draft.rows - 1,
+        origin.epoch, draft.first_sequence, draft.last_sequence, origin.previous_sequence, origin.received,
+        draft.sent, draft.newest, draft.payload_checksum, origin.producer, len(draft.payload),
     )  # fmt: skip
 
 

@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from headwater import Status
+from headwater.cli.demo.views import ViewSample
 from headwater.cli.formats import units
-from headwater.cli.screens.demo_views import Shown
 from headwater.cli.screens.run_screen import nodes
 
 WIDE = 72
@@ -37,7 +37,7 @@ class Scene:
     written: int
     """Events in the log."""
     statuses: Sequence[Status] = ()
-    views: Sequence[Shown] = ()
+    views: Sequence[ViewSample] = ()
     step: str | None = None
     """What goes on before the nodes run."""
 
@@ -49,8 +49,8 @@ class DemoScreen:
         self._how, self._more = how, more
         self._started = time.monotonic()
         self._spinner = Spinner("dots")
-        self._before: Mapping[str, Shown] = {}
-        self._views: Sequence[Shown] = ()
+        self._before: Mapping[str, ViewSample] = {}
+        self._views: Sequence[ViewSample] = ()
 
     def draw(self, scene: Scene, console: Console) -> RenderableType:
         """Return the whole screen."""
@@ -67,23 +67,23 @@ class DemoScreen:
 
     def line(self, scene: Scene) -> str:
         """Return a scene in a line, for where there is no terminal."""
-        told = f"{self._seconds():4.0f} s  {units.plural(scene.written, 'event')} written"
+        progress = f"{self._seconds():4.0f} s  {units.plural(scene.written, 'event')} written"
         if not scene.statuses:
-            return told
+            return progress
         rows = ", ".join(f"{each.name} {units.plural(each.count, 'row')}" for each in scene.views)
-        return f"{told}, {sum(each.lag for each in scene.statuses):,} to process; {rows}"
+        return f"{progress}, {sum(each.lag for each in scene.statuses):,} to process; {rows}"
 
     def _title(self, scene: Scene) -> Text:
         up = units.length(timedelta(seconds=int(self._seconds())))
-        told = f"demo, a shop, {up}, {units.plural(scene.written, 'event')} written"
-        title = Text.assemble(("Headwater ", "bold cyan"), told, (f"  {self._how}", "dim"))
+        facts = f"demo, a shop, {up}, {units.plural(scene.written, 'event')} written"
+        title = Text.assemble(("Headwater ", "bold cyan"), facts, (f"  {self._how}", "dim"))
         title.no_wrap, title.overflow = True, "ellipsis"
         return title
 
     def _seconds(self) -> float:
         return time.monotonic() - self._started
 
-    def _below(self, views: Sequence[Shown], width: int, room: int) -> list[RenderableType]:
+    def _below(self, views: Sequence[ViewSample], width: int, room: int) -> list[RenderableType]:
         """Return the views that there is room for, and a command to look closer."""
         more = [Text(), Text(self._more, style="dim")] if len(self._more) <= width else []
         beside = 2 if width >= WIDE else 1
@@ -102,26 +102,26 @@ class DemoScreen:
             grid.add_row(*(Group(Text(), *self._panel(each, rows, wide)) for each in part))
         return [grid, *more]
 
-    def _panel(self, view: Shown, rows: int, width: int) -> list[RenderableType]:
+    def _panel(self, view: ViewSample, rows: int, width: int) -> list[RenderableType]:
         size = units.plural(view.count, "row")
         title = Text.assemble((view.name, "bold"), f"  {size}", (f"  {view.description}", "dim"))
         title.no_wrap, title.overflow = True, "ellipsis"
         if not view.rows:
             return [title, Text("nothing yet", style="dim")]
         widths = _fitted(view, rows, width)
-        made = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
+        table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
         for index, room in widths.items():
             right = _is_number(view.schema[index].type)
             name = view.schema[index].name
-            made.add_column(name, justify="right" if right else "left", width=room, no_wrap=True)
-        known = self._before.get(view.name)
+            table.add_column(name, justify="right" if right else "left", width=room, no_wrap=True)
+        earlier = self._before.get(view.name)
         for row in view.rows[:rows]:
-            style = "green" if known is not None and row not in known.rows else ""
-            made.add_row(*(row[index] for index in widths), style=style)
-        return [title, made]
+            style = "green" if earlier is not None and row not in earlier.rows else ""
+            table.add_row(*(row[index] for index in widths), style=style)
+        return [title, table]
 
 
-def _fitted(view: Shown, rows: int, width: int) -> dict[int, int]:
+def _fitted(view: ViewSample, rows: int, width: int) -> dict[int, int]:
     """Return the columns that fit, by place, and their widths: times are left out first, then the last."""
     widths = {
         index: max(len(field.name), *(len(row[index]) for row in view.rows[:rows]))

@@ -24,7 +24,7 @@ ORDER = {
 
 
 @dataclass(frozen=True)
-class Shown:
+class ViewSample:
     """A view at one moment: its size, and its first rows as text."""
 
     name: str
@@ -34,18 +34,18 @@ class Shown:
     rows: tuple[tuple[str, ...], ...]
 
 
-def shown(pipeline: Pipeline) -> list[Shown]:
+def view_samples(pipeline: Pipeline) -> list[ViewSample]:
     """Return the views that there are, in the order in which they are declared."""
     return list(_read(pipeline)) if has_views(pipeline.home) else []
 
 
-def _read(pipeline: Pipeline) -> Iterator[Shown]:
+def _read(pipeline: Pipeline) -> Iterator[ViewSample]:
     with open_views(pipeline) as views:
-        made = views.names()
+        existing = views.names()
         for node in pipeline.nodes:
-            if node.name in made:
+            if node.name in existing:
                 view = views[node.name]
-                yield Shown(node.name, node.description, view.count(), view.schema, _rows(view))
+                yield ViewSample(node.name, node.description, view.count(), view.schema, _rows(view))
 
 
 def _rows(view: View) -> tuple[tuple[str, ...], ...]:

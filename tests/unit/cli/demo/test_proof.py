@@ -11,7 +11,7 @@ import pytest
 
 import headwater
 from headwater import Pipeline
-from headwater.cli.commands.demo_proof import against_python
+from headwater.cli.demo.proof import against_python
 from headwater.sinks import Batch
 from headwater.views import ViewStore
 

@@ -14,8 +14,8 @@ import click
 
 import headwater
 from headwater import Pipeline, Verdict
-from headwater.cli.commands.verify import print_verdicts, tell_wrong
 from headwater.cli.formats import units
+from headwater.cli.formats.verdicts import print_verdicts, tell_differences
 from headwater.cli.screens.progress import waiting
 
 
@@ -24,9 +24,9 @@ def prove(pipeline: Pipeline, events: int) -> None:
     with waiting("computing everything again, as a batch over the log"):
         verdicts = headwater.verify(pipeline)
     print_verdicts(verdicts)
-    tell_wrong(pipeline, verdicts)
+    tell_differences(pipeline, verdicts)
     late, verdicts = against_python(pipeline, events)
-    tell_wrong(pipeline, verdicts, "plain Python makes of the same events")
+    tell_differences(pipeline, verdicts, "plain Python makes of the same events")
     click.echo("\nall rows are what a batch over the log gives, and what plain Python makes of the events")
     if late:
         click.echo(f"came too late, and kept in topics of the log: {units.plural(late, 'order')}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from headwater import Pipeline
-from headwater.cli.screens.demo_views import ROWS, shown
+from headwater.cli.demo.views import ROWS, view_samples
 from headwater.sinks import Batch
 from headwater.views import ViewStore
 
@@ -35,20 +35,20 @@ def fill(pipeline: Pipeline, count: int) -> None:
 
 
 def test_before_there_are_views_nothing_is_shown_and_nothing_made(tmp_path: Path) -> None:
-    assert shown(shop(tmp_path)) == []
+    assert view_samples(shop(tmp_path)) == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_view_that_is_not_there_yet_is_left_out(tmp_path: Path) -> None:
     pipeline = shop(tmp_path)
     fill(pipeline, 2)
-    [view] = shown(pipeline)
+    [view] = view_samples(pipeline)
     assert (view.name, view.count, view.description) == ("spending", 2, "What each customer has spent.")
 
 
 def test_the_first_rows_are_those_with_the_most(tmp_path: Path) -> None:
     pipeline = shop(tmp_path)
     fill(pipeline, 2 * ROWS)
-    [view] = shown(pipeline)
+    [view] = view_samples(pipeline)
     assert view.count == 2 * ROWS
     assert [total for _, total in view.rows] == [str(n) for n in reversed(range(ROWS, 2 * ROWS))]

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 from tests.unit.cli.screens.test_run_screen import BROKEN, FINE
 
-from headwater.cli.screens.demo_screen import DemoScreen, Scene
-from headwater.cli.screens.demo_views import Shown
+from headwater.cli.demo.screen import DemoScreen, Scene
+from headwater.cli.demo.views import ViewSample
 from headwater.schema import TIMESTAMP
 
 SIZES = [(80, 24), (100, 30), (120, 40), (60, 24), (60, 16), (40, 12)]
@@ -21,12 +21,12 @@ SCHEMA = pa.schema(
 MORE = "headwater view list --log file:/tmp/x/data"
 
 
-def view(name: str, rows: int) -> Shown:
+def view(name: str, rows: int) -> ViewSample:
     made = tuple((f"c{n}", "12:00:00", f"{n}", f"{n}.00") for n in range(rows))
-    return Shown(name, "What each customer has spent.", 1200, SCHEMA, made)
+    return ViewSample(name, "What each customer has spent.", 1200, SCHEMA, made)
 
 
-def scene(views: Sequence[Shown], nodes: int = 5) -> Scene:
+def scene(views: Sequence[ViewSample], nodes: int = 5) -> Scene:
     return Scene(12_345, [replace(FINE, node=f"node_{n}") for n in range(nodes)], views)
 
 

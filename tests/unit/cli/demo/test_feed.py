@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.cli.demo_feed import Feed
+from headwater.cli.demo.feed import Feed
 from headwater.errors import HeadwaterError
 
 
