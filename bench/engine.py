@@ -31,7 +31,7 @@ from headwater.engine.plan.phases import Stage, arrow_schema
 from headwater.engine.spark.session import session
 from headwater.engine.stage import bucket_step, runtime
 from headwater.engine.stage.bucket_step import StepContext
-from headwater.engine.state.run_lists import RunLists
+from headwater.engine.state.state_manifests import StateManifests
 from headwater.operators.operator import FOREVER
 from headwater.operators.scan import Scan
 
@@ -184,7 +184,7 @@ class Bench:
         return time.perf_counter() - start
 
     def _work(self, fold: Callable[..., Any], vectorised: bool, schema: pa.Schema) -> StepContext:
-        states = RunLists(self.root / "states" / uuid.uuid4().hex)
+        states = StateManifests(self.root / "states" / uuid.uuid4().hex)
         states.begin()
         operator = Scan(fold, ("k",), "at", schemas.parse(STATE), vectorised)
         return StepContext(str(states.home), operator, schema, str(states.home), now=FOREVER)

@@ -13,7 +13,7 @@ import headwater
 from headwater.views import open_views
 
 WORKER = Path(__file__).with_name("bad_rows_worker.py")
-POINTS = ("query: left", "query: set aside")
+POINTS = ("query: detached", "query: set aside")
 
 
 @pytest.mark.faults

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import headwater
 from headwater import Log, Pipeline
-from headwater.engine.batch import query
+from headwater.engine.batch import retry
 from headwater.engine.runner import Runner
 from headwater.errors import is_transient
 
@@ -60,14 +60,14 @@ def running(runner: Runner) -> Iterator[None]:
 def test_a_live_pipeline_outlasts_a_log_whose_directory_is_away(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headwater.engine.runner.BACKOFF_MOST", 0.5)
+    monkeypatch.setattr("headwater.engine.batch.retry.MAX_BACKOFF_SECONDS", 0.5)
     place, away = tmp_path / "log", tmp_path / "away"
     with Runner(shop(place, tmp_path / "home"), spark=spark) as runner, headwater.open(runner.log.url) as log:
         send(log, 0)
         with running(runner):
             until(lambda: runner.store.names() == ["seen"] and runner.store.view("seen").count() == 10)
             place.rename(away)
-            until(lambda: all(each.failed > query.ATTEMPTS for each in runner.queries.values()))
+            until(lambda: all(each.retry.failures > retry.MAX_ATTEMPTS for each in runner.queries.values()))
             assert all(is_transient(each.error) for each in runner.queries.values())
             assert not place.exists()  # nobody has begun an empty log there
             away.rename(place)

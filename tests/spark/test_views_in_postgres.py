@@ -225,7 +225,7 @@ def test_a_live_pipeline_outlasts_an_outage_of_the_server(
             try:
                 during = feed.send(300)
                 runner.store.view("here").count(wait_for=during, timeout=60)  # what is not there goes on
-                _until(lambda: runner.nodes["there"].query.failed > 2)
+                _until(lambda: runner.nodes["there"].query.retry.failures > 2)
                 assert isinstance(runner.nodes["there"].error, SinkUnavailable)
                 assert not runner.nodes["there"].query.broken
             finally:

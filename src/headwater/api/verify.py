@@ -85,8 +85,8 @@ def _begun(pipeline: Pipeline) -> set[str]:
 
 def _verdicts(pipeline: Pipeline, names: Sequence[str], where: SparkOptions) -> list[Verdict]:
     spark = session.start_aside(where.master, where.settings)
-    from headwater.engine.inspection import look
+    from headwater.engine.inspection import inspect_pipeline
     from headwater.engine.proof.verify import verify
 
-    with look(pipeline, spark) as found:
-        return [verify(found, name) for name in names]
+    with inspect_pipeline(pipeline, spark) as inspection:
+        return [verify(inspection, name) for name in names]

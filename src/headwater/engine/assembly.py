@@ -5,7 +5,7 @@ Invariant: nodes that share a query have the order of the pipeline; a sink belon
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from headwater.engine.home import side_topics
 from headwater.engine.home.lease import Lease
 from headwater.engine.home.versions import Rebuilding, Version, producer
 from headwater.engine.home.view_locations import store_of
-from headwater.engine.inspection import Inspection, Parts, check_place
+from headwater.engine.inspection import Inspection, Parts, check_runnable
 from headwater.engine.node_sinks import SinkContext, open_sink
 from headwater.engine.plan import derived
 from headwater.engine.plan.checking import check_stored
@@ -44,14 +44,19 @@ from headwater.sinks.topic import TopicSink
 from headwater.topic import Topic
 from headwater.views.store import Store
 
-SHARED = (Fenced, SinkUnavailable, LogUnavailable)
+_SHARED_FAILURES = (Fenced, SinkUnavailable, LogUnavailable)
 """What befalls all nodes of a query alike."""
-OF_ONE = (SinkRefused, DiskFull)
+_NODE_FAILURES = (SinkRefused, DiskFull)
 """What may befall one node, though another of the same store goes on: a table that is gone, a large batch."""
 
 
+def is_shared_failure(error: HeadwaterError | None) -> bool:
+    """Tell whether an error of one node befalls the others of its query too."""
+    return isinstance(error, _SHARED_FAILURES) and not isinstance(error, _NODE_FAILURES)
+
+
 @dataclass
-class Running:
+class RunningNode:
     """A node, and the query that runs it."""
 
     node_run: NodeRun
@@ -80,7 +85,7 @@ class Assembly(Inspection):
         gate: Path | None = None,
         share: bool = True,
     ):
-        check_place(pipeline)
+        check_runnable(pipeline)
         log = open_log(pipeline.log)
         for each in pipeline.input_topics:  # before Spark's own file makes the directory
             declare(log, each)
@@ -88,10 +93,10 @@ class Assembly(Inspection):
         inputs = Inputs(spark, pipeline, log, limit=limit, patient=patient, gate=gate)
         super().__init__(pipeline, Parts(log, spark, inputs, store := store_of(pipeline)))
         self.versions = Rebuilding(pipeline, store)
-        self.ownership = Lease(pipeline.home)
+        self.lease = Lease(pipeline.home)
         self._share = share
         self.queries: dict[Path, Query] = {}
-        self.nodes: dict[str, Running] = {}
+        self.nodes: dict[str, RunningNode] = {}
         for node in pipeline.order():
             self._prepare(node, self.versions.current(node))
 
@@ -114,14 +119,18 @@ class Assembly(Inspection):
     def _prepare(self, node: Node, version: Version) -> None:
         """Make a node ready to run, in the query that it shares or in one of its own."""
         node_run = self._node_run(node, version)
-        path = query_layout.place(self.pipeline, node_run.shape, version, share=self._share)
+        path = query_layout.assigned_checkpoint(self.pipeline, node_run.shape, version, share=self._share)
         query = self.queries.setdefault(path, self._query(path))
         query.node_runs[node.name] = node_run
-        query.node_runs = {each: query.node_runs[each] for each in self._ordered(query)}
-        self.nodes[node.name] = Running(node_run, version, query)
+        query.node_runs = self._ordered(query.node_runs)
+        self.nodes[node.name] = RunningNode(node_run, version, query)
 
-    def _ordered(self, query: Query) -> list[str]:
-        return [node.name for node in self.pipeline.order() if node.name in query.node_runs]
+    def _ordered(self, node_runs: Mapping[str, NodeRun]) -> dict[str, NodeRun]:
+        """Return nodes in the order of the pipeline."""
+        return {node.name: node_runs[node.name] for node in self.pipeline.order() if node.name in node_runs}
+
+    def _versions_of(self, query: Query) -> dict[str, Version]:
+        return {name: self.nodes[name].version for name in query.node_runs}
 
     def _node_run(self, node: Node, version: Version) -> NodeRun:
         node_run = super()._node_run(node, version)
@@ -132,7 +141,7 @@ class Assembly(Inspection):
         return node_run
 
     def _query(self, path: Path) -> Query:
-        return Query(path, self.inputs, self._leave)
+        return Query(path, self.inputs, self._detach)
 
     def _create_topic(self, topic: Topic) -> None:
         """Make the derived topic of a node."""
@@ -150,11 +159,11 @@ class Assembly(Inspection):
 
     def _begin(self, query: Query, versions: dict[str, Version]) -> None:
         """Open the sinks of a query's nodes, which shuts out any other runner."""
-        upstreams = {name for node_run in query.node_runs.values() for name in node_run.upstreams}
-        query.begin({name: self.inputs.resolve(self.pipeline[name], "earliest") for name in upstreams})
+        start = {name: self.inputs.resolve(each, "earliest") for name, each in query.upstreams.items()}
+        query.begin(start)
         for name, node_run in query.node_runs.items():
             node_run.error = self._begin_node(node_run, versions[name])
-            if isinstance(node_run.error, SHARED) and not isinstance(node_run.error, OF_ONE):
+            if node_run.error is not None and is_shared_failure(node_run.error):
                 raise node_run.error
         for node_run in query.node_runs.values():
             if node_run.error is not None:
@@ -178,23 +187,23 @@ class Assembly(Inspection):
         return open_sink(node_run.node, node_run.schema, version.number, context)
 
     def _late(self, node: Node, version: Version, schema: pa.Schema) -> Sink:
-        self.ownership.check()  # it begins with its first row: then another runner may have begun
+        self.lease.check()  # it begins with its first row: then another runner may have begun
         side_topics.check(version.home, self.log, node)
         topic = self._late_topic(node, schema)
         side_topics.note(version.home, self.log, topic)
         return TopicSink(self.log, topic, producer(topic, version))
 
     def _check_late(self, node_run: NodeRun) -> None:
-        """Refuse to begin where the first row that comes too late would find no place."""
+        """Refuse to begin where the first row that comes too late would find no topic that fits."""
         if node_run.stage is not None and self._topic_of(self.late_topic(node_run.node)) is not None:
             self._late_topic(node_run.node, node_run.stage.late)
 
     def _late_topic(self, node: Node, schema: pa.Schema) -> str:
         name = self.late_topic(node)
-        there = self._topic_of(name)
-        if there is None:
+        topic = self._topic_of(name)
+        if topic is None:
             self.log.create_topic(name, schema)
-        elif [(each.name, each.type) for each in there.schema] != [(each.name, each.type) for each in schema]:
+        elif [(each.name, each.type) for each in topic.schema] != [(each.name, each.type) for each in schema]:
             raise PipelineError(
                 f"what comes too late for {node.title} has other columns than before",
                 detail=f'topic "{name}" has those of before',
@@ -207,13 +216,13 @@ class Assembly(Inspection):
         return next((topic for topic in self.log.topics() if topic.name == name), None)
 
     def _dead_rows(self, node: Node, version: Version) -> Sink:
-        self.ownership.check()  # as above
+        self.lease.check()  # as above
         letters = self._letters(node, version)
         return letters.sink(producer(letters.topic, version))
 
     def _reject(self, node: Node, version: Version, rejected: Sequence[RejectedRecord]) -> Skips:
         """Set records of a node aside; return all that it leaves out."""
-        self.ownership.check()  # as above
+        self.lease.check()  # as above
         letters = self._letters(node, version)
         letters.add(rejected)
         return letters.skips()
@@ -221,11 +230,11 @@ class Assembly(Inspection):
     def _letters(self, node: Node, version: Version) -> DeadLetters:
         """Return the topic of dead letters of a node, made if this is the first time that it is needed."""
         side_topics.check(version.home, self.log, node)
-        letters = self.dead(node)
+        letters = self.dead_letters(node)
         letters.make()
         side_topics.note(version.home, self.log, letters.topic)
         return letters
 
-    def _leave(self, name: str) -> Path:
+    def _detach(self, name: str) -> Path:
         """Give a node a checkpoint of its own."""
-        return query_layout.leave(self.nodes[name].version)
+        return query_layout.detach(self.nodes[name].version)

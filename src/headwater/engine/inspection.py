@@ -1,4 +1,4 @@
-"""A pipeline put together to be looked at: its log, its views, and its nodes as they have been left.
+"""A pipeline opened for inspection: its log, its views, and its nodes as their last run has left them.
 
 What runs it is made of this too, and writes besides. Invariant: nothing is made or changed here, neither
 in the log nor in the pipeline's home nor in a store of views.
@@ -51,7 +51,7 @@ class Inspection(Closing):
         return self._node_run(self._node(name), self.version(name))
 
     def version(self, name: str) -> Version:
-        """Return the version of a node that was in force when it was first looked at."""
+        """Return the version of a node that was in force when it was first asked for."""
         if name not in self._versions:
             self._versions[name] = self.versions.current(self._node(name))
         return self._versions[name]
@@ -60,7 +60,7 @@ class Inspection(Closing):
         """Return the topic of the rows that came too late for a node."""
         return f"{self.pipeline.name}.{node.name}.late"
 
-    def dead(self, node: Node) -> DeadLetters:
+    def dead_letters(self, node: Node) -> DeadLetters:
         """Return the records that a node has set aside."""
         return DeadLetters(self.log, self.pipeline.name, node)
 
@@ -70,27 +70,27 @@ class Inspection(Closing):
         self.log.close()
 
     def _node(self, name: str) -> Node:
-        found = self.pipeline[name]
-        if not isinstance(found, Node):
-            raise UsageError(f"{found.title} is no node", hint="name a view, a stream or a sink")
-        return found
+        declared = self.pipeline[name]
+        if not isinstance(declared, Node):
+            raise UsageError(f"{declared.title} is no node", hint="name a view, a stream or a sink")
+        return declared
 
     def _node_run(self, node: Node, version: Version) -> NodeRun:
         upstreams = {name: self.pipeline[name] for name in node.upstreams}
-        inputs = self.inputs.without(self.dead(node).skips())
-        made = shape(node, upstreams, inputs.blanks(upstreams))
-        derived.check(made)
-        return NodeRun(made, inputs, version.home)
+        inputs = self.inputs.without(self.dead_letters(node).skips())
+        node_shape = shape(node, upstreams, inputs.blanks(upstreams))
+        derived.check(node_shape)
+        return NodeRun(node_shape, inputs, version.home)
 
 
-def look(pipeline: Pipeline, spark: SparkSession) -> Inspection:
-    """Put a pipeline together that has run, to be looked at."""
-    check_place(pipeline)
+def inspect_pipeline(pipeline: Pipeline, spark: SparkSession) -> Inspection:
+    """Open a pipeline that has run, for inspection."""
+    check_runnable(pipeline)
     log = open_log(pipeline.log)
     return Inspection(pipeline, Parts(log, spark, Inputs(spark, pipeline, log), views_of(pipeline)))
 
 
-def check_place(pipeline: Pipeline) -> None:
+def check_runnable(pipeline: Pipeline) -> None:
     """Refuse a pipeline whose parts do not fit together, or whose log no other process can read."""
     pipeline.check()
     if pipeline.log == "memory:":

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from headwater.engine.batch.inputs import Inputs
 from headwater.engine.batch.packed_read import OffsetRange
-from headwater.engine.home.checkpoint import Reached
+from headwater.engine.home.checkpoint import InputProgress
 from headwater.engine.plan.pruning import NOTHING, Used
 from headwater.log import Position
 from headwater.pipeline.declaration import Declaration
@@ -32,7 +32,7 @@ def is_few(rows: int) -> bool:
 class MicroBatch:
     """What lies between two places in the inputs of a query; nodes side by side may read it."""
 
-    def __init__(self, before: Reached, after: Reached):
+    def __init__(self, before: InputProgress, after: InputProgress):
         self.before, self.after = before, after
         self._tables: dict[tuple[str, str], pa.Table] = {}
         self._frames: dict[tuple[str, str], DataFrame] = {}

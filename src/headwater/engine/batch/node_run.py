@@ -27,7 +27,7 @@ from headwater.engine.batch.micro_batch import MicroBatch, is_few
 from headwater.engine.failure import failures
 from headwater.engine.failure.dead_letters import RejectedRecord, Skips, letters
 from headwater.engine.home import checkpoint, node_progress
-from headwater.engine.home.checkpoint import Reached
+from headwater.engine.home.checkpoint import InputProgress
 from headwater.engine.home.node_progress import NodeProgress
 from headwater.engine.plan import keyed_results, phases
 from headwater.engine.plan.phases import BUCKETS, Capturing, Stage
@@ -36,7 +36,7 @@ from headwater.engine.plan.user_code import call
 from headwater.engine.stage import bucket_step, runtime
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.engine.stage.runtime import Results
-from headwater.engine.state.run_lists import RunLists
+from headwater.engine.state.state_manifests import StateManifests
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.log import Position
 from headwater.operators.operator import NEVER, rejected
@@ -62,7 +62,7 @@ class NodeCounts:
     loads: int = 0
     read: int = 0
     seconds: float = 0.0
-    reached: Reached | None = None
+    reached: InputProgress | None = None
     at: float = field(default_factory=time.time)
 
     def note(self, note: dict[str, Any]) -> None:
@@ -87,7 +87,7 @@ class NodeRun:
         self.counts = NodeCounts()
         self.error: HeadwaterError | None = None
         """Why it failed, if it has since it began."""
-        self._states = RunLists(home / "state")
+        self._states = StateManifests(home / "state")
         self._finishing = Finishing(shape, inputs)
         self.done = NodeProgress()
         """What it has committed; its query notes it when all nodes have."""
@@ -130,7 +130,7 @@ class NodeRun:
 
     def check_inputs(self) -> None:
         """Refuse to go on where the inputs no longer hold what comes next."""
-        begun = checkpoint.begun_of(self.home)
+        begun = checkpoint.read_node_start(self.home)
         stands = {name: self.done.positions.get(name) or str(begun[name]) for name in self._names}
         self.inputs.check(self.node, map(Position.parse, stands.values()))
 
@@ -168,7 +168,7 @@ class NodeRun:
         own = self.shape.straight and (self.stage is None or self.shape.bare)
         return bool(micro_batch.size(self._names)) and not (own and micro_batch.is_small(self._names))
 
-    def mine(self, reached: Reached) -> Reached:
+    def mine(self, reached: InputProgress) -> InputProgress:
         """Return how far a query has come in the inputs of the node."""
         return reached.of(self.upstreams)
 

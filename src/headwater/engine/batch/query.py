@@ -2,10 +2,11 @@
 
 Spark plans each micro-batch over all their inputs and stores where it ends; then each node does its
 part, some of them side by side. So twenty views cost one query, and each topic is read once. A node whose
-code fails leaves, so that the others need not wait while it looks for the records to blame.
+code fails is detached, so that the others need not wait while it looks for the records to blame.
 
-Invariant: Spark counts a micro-batch as done only after every node has committed its part, or has left with
-a checkpoint of its own, in which it is not done; and no node begins its part before the plan is durable.
+Invariant: Spark counts a micro-batch as done only after every node has committed its part, or was
+detached with a checkpoint of its own, in which it is not done; and no node begins its part before the plan
+is durable.
 """
 
 from __future__ import annotations
@@ -23,73 +24,76 @@ from headwater.engine.batch.failing_records import CodeFailed
 from headwater.engine.batch.inputs import Inputs
 from headwater.engine.batch.micro_batch import MicroBatch
 from headwater.engine.batch.node_run import NodeRun
+from headwater.engine.batch.retry import Retry
 from headwater.engine.failure import failures
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.recovery import recover
-from headwater.errors import Fenced, HeadwaterError, InputLost, is_transient
+from headwater.errors import HeadwaterError
 from headwater.log import Position
 from headwater.pipeline.declaration import Declaration
 from headwater.sinks import crash
 
 SIDE_BY_SIDE = 4
 """Nodes that are computed at the same time, where there are cores for them."""
-ATTEMPTS = 6
-"""Failures in a row, without a batch in between, after which a query counts as broken."""
 
 
 class Query:
     """Runs nodes, together."""
 
-    def __init__(self, checkpoint: Path, inputs: Inputs, leave: Callable[[str], Path]):
+    def __init__(self, checkpoint: Path, inputs: Inputs, detach: Callable[[str], Path]):
         self.checkpoint = checkpoint
         self.node_runs: dict[str, NodeRun] = {}
         """Replaced, never changed, while it runs: others look at it meanwhile."""
-        self.left: list[tuple[str, Path]] = []
-        """Nodes that have left while it ran, each with the checkpoint that it goes on from."""
-        self._inputs, self._leave = inputs, leave
+        self.detached: list[tuple[str, Path]] = []
+        """Nodes that were detached while it ran, each with the checkpoint that it goes on from."""
+        self._inputs, self._detach = inputs, detach
         self.spark: StreamingQuery | None = None
-        self.failed = 0
-        self.faults = 0
-        """Failures that waiting does not mend, since the last batch."""
-        self.batches = 0
-        """Batches that were done when it failed last."""
-        self.again = 0.0
-        """When it may start again, by the monotonic clock."""
-        self.error: HeadwaterError | None = None
-        """Why it stopped last."""
+        self.retry = Retry()
         self.done = 0
         """Micro-batches done in this run."""
-        self._secured = self._stopping = False
-        self.apart = False
-        """Whether it is to go on by itself, as it could not be brought to where others are."""
+        self._offsets_synced = self._stopping = False
+        self.unmergeable = False
+        """Whether it is to go on by itself, as it could not be brought to the offsets of others."""
+
+    @property
+    def error(self) -> HeadwaterError | None:
+        """Why it stopped last; None once it goes on."""
+        return self.retry.error
 
     @property
     def broken(self) -> bool:
-        """Whether it is not tried again: a log or target that is away is waited for, however long."""
-        error = self.error
-        final = isinstance(error, Fenced | InputLost)
-        return final or (error is not None and self.faults >= ATTEMPTS and not is_transient(error))
+        """Whether it is not retried: a log or target that is away is waited for, however long."""
+        return self.retry.is_given_up
 
-    def begin(self, places: Mapping[str, Position]) -> None:
+    @property
+    def has_progressed(self) -> bool:
+        """Whether it has done a micro-batch since it failed last, or in this run if it has not failed."""
+        return self.retry.has_progressed(self.done)
+
+    def back_off(self, error: HeadwaterError) -> None:
+        """Wait before the next start, longer with each failure in a row."""
+        self.retry.back_off(error, self.done)
+
+    def begin(self, start: Mapping[str, Position]) -> None:
         """Write down where the inputs begin, at the first start; make good what a power loss has left."""
-        checkpoint.begin(self.checkpoint, dict(sorted(places.items())))
+        checkpoint.write_start(self.checkpoint, dict(sorted(start.items())))
         recover(self.checkpoint)
 
     def start(self, until: Mapping[str, Position] | None = None) -> StreamingQuery:
-        """Start, when every node has begun; no further than places in some inputs, if any are given."""
-        self._secured = self._stopping = False
+        """Start, when every node has begun; no further than positions in some inputs, if any are given."""
+        self._offsets_synced = self._stopping = False
         writer = self._stream(until).writeStream.foreachBatch(self._process)
         self.spark = writer.option("checkpointLocation", str(self.checkpoint.resolve())).start()
         return self.spark
 
-    def passed(self, places: Mapping[str, Position]) -> bool:
-        """Tell whether places in inputs are behind it, or it cannot get there because it has failed."""
+    def has_passed(self, positions: Mapping[str, Position]) -> bool:
+        """Tell whether positions in inputs are behind it, or it cannot get there because it has failed."""
         if self.spark is None:
             return True
-        reached = checkpoint.reached(self.checkpoint, checkpoint.last_done(self.checkpoint))
-        wanted = {name: at for name, at in places.items() if name in self.upstreams}
-        there = all(reached.inputs[name].position.passed(at) for name, at in wanted.items())
-        return there and not any(map(_has_missed, self.node_runs.values()))
+        progress = checkpoint.input_progress(self.checkpoint, checkpoint.last_done(self.checkpoint))
+        wanted = {name: at for name, at in positions.items() if name in self.upstreams}
+        passed = all(progress.inputs[name].position.passed(at) for name, at in wanted.items())
+        return passed and not any(map(_has_missed, self.node_runs.values()))
 
     def stop(self) -> None:
         """End, if it is running."""
@@ -102,30 +106,33 @@ class Query:
     def upstreams(self) -> dict[str, Declaration]:
         """The inputs of all nodes."""
         return {
-            name: each for node_run in self.node_runs.values() for name, each in node_run.upstreams.items()
+            name: upstream
+            for node_run in self.node_runs.values()
+            for name, upstream in node_run.upstreams.items()
         }
 
     def _stream(self, until: Mapping[str, Position] | None) -> DataFrame:
-        begin = checkpoint.begun(self.checkpoint)
-        return self._inputs.plan(self.upstreams, begin, len(self.node_runs), until)
+        start = checkpoint.read_start(self.checkpoint)
+        return self._inputs.plan(self.upstreams, start, len(self.node_runs), until)
 
     def _process(self, rows: DataFrame, number: int) -> None:
-        checkpoint.secure(self.checkpoint, number, first=not self._secured)
-        self._secured = True
-        before = checkpoint.reached(self.checkpoint, number - 1)
-        micro_batch = MicroBatch(before, checkpoint.reached(self.checkpoint, number))
+        checkpoint.sync_offsets(self.checkpoint, number, first=not self._offsets_synced)
+        self._offsets_synced = True
+        before, after = (checkpoint.input_progress(self.checkpoint, end) for end in (number - 1, number))
+        micro_batch = MicroBatch(before, after)
         crash.point("query: planned")
         self._compute(number, micro_batch, rows.sparkSession)
-        failed = next((node_run.error for node_run in self.node_runs.values() if node_run.error), None)
-        if failed is not None:
-            raise failed
-        node_progress.write(self.checkpoint, {each.home: each.done for each in self.node_runs.values()})
+        error = next((node_run.error for node_run in self.node_runs.values() if node_run.error), None)
+        if error is not None:
+            raise error
+        done = {node_run.home: node_run.done for node_run in self.node_runs.values()}
+        node_progress.write(self.checkpoint, done)
         crash.point("query: noted")
         self.done += 1
-        self.error = None  # it goes on
+        self.retry.clear()
 
     def _compute(self, number: int, micro_batch: MicroBatch, session: SparkSession) -> None:
-        """Let every node do its part; those whose code fails leave the others, if there are any."""
+        """Let every node do its part; those whose code fails are detached, if there are others."""
         node_runs, compute = list(self.node_runs.values()), partial(self._side_by_side, session, micro_batch)
         compute(
             partial(_try, number, micro_batch, lambda: len(node_runs) == 1 and not self._stopping), node_runs
@@ -137,9 +144,9 @@ class Query:
             compute(partial(_try, number, micro_batch, lambda: not self._stopping), node_runs)
             return
         for name in failing:
-            self.left.append((name, self._leave(name)))
-            self.node_runs = {each: node_run for each, node_run in self.node_runs.items() if each != name}
-            crash.point("query: left")
+            self.detached.append((name, self._detach(name)))
+            self.node_runs = {other: self.node_runs[other] for other in self.node_runs if other != name}
+            crash.point("query: detached")
 
     def _side_by_side(
         self,
@@ -152,11 +159,11 @@ class Query:
 
         Those that the driver computes come one after the other, as they would be in each other's way.
         """
-        asking = [[node_run] for node_run in node_runs if node_run.asks_spark(micro_batch)]
-        groups = [*asking, [node_run for node_run in node_runs if not node_run.asks_spark(micro_batch)]]
+        on_spark = [[node_run] for node_run in node_runs if node_run.asks_spark(micro_batch)]
+        groups = [*on_spark, [node_run for node_run in node_runs if not node_run.asks_spark(micro_batch)]]
         with ThreadPoolExecutor(min(len(groups), self._inputs.cores, SIDE_BY_SIDE)) as pool:
             # Spark ends the jobs of a query that is stopped by what its thread hands on.
-            list(pool.map(inheritable_thread_target(session)(lambda some: [*map(compute, some)]), groups))
+            list(pool.map(inheritable_thread_target(session)(lambda group: [*map(compute, group)]), groups))
 
 
 def _try(number: int, micro_batch: MicroBatch, search: Callable[[], bool], node_run: NodeRun) -> None:

@@ -1,10 +1,10 @@
-"""Which nodes share a query, and how one leaves it.
+"""Which nodes share a query, and how one is detached from it.
 
 Nodes that start together share one: those whose results go to the pipeline's own store and log, and
 those whose results go to the same database. A checkpoint says where a query is in its inputs and
-nothing of its nodes, whose states are their own; so a node may leave with a copy of it, and goes on
-from there by itself, or goes over to another that is at the same place
-(``headwater.engine.home.query_merge``).
+nothing of its nodes, whose states are their own; so a node may be detached with a copy of it, and goes
+on from there by itself, or is moved to another that is at the same offsets
+(``headwater.engine.home.checkpoint_merge``).
 
 A node's checkpoint is a directory of its own, or a link to that of the query it shares. Invariant:
 who reads a node's checkpoint need not know which of the two it is.
@@ -24,7 +24,7 @@ from headwater.engine.plan.shape import Shape
 from headwater.pipeline.pipeline import Pipeline
 
 
-def place(pipeline: Pipeline, shape: Shape, version: Version, *, share: bool) -> Path:
+def assigned_checkpoint(pipeline: Pipeline, shape: Shape, version: Version, *, share: bool) -> Path:
     """Return the checkpoint of the query that a node is to run in; nothing is made."""
     own = version.home / "checkpoint"
     alone = not share or not shape.node.shares_query or version.number > 1
@@ -33,8 +33,8 @@ def place(pipeline: Pipeline, shape: Shape, version: Version, *, share: bool) ->
     return _open_query(pipeline, shape)
 
 
-def join(version: Version, query: Path) -> None:
-    """Make a query's checkpoint that of a node."""
+def attach(version: Version, query: Path) -> None:
+    """Make a query's checkpoint that of a node, unless the node has one."""
     own = version.home / "checkpoint"
     if own.exists() or own.resolve() == query:
         return
@@ -44,33 +44,33 @@ def join(version: Version, query: Path) -> None:
     durable.sync(own.parent)
 
 
-def leave(version: Version) -> Path:
+def detach(version: Version) -> Path:
     """Give a node a copy of the checkpoint that it shares; its query must not go on meanwhile."""
     alone = version.home / "alone"
     with durable.drafting_tree(alone) as draft:
         shutil.copytree((version.home / "checkpoint").resolve(), draft)
-        checkpoint.identify(draft)
-        shutil.rmtree(alone, ignore_errors=True)  # of one that was leaving, and had not left, when all ended
+        checkpoint.assign_new_id(draft)
+        shutil.rmtree(alone, ignore_errors=True)  # of a detaching that a crash broke off
     _link(version, Path(alone.name))
     return alone.resolve()
 
 
 def move(version: Version, query: Path) -> None:
-    """Let a node go over to another query, which is at the same place; where the node began stays known."""
-    checkpoint.begin(version.home, checkpoint.begun_of(version.home))
+    """Move a node to another query, which is at the same offsets; where the node began stays known."""
+    checkpoint.write_start(version.home, checkpoint.read_node_start(version.home))
     _link(version, Path(os.path.relpath(query.resolve(), version.home.resolve())))
-    shutil.rmtree(version.home / "alone", ignore_errors=True)  # where it was, if it had left another
+    shutil.rmtree(version.home / "alone", ignore_errors=True)  # where it was, if it was detached
 
 
 def may_move(version: Version) -> bool:
-    """Tell whether a node shares a query, or has left one: one with a checkpoint of its own stays there."""
+    """Tell whether a node shares a query, or did: one that began in a checkpoint of its own stays there."""
     return (version.home / "checkpoint").is_symlink()
 
 
-def next_query(pipeline: Pipeline, fate: str) -> Path:
-    """Return where to write the checkpoint of another query for nodes with the same fate."""
+def next_checkpoint(pipeline: Pipeline, group: str) -> Path:
+    """Return where to write the checkpoint of another query for nodes of a sharing group."""
     number = 1
-    while (path := _folder(pipeline) / f"{fate}-{number}").exists():
+    while (path := _folder(pipeline) / f"{group}-{number}").exists():
         number += 1
     return path
 
@@ -92,16 +92,14 @@ def drop_unused(pipeline: Pipeline) -> None:
 
 def _open_query(pipeline: Pipeline, shape: Shape) -> Path:
     """Return the first query for nodes of this kind that has not begun yet."""
-    number = 1
-    while True:
-        path = _folder(pipeline) / f"{fate(pipeline, shape)}-{number}"
-        if not checkpoint.begun(path):
-            return path
+    group, number = sharing_group(pipeline, shape), 1
+    while checkpoint.read_start(path := _folder(pipeline) / f"{group}-{number}"):
         number += 1
+    return path
 
 
-def fate(pipeline: Pipeline, shape: Shape) -> str:
-    """Return what a node's results depend on, as the name of a directory."""
+def sharing_group(pipeline: Pipeline, shape: Shape) -> str:
+    """Return which nodes a node may share a query with, by the store of its results: a directory's name."""
     store = shape.node.store_url(pipeline.views)
     if store is None:
         return "own"

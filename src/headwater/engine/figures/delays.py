@@ -1,7 +1,7 @@
 """Many lengths of time, counted: exactly for chosen lengths, and nearly for every quantile.
 
 Invariant: memory is the same for any number of them. How many are over one of the chosen lengths is
-exact; a quantile is never told too low, and at most 1/128 too high.
+exact; a quantile is never too low, and at most 1/128 too high.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Delays:
         positive = lengths[lengths > 0]
         self._within[0] += len(lengths) - len(positive)
         if len(positive):
-            places = np.searchsorted(self._edges, positive)
-            self._within += np.bincount(places, minlength=len(self._within))
+            indexes = np.searchsorted(self._edges, positive)
+            self._within += np.bincount(indexes, minlength=len(self._within))
             self._bins += np.bincount(_bins(positive), minlength=len(self._bins))
             self._largest = max(self._largest, int(positive.max()))
 
@@ -68,15 +68,15 @@ class Delays:
         zeros = int(self._within[0])
         if rank <= zeros:
             return timedelta()
-        place = int(np.searchsorted(np.cumsum(self._bins), rank - zeros))
-        return min(_upper(place), self._largest) * MICROSECOND
+        index = int(np.searchsorted(np.cumsum(self._bins), rank - zeros))
+        return min(_upper(index), self._largest) * MICROSECOND
 
 
 def _bins(lengths: Ints) -> Ints:
-    """Return the places of positive lengths: the bits of a float, read as a number, grow with it."""
+    """Return the bins of positive lengths: the bits of a float, read as a number, grow with it."""
     return (lengths.astype(np.float64).view(np.int64) >> _BITS) - _ONE
 
 
-def _upper(place: int) -> int:
-    """Return the largest length of a place."""
-    return math.ceil(np.int64((place + _ONE + 1) << _BITS).view(np.float64)) - 1
+def _upper(index: int) -> int:
+    """Return the largest length of a bin."""
+    return math.ceil(np.int64((index + _ONE + 1) << _BITS).view(np.float64)) - 1

@@ -132,17 +132,17 @@ class _Server(ThreadingHTTPServer):
 
 def _listen(port: int, answer: Callable[[], bytes]) -> _Server:
     class AnsweringHandler(_Handler):
-        made = staticmethod(answer)
+        render = staticmethod(answer)
 
     try:
         return _Server((HOST, port), AnsweringHandler)
     except OSError as error:
         if error.errno not in (errno.EADDRINUSE, errno.EACCES):
             raise
-        taken = error.errno == errno.EADDRINUSE
+        in_use = error.errno == errno.EADDRINUSE
         raise HeadwaterError(
-            f"port {port} for metrics is {'in use' if taken else 'not allowed'}",
-            detail=None if taken else "ports below 1024 need rights of their own",
+            f"port {port} for metrics is {'in use' if in_use else 'not allowed'}",
+            detail=None if in_use else "ports below 1024 need rights of their own",
             hint="choose another --metrics-port, or 0 for any that is free",
         ) from None
 
@@ -150,7 +150,7 @@ def _listen(port: int, answer: Callable[[], bytes]) -> _Server:
 class _Handler(BaseHTTPRequestHandler):
     """Knows one address; says nothing on the terminal."""
 
-    made: Callable[[], bytes]
+    render: Callable[[], bytes]
     server_version, sys_version = "headwater", ""
     timeout = 10.0  # a client that asks for nothing must not hold its thread for ever
 
@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, with_body: bool) -> None:
         found = self.path.split("?", 1)[0] == PATH
-        body = self.made() if found else f"metrics are at {PATH}\n".encode()
+        body = self.render() if found else f"metrics are at {PATH}\n".encode()
         self.send_response(HTTPStatus.OK if found else HTTPStatus.NOT_FOUND)
         self.send_header("Content-Type", CONTENT_TYPE if found else "text/plain; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from headwater.engine.home import checkpoint, node_progress
-from headwater.engine.home.checkpoint import Ahead, Input, Reached
-from headwater.engine.home.versions import left
+from headwater.engine.home.checkpoint import Ahead, Input, InputProgress
+from headwater.engine.home.versions import versions_on_disk
 from headwater.engine.home.view_locations import STORE, views_of
-from headwater.engine.source.offset_plan import NEVER
+from headwater.engine.source.watermark import NEVER
 from headwater.errors import HeadwaterError, SinkUnavailable, UnknownTopic, UsageError
 from headwater.log import Log, Position
 from headwater.pipeline.node import Node
@@ -23,8 +23,8 @@ from headwater.pipeline.pipeline import Pipeline
 from headwater.values.json_ready import JsonReady, calendar_time
 from headwater.views import Views
 
-Behind = Callable[[str, Mapping[int, int]], int]
-"""Tells how many records of a topic lie after the offsets of its partitions."""
+TopicLag = Callable[[str, Mapping[int, int]], int]
+"""Returns how many records of a topic lie after the offsets of its partitions."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +65,15 @@ class Progress(JsonReady):
 def progress(pipeline: Pipeline, log: Log) -> list[Progress]:
     """Return the progress of every node, in the order of the pipeline."""
     check_has_run(pipeline)
-    behind = lags(log)
+    lag = topic_lag(log)
     if not (pipeline.home / STORE).exists():
-        return [_progress(pipeline, node, behind, None) for node in pipeline.order()]
+        return [_progress(pipeline, node, lag, None) for node in pipeline.order()]
     with views_of(pipeline) as views:
-        return [_progress(pipeline, node, behind, views) for node in pipeline.order()]
+        return [_progress(pipeline, node, lag, views) for node in pipeline.order()]
 
 
 def check_has_run(pipeline: Pipeline) -> None:
-    """Refuse a pipeline that has left nothing to look at."""
+    """Refuse a pipeline that has never run."""
     if not (pipeline.home / "nodes").is_dir():
         raise HeadwaterError(
             f'pipeline "{pipeline.name}" has not run yet',
@@ -87,24 +87,24 @@ def checkpoint_of(pipeline: Pipeline, node: Node, version: int = 1) -> Path:
     return pipeline.home / "nodes" / node.name / f"v{version}" / "checkpoint"
 
 
-def written(place: Path, node: Node) -> Reached | None:
-    """Return how far a node has got, by its own account; None if it has committed nothing.
+def committed_progress(path: Path, node: Node) -> InputProgress | None:
+    """Return how far a node with a checkpoint has got, by its own account; None if it has committed nothing.
 
     What its query has planned or done says nothing of it: others may share the query.
     """
-    own = node_progress.read(place.parent)
+    own = node_progress.read(path.parent)
     if own.batch < 0:
         return None
     try:
-        inputs = checkpoint.reached(place, checkpoint.last_done(place)).of(node.upstreams).inputs
+        inputs = checkpoint.input_progress(path, checkpoint.last_done(path)).of(node.upstreams).inputs
     except OSError:  # Spark has just removed it for a newer one
         inputs = {}
     at = {name: Position.parse(text) for name, text in own.positions.items()}
-    return Reached({name: replace(inputs.get(name, Input(at[name])), position=at[name]) for name in at})
+    return InputProgress({name: replace(inputs.get(name, Input(at[name])), position=at[name]) for name in at})
 
 
-def lags(log: Log) -> Behind:
-    """Return what tells how far a place is from a topic's end; each topic is asked once."""
+def topic_lag(log: Log) -> TopicLag:
+    """Return what measures how far offsets are from a topic's end; each topic is asked once."""
 
     @cache
     def bounds(topic: str) -> dict[int, tuple[int, int]]:
@@ -114,58 +114,58 @@ def lags(log: Log) -> Behind:
             return {}
         return {partition: (first.get(partition, 0), end) for partition, end in ends.items()}
 
-    def behind(topic: str, done: Mapping[int, int]) -> int:
-        places = bounds(topic).items()
-        return sum(max(0, end - max(first, done.get(part, 0))) for part, (first, end) in places)
+    def lag(topic: str, done: Mapping[int, int]) -> int:
+        partitions = bounds(topic).items()
+        return sum(max(0, end - max(first, done.get(number, 0))) for number, (first, end) in partitions)
 
-    return behind
+    return lag
 
 
-def behind_of(topics: Iterable[str], reached: Reached | None, behind: Behind) -> int:
+def node_lag(topics: Iterable[str], inputs: InputProgress | None, lag: TopicLag) -> int:
     """Return how many records of a node's inputs it has not processed."""
-    positions: tuple[Position, ...] = reached.positions if reached is not None else ()
-    done = {each.topic: each.offsets for each in positions}
-    return sum(behind(topic, done.get(topic, {})) for topic in topics)
+    positions: tuple[Position, ...] = inputs.positions if inputs is not None else ()
+    done = {position.topic: position.offsets for position in positions}
+    return sum(lag(topic, done.get(topic, {})) for topic in topics)
 
 
-def clock_of(place: Path, reached: Reached | None) -> int | None:
-    """Return the clock that a node has come to, None where it has none or knows no time yet."""
-    if reached is None:
+def node_clock(path: Path, inputs: InputProgress | None) -> int | None:
+    """Return the clock that a node with a checkpoint has come to, None where it has or knows none yet."""
+    if inputs is None:
         return None
-    told = node_progress.read(place.parent).last
-    clock = reached.clock if told is None else told
+    last = node_progress.read(path.parent).last_clock
+    clock = inputs.clock if last is None else last
     return clock if clock is not None and clock > NEVER else None
 
 
-def _progress(pipeline: Pipeline, node: Node, behind: Behind, views: Views | None) -> Progress:
+def _progress(pipeline: Pipeline, node: Node, lag: TopicLag, views: Views | None) -> Progress:
     version, rows, problem = _stored(pipeline, node, views)
-    place = checkpoint_of(pipeline, node, version)
-    own, reached = node_progress.read(place.parent), written(place, node)
+    path = checkpoint_of(pipeline, node, version)
+    own, inputs = node_progress.read(path.parent), committed_progress(path, node)
     return Progress(
         node=node.name,
         kind=node.kind,
         batch=own.batch if own.batch >= 0 else None,
-        ended=_ended(place, own.batch),
-        positions=reached.positions if reached is not None else (),
-        lag=behind_of(pipeline.inputs(node), reached, behind),
-        clock=clock_of(place, reached),
+        ended=_ended(path, own.batch),
+        positions=inputs.positions if inputs is not None else (),
+        lag=node_lag(pipeline.inputs(node), inputs, lag),
+        clock=node_clock(path, inputs),
         rows=rows,
-        ahead=reached.ahead if reached is not None else (),
-        waits_for=_waits_for(reached) if reached is not None else None,
+        ahead=inputs.ahead if inputs is not None else (),
+        waits_for=_waits_for(inputs) if inputs is not None else None,
         problem=problem,
     )
 
 
-def _waits_for(reached: Reached) -> tuple[str, int] | None:
-    name = reached.slowest
-    return None if name is None else (name, reached.inputs[name].heard)
+def _waits_for(inputs: InputProgress) -> tuple[str, int] | None:
+    name = inputs.slowest
+    return None if name is None else (name, inputs.inputs[name].heard)
 
 
-def _ended(place: Path, batch: int) -> float | None:
+def _ended(path: Path, batch: int) -> float | None:
     if batch < 0:
         return None
     try:
-        return (place / "commits" / str(checkpoint.kept(place, batch))).stat().st_mtime
+        return (path / "commits" / str(checkpoint.oldest_retained(path, batch))).stat().st_mtime
     except OSError:  # the query that it shares has not done it yet, or Spark has removed it
         return None
 
@@ -182,4 +182,4 @@ def _stored(
     except UsageError:  # it has never run
         return 1, None, None
     except SinkUnavailable as problem:
-        return next(iter(left(pipeline.home, node)), 1), None, problem
+        return next(iter(versions_on_disk(pipeline.home, node)), 1), None, problem

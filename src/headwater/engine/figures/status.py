@@ -1,7 +1,7 @@
 """How the nodes of a running pipeline are doing, in figures.
 
 Figures are read while the nodes run, and from another thread; nothing here starts Spark or waits
-for it. Invariant: what is told of a node that has not run yet is what its last run has left.
+for it. Invariant: what is reported of a node that has not run yet is what its last run has left.
 """
 
 from __future__ import annotations
@@ -11,14 +11,20 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from headwater.engine.figures.progress import Behind, behind_of, clock_of, lags, written
+from headwater.engine.figures.progress import (
+    TopicLag,
+    committed_progress,
+    node_clock,
+    node_lag,
+    topic_lag,
+)
 from headwater.engine.home.checkpoint import Ahead
 from headwater.errors import HeadwaterError
 from headwater.pipeline.node import Node
 from headwater.values.json_ready import JsonReady, calendar_time
 
 if TYPE_CHECKING:  # it imports pyspark, which those who only draw a status need not wait for
-    from headwater.engine.assembly import Running
+    from headwater.engine.assembly import RunningNode
     from headwater.engine.runner import Runner
 
 State = Literal["starting", "running", "waiting", "broken"]
@@ -63,7 +69,7 @@ class Status(JsonReady):
     """Whether it has ever committed anything, in this run or before."""
 
     def facts(self) -> dict[str, Any]:
-        """Return its fields, with the clock as a time; how long a batch took is told if there was one."""
+        """Return its fields, with the clock as a time; how long a batch took is there if there was one."""
         own = super().facts()
         seconds, clock = own.pop("seconds"), calendar_time(own.pop("clock"))
         return {
@@ -83,13 +89,13 @@ class Meter:
 
     def read(self) -> list[Status]:
         """Return the status of every node, in the order of the pipeline."""
-        behind = lags(self._runner.log)
-        return [self._status(running, behind) for running in list(self._runner.nodes.values())]
+        lag = topic_lag(self._runner.log)
+        return [self._status(running, lag) for running in list(self._runner.nodes.values())]
 
-    def _status(self, running: Running, behind: Behind) -> Status:
+    def _status(self, running: RunningNode, of_topic: TopicLag) -> Status:
         counts, node = running.node_run.counts, running.node_run.node
-        reached = counts.reached or written(running.node_run.checkpoint, node)
-        lag = behind_of(self._runner.pipeline.inputs(node), reached, behind)
+        inputs = counts.reached or committed_progress(running.node_run.checkpoint, node)
+        lag = node_lag(self._runner.pipeline.inputs(node), inputs, of_topic)
         failing = _failing(running, lag)
         return Status(
             node=node.name,
@@ -100,20 +106,22 @@ class Meter:
             rate=self._rates[node.name].over(counts.rows, time.monotonic()),
             out=counts.out,
             late=counts.late,
-            dead=self._dead(node, behind),
+            dead=self._dead(node, of_topic),
             duplicates=counts.duplicates,
             seconds=counts.seconds,
             lag=lag,
-            clock=clock_of(running.node_run.checkpoint, reached),
+            clock=node_clock(running.node_run.checkpoint, inputs),
             state_bytes=sum(list(counts.states.values())),
             error=running.error if failing else None,
             alert=_alert(running, self._late_share),
-            ahead=reached.ahead if reached is not None else (),
-            begun=reached is not None,
+            ahead=inputs.ahead if inputs is not None else (),
+            begun=inputs is not None,
         )
 
-    def _dead(self, node: Node, behind: Behind) -> int | None:
-        return behind(self._runner.dead(node).topic, {}) if node.on_error == "dead_letter" else None
+    def _dead(self, node: Node, of_topic: TopicLag) -> int | None:
+        if node.on_error != "dead_letter":
+            return None
+        return of_topic(self._runner.dead_letters(node).topic, {})
 
 
 class RowRate:
@@ -133,7 +141,7 @@ class RowRate:
         return (count - before) / (now - first) if now > first else 0.0
 
 
-def _alert(running: Running, most: float) -> str | None:
+def _alert(running: RunningNode, most: float) -> str | None:
     """Return what is to be said of a node of whose rows more than a share have come too late."""
     counts, node = running.node_run.counts, running.node_run.node
     if counts.rows < LATE_LEAST or counts.late <= most * counts.rows:
@@ -144,18 +152,18 @@ def _alert(running: Running, most: float) -> str | None:
     )
 
 
-def _failing(running: Running, lag: int) -> bool:
+def _failing(running: RunningNode, lag: int) -> bool:
     """Tell whether a node has not gone on since it failed: no batch done, though there is input."""
-    if running.error is None or running.query.done > running.query.batches:
+    if running.error is None or running.query.has_progressed:
         return False
     return running.query.spark is None or lag > 0
 
 
-def _state(running: Running, lag: int, failing: bool) -> State:
+def _state(running: RunningNode, lag: int, failing: bool) -> State:
     query = running.query
     if query.broken and query.spark is None:
         return "broken"
     if query.spark is None:
         return "starting" if running.error is None else "waiting"
-    went = query.done > query.batches or lag == 0
-    return "running" if went and not failing else "starting"
+    current = query.has_progressed or lag == 0
+    return "running" if current and not failing else "starting"

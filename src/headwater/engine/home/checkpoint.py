@@ -17,7 +17,7 @@ from typing import Any
 
 from headwater import durable
 from headwater.engine.home import notes
-from headwater.engine.source.offset_plan import NEVER, Offsets
+from headwater.engine.source.watermark import NEVER, Offsets
 from headwater.log.position import Position
 from headwater.values.json_ready import JsonReady
 
@@ -58,14 +58,14 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Reached:
-    """How far a micro-batch has brought a query, by input."""
+class InputProgress:
+    """How far a query has come in each of its inputs, after a micro-batch."""
 
     inputs: Mapping[str, Input]
 
-    def of(self, names: Collection[str]) -> Reached:
+    def of(self, names: Collection[str]) -> InputProgress:
         """Return how far it has come in some of its inputs."""
-        return Reached({name: self.inputs[name] for name in names if name in self.inputs})
+        return InputProgress({name: self.inputs[name] for name in names if name in self.inputs})
 
     @property
     def positions(self) -> tuple[Position, ...]:
@@ -75,11 +75,11 @@ class Reached:
     @property
     def ahead(self) -> tuple[Ahead, ...]:
         """The producers of all inputs whose time is not believed."""
-        return tuple(found for each in self.inputs.values() for found in each.ahead)
+        return tuple(producer for each in self.inputs.values() for producer in each.ahead)
 
     @property
     def clock(self) -> int | None:
-        """The time that the inputs tell, None if none does: that of the one that is furthest behind.
+        """The clock (watermark) of the inputs, None if none tells time: that of the one furthest behind.
 
         One that is silent does not hold the others, but for what may be under way: time does not go on to
         when the log last received something of them, less its lateness and the silence that it may keep.
@@ -91,9 +91,9 @@ class Reached:
         awake = [each for each in timed if not each.silent]
         if not timed:
             return None
-        told, heard = _furthest(timed) if not awake else _slowest(awake)
+        clock, heard = _furthest(timed) if not awake else _slowest(awake)
         bounds = [_bound(each, heard - each.silence if awake else heard) for each in timed if each.silent]
-        return min([told, *bounds])
+        return min([clock, *bounds])
 
     @property
     def slowest(self) -> str | None:
@@ -101,68 +101,68 @@ class Reached:
         awake = {
             name: each for name, each in self.inputs.items() if each.clock is not None and not each.silent
         }
-        name = min(awake, key=lambda name: _told(awake[name]), default=None)
-        further = any(_told(each) > _told(awake[name]) for each in self.inputs.values()) if name else False
+        name = min(awake, key=lambda name: _clock(awake[name]), default=None)
+        further = any(_clock(each) > _clock(awake[name]) for each in self.inputs.values()) if name else False
         return name if further else None
 
 
-def _slowest(some: Collection[Input]) -> tuple[int, int]:
-    return min(map(_told, some)), min(each.heard for each in some)
+def _slowest(inputs: Collection[Input]) -> tuple[int, int]:
+    return min(map(_clock, inputs)), min(each.heard for each in inputs)
 
 
-def _furthest(some: Collection[Input]) -> tuple[int, int]:
-    return max(map(_told, some)), max(each.heard for each in some)
+def _furthest(inputs: Collection[Input]) -> tuple[int, int]:
+    return max(map(_clock, inputs)), max(each.heard for each in inputs)
 
 
-def _bound(each: Input, heard: int) -> int:
+def _bound(silent: Input, heard: int) -> int:
     """Return up to where a silent input lets time go: what the log receives of it now is not from before."""
-    return max(_told(each), heard - each.lateness)
+    return max(_clock(silent), heard - silent.lateness)
 
 
-def _told(each: Input) -> int:
-    return NEVER if each.clock is None else each.clock
+def _clock(of: Input) -> int:
+    return NEVER if of.clock is None else of.clock
 
 
-def reached(checkpoint: Path, batch: int) -> Reached:
+def input_progress(checkpoint: Path, batch: int) -> InputProgress:
     """Return where a micro-batch ends; the one before the first ends where the query began."""
     if batch < 0:
-        return Reached({name: Input(at, NEVER) for name, at in begun(checkpoint).items()})
-    path = plan(checkpoint, batch)
+        return InputProgress({name: Input(at, NEVER) for name, at in read_start(checkpoint).items()})
+    path = offsets_file(checkpoint, batch)
     try:
-        _, _, told = path.read_text().splitlines()
-        return Reached({name: _input(offsets) for name, offsets in json.loads(told).items()})
+        _, _, offsets_line = path.read_text().splitlines()
+        return InputProgress({name: _input(stored) for name, stored in json.loads(offsets_line).items()})
     except (ValueError, KeyError, TypeError) as error:
         raise notes.damaged(path, f"{type(error).__name__}: {error}") from None
 
 
-def plan(checkpoint: Path, batch: int) -> Path:
+def offsets_file(checkpoint: Path, batch: int) -> Path:
     """Return the file in which Spark has stored where a micro-batch ends."""
     return checkpoint / "offsets" / str(batch)
 
 
-def secure(checkpoint: Path, batch: int, *, first: bool) -> None:
-    """Make the plan of a micro-batch durable; with the ``first`` of a run, also the folder it is in."""
-    durable.sync(plan(checkpoint, batch))
+def sync_offsets(checkpoint: Path, batch: int, *, first: bool) -> None:
+    """Make the offsets of a micro-batch durable; with the ``first`` of a run, also the folder it is in."""
+    durable.sync(offsets_file(checkpoint, batch))
     durable.sync(checkpoint / "offsets")
     if first:
         durable.sync(checkpoint)
 
 
-def _input(told: Mapping[str, Any]) -> Input:
-    offsets, topic = Offsets.from_json(told), told["topic"]
+def _input(stored: Mapping[str, Any]) -> Input:
+    offsets, topic = Offsets.from_json(stored), stored["topic"]
     ahead = tuple(
         Ahead(topic, partition, producer, claim.ahead)
         for (partition, producer), claim in offsets.claims.items()
         if claim.ahead
     )
-    position = Position(topic, offsets.offsets, told["id"])
-    if not told["timed"]:
+    position = Position(topic, offsets.offsets, stored["id"])
+    if not stored["timed"]:
         return Input(position)
     silent, heard = offsets.silent, offsets.heard
-    return Input(position, offsets.clock, silent, heard, told["lateness"], told["silence"], ahead)
+    return Input(position, offsets.clock, silent, heard, stored["lateness"], stored["silence"], ahead)
 
 
-def identify(checkpoint: Path) -> None:
+def assign_new_id(checkpoint: Path) -> None:
     """Give a query another identifier: of two with the same one Spark ends the older."""
     notes.write(checkpoint / "metadata", {"id": str(uuid.uuid4())})
     (checkpoint / ".metadata.crc").unlink(missing_ok=True)
@@ -178,8 +178,8 @@ def last_done(checkpoint: Path) -> int:
     return _last(checkpoint / "commits")
 
 
-def kept(checkpoint: Path, batch: int) -> int:
-    """Return a batch, or the oldest after it that is still written down.
+def oldest_retained(checkpoint: Path, batch: int) -> int:
+    """Return a batch, or the oldest after it whose offsets Spark still retains.
 
     A node that had nothing to do in between has come equally far in both.
     """
@@ -187,28 +187,28 @@ def kept(checkpoint: Path, batch: int) -> int:
     return min((number for number in numbers if number >= batch), default=batch)
 
 
-def begin(checkpoint: Path, places: Mapping[str, Position]) -> None:
+def write_start(checkpoint: Path, positions: Mapping[str, Position]) -> None:
     """Write down where a query begins, in each of its inputs, if it has not been yet.
 
     A start that came to no micro-batch may have been one of fewer nodes: then it has inputs to learn of.
     """
-    path, known = checkpoint / _BEGIN, begun(checkpoint)
-    if known and (places.keys() <= known.keys() or last_batch(checkpoint) >= 0):
+    before = read_start(checkpoint)
+    if before and (positions.keys() <= before.keys() or last_batch(checkpoint) >= 0):
         return
-    places = dict(sorted({**places, **known}.items()))
+    positions = dict(sorted({**positions, **before}.items()))
     durable.make(checkpoint)
-    notes.write(path, {name: str(at) for name, at in places.items()})
+    notes.write(checkpoint / _BEGIN, {name: str(at) for name, at in positions.items()})
 
 
-def begun(checkpoint: Path) -> dict[str, Position]:
+def read_start(checkpoint: Path) -> dict[str, Position]:
     """Return where a query began, in each of its inputs; nothing if it has not."""
-    found = notes.read(checkpoint / _BEGIN) or {}
-    return {name: Position.parse(text) for name, text in found.items()}
+    stored = notes.read(checkpoint / _BEGIN) or {}
+    return {name: Position.parse(text) for name, text in stored.items()}
 
 
-def begun_of(home: Path) -> dict[str, Position]:
+def read_node_start(home: Path) -> dict[str, Position]:
     """Return where a version of a node began: with its query, or before it went over to that."""
-    return begun(home) or begun(home / "checkpoint")
+    return read_start(home) or read_start(home / "checkpoint")
 
 
 def _last(folder: Path) -> int:

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from headwater.engine.home import checkpoint, notes
-from headwater.engine.home.checkpoint import Reached
+from headwater.engine.home.checkpoint import InputProgress
 
 _COMMITTED = "committed"
-KEPT = 20
-"""Micro-batches whose clocks are kept: as many as ``headwater.engine.spark.session`` keeps the offsets of."""
+RETAINED = 20
+"""Micro-batches whose clocks are retained: as many as ``headwater.engine.spark.session`` has Spark retain."""
 
 
 @dataclass(frozen=True)
@@ -31,34 +31,34 @@ class NodeProgress:
     """By which the sink tells, when it is begun again, whether it has lost something."""
 
     @property
-    def last(self) -> int | None:
+    def last_clock(self) -> int | None:
         """The clock after the last of them, if any is known."""
         return next(reversed(self.clocks.values()), None)
 
-    def clock(self, batch: int, reached: Reached) -> int | None:
+    def clock(self, batch: int, progress: InputProgress) -> int | None:
         """Return a node's clock after a micro-batch; None if no input tells the time.
 
         It is what the inputs tell, unless it was later before: one that was silent may be behind the others.
         """
-        told = reached.clock
+        clock = progress.clock
         before = [time for number, time in self.clocks.items() if number <= batch]
-        return None if told is None else max([told, *before[-1:]])
+        return None if clock is None else max([clock, *before[-1:]])
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that is stored."""
         return {**vars(self), "clocks": {str(number): time for number, time in self.clocks.items()}}
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> NodeProgress:
+    def from_json(cls, stored: dict[str, Any]) -> NodeProgress:
         """Read what ``to_json`` has written."""
-        clocks = {int(number): time for number, time in told["clocks"].items()}
-        return cls(told["batch"], told["positions"], clocks, told["receipt"])
+        clocks = {int(number): time for number, time in stored["clocks"].items()}
+        return cls(stored["batch"], stored["positions"], clocks, stored["receipt"])
 
-    def after(self, batch: int, reached: Reached) -> NodeProgress:
+    def after(self, batch: int, progress: InputProgress) -> NodeProgress:
         """Return what it is after a micro-batch, but for the receipt, which its sink will give."""
-        clock = self.clock(batch, reached)
+        clock = self.clock(batch, progress)
         clocks = self.clocks if clock is None else {**self.clocks, batch: clock}
-        return NodeProgress(batch, _positions(reached), dict(list(clocks.items())[-KEPT:]), self.receipt)
+        return NodeProgress(batch, _positions(progress), dict(list(clocks.items())[-RETAINED:]), self.receipt)
 
 
 def write(checkpoint: Path, done: Mapping[Path, NodeProgress]) -> None:
@@ -68,15 +68,15 @@ def write(checkpoint: Path, done: Mapping[Path, NodeProgress]) -> None:
     """
     path = checkpoint / _COMMITTED
     before = notes.read(path) or {}
-    now = {**before, **{_key(home): made.to_json() for home, made in done.items()}}
+    now = {**before, **{_key(home): progress.to_json() for home, progress in done.items()}}
     if now != before:
         notes.write(path, now)
 
 
 def read(home: Path) -> NodeProgress:
     """Return what was noted last of a version of a node; nothing done, if nothing was."""
-    told = (notes.read(home / "checkpoint" / _COMMITTED) or {}).get(_key(home))
-    return NodeProgress() if told is None else NodeProgress.from_json(told)
+    stored = (notes.read(home / "checkpoint" / _COMMITTED) or {}).get(_key(home))
+    return NodeProgress() if stored is None else NodeProgress.from_json(stored)
 
 
 def _key(home: Path) -> str:
@@ -89,12 +89,14 @@ def has_missed(last: NodeProgress, folder: Path, upstreams: Collection[str]) -> 
     done = checkpoint.last_done(folder)
     if done < 0 or last.batch >= done:
         return False
-    begun = {name: str(at) for name, at in checkpoint.begun_of(folder.parent).items() if name in upstreams}
-    if len(begun) < len(upstreams):  # it began without the node, and never reads what the node does
+    start = {
+        name: str(at) for name, at in checkpoint.read_node_start(folder.parent).items() if name in upstreams
+    }
+    if len(start) < len(upstreams):  # it began without the node, and never reads what the node does
         return True
-    before = last.positions if last.batch >= 0 else begun
-    return before != _positions(checkpoint.reached(folder, done).of(upstreams))
+    before = last.positions if last.batch >= 0 else start
+    return before != _positions(checkpoint.input_progress(folder, done).of(upstreams))
 
 
-def _positions(reached: Reached) -> dict[str, str]:
-    return {name: str(each.position) for name, each in reached.inputs.items()}
+def _positions(progress: InputProgress) -> dict[str, str]:
+    return {name: str(each.position) for name, each in progress.inputs.items()}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from headwater import durable
 from headwater.engine.home import checkpoint, notes
-from headwater.engine.home.checkpoint import Reached
+from headwater.engine.home.checkpoint import InputProgress
 from headwater.errors import HeadwaterError
 
 
@@ -26,9 +26,9 @@ def recover(path: Path) -> None:
             commit.unlink()
     last = checkpoint.last_batch(path)
     if last > checkpoint.last_done(path) and not _is_planned(path, last):
-        checkpoint.plan(path, last).unlink()
+        checkpoint.offsets_file(path, last).unlink()
     if not _is_identified(path / "metadata"):
-        checkpoint.identify(path)
+        checkpoint.assign_new_id(path)
     _check_plans(path)
 
 
@@ -48,17 +48,17 @@ def _is_commit(path: Path) -> bool:
 def _is_planned(path: Path, batch: int) -> bool:
     """Tell whether a plan is whole: all inputs are in one line of JSON."""
     try:
-        checkpoint.reached(path, batch)
+        checkpoint.input_progress(path, batch)
     except HeadwaterError:
         return False
     return True
 
 
-def _planned(path: Path, batch: int) -> Reached:
+def _planned(path: Path, batch: int) -> InputProgress:
     try:
-        return checkpoint.reached(path, batch)
+        return checkpoint.input_progress(path, batch)
     except FileNotFoundError:
-        raise notes.damaged(checkpoint.plan(path, batch), "it is missing") from None
+        raise notes.damaged(checkpoint.offsets_file(path, batch), "it is missing") from None
 
 
 def _is_identified(path: Path) -> bool:

@@ -21,29 +21,29 @@ _NOTE = "aside.json"
 
 def note(home: Path, log: Log, topic: str) -> None:
     """Note that rows of a version of a node go to a topic from now on."""
-    known: dict[str, str] = notes.read(home / _NOTE) or {}
-    noted = {**known, topic: str(log.resolve(topic, "latest"))}
-    if noted != known:
-        notes.write(home / _NOTE, noted)
+    before: dict[str, str] = notes.read(home / _NOTE) or {}
+    after = {**before, topic: str(log.resolve(topic, "latest"))}
+    if after != before:
+        notes.write(home / _NOTE, after)
 
 
 def check(home: Path, log: Log, node: Node) -> None:
     """Refuse to let a node go on whose rows that were set aside are gone."""
     for text in (notes.read(home / _NOTE) or {}).values():
-        was = Position.parse(text)
-        lost = _lost(log, was)
-        if lost is not None:
+        noted = Position.parse(text)
+        loss = _loss(log, noted)
+        if loss is not None:
             raise PipelineError(
-                f'topic "{was.topic}" has lost rows that {node.title} had set aside',
-                detail=lost,
+                f'topic "{noted.topic}" has lost rows that {node.title} had set aside',
+                detail=loss,
                 hint=f"bring the topic back if there is a copy of it; or {node.recompute_hint}; "
                 f'or remove "{home / _NOTE}" to go on without them',
                 location=node.location,
             )
 
 
-def _lost(log: Log, was: Position) -> str | None:
+def _loss(log: Log, noted: Position) -> str | None:
     try:
-        return missing_records(was, log.resolve(was.topic, "latest"))
+        return missing_records(noted, log.resolve(noted.topic, "latest"))
     except UnknownTopic:
-        return f'topic "{was.topic}" was deleted'
+        return f'topic "{noted.topic}" was deleted'

@@ -29,7 +29,7 @@ class Version:
 
     @property
     def start(self) -> str:
-        """Where it began to read: a place in every input, as text."""
+        """Where it began to read: a position in every input, as text."""
         path = self.home / "start"
         return path.read_text() if path.exists() else "earliest"
 
@@ -43,10 +43,10 @@ class Versions:
     def current(self, node: Node) -> Version:
         """Return the version in force."""
         try:
-            published = [number for number, shown in self._known(node).items() if shown]
+            published = [number for number, shown in self._stored(node).items() if shown]
         except SinkUnavailable:
             # A store that is down keeps no pipeline from starting: the only version with a checkpoint is it.
-            published = left(self._home, node)
+            published = versions_on_disk(self._home, node)
             if len(published) > 1:
                 raise
         return self._version(node, published[0] if published else 1)
@@ -58,7 +58,7 @@ class Versions:
         except SinkUnavailable:
             return False
 
-    def _known(self, node: Node) -> dict[int, bool]:
+    def _stored(self, node: Node) -> dict[int, bool]:
         if not node.has_versions:
             return {}
         try:
@@ -78,32 +78,32 @@ class Rebuilding(Versions):
         self._store = store
 
     def next(self, node: Node, start: str = "earliest") -> Version:
-        """Return a version to be built beside the others, from a place on."""
+        """Return a version to be built beside the others, from a position on."""
         if not node.has_versions:
             raise UsageError(
                 f"{node.title} cannot be built anew",
                 detail="only views have versions",
                 hint=node.recompute_hint,
             )
-        made = self._version(node, max(self._known(node), default=0) + 1)
-        shutil.rmtree(made.home, ignore_errors=True)  # what a rebuild left that was broken off
-        durable.make(made.home)
-        durable.write(made.home / "start", start)
-        return made
+        version = self._version(node, max(self._stored(node), default=0) + 1)
+        shutil.rmtree(version.home, ignore_errors=True)  # what a rebuild left that was broken off
+        durable.make(version.home)
+        durable.write(version.home / "start", start)
+        return version
 
     def publish(self, node: Node, version: Version) -> None:
         """Put a version in force, and remove all older ones."""
         self._store.publish(node.name, version.number)
-        for number in self._known(node):
+        for number in self._stored(node):
             if number != version.number:
                 self._store.drop(node.name, number)
                 shutil.rmtree(self._version(node, number).home, ignore_errors=True)
 
 
-def left(home: Path, node: Node) -> list[int]:
+def versions_on_disk(home: Path, node: Node) -> list[int]:
     """Return the versions of a node that have left something in the pipeline's home, oldest first."""
-    found = (home / "nodes" / node.name).glob("v[0-9]*")
-    return sorted(int(each.name[1:]) for each in found if each.name[1:].isdecimal())
+    folders = (home / "nodes" / node.name).glob("v[0-9]*")
+    return sorted(int(folder.name[1:]) for folder in folders if folder.name[1:].isdecimal())
 
 
 def producer(topic: str, version: Version) -> str:

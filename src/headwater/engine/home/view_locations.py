@@ -46,20 +46,20 @@ def views_in(home: Path) -> Views:
 
 def _urls(pipeline: Pipeline) -> dict[str, str]:
     """Return where each view is kept that is not in the pipeline's own store."""
-    found = {node.name: node.store_url(pipeline.views) for node in pipeline.nodes}
-    return {name: url for name, url in found.items() if url is not None}
+    urls = {node.name: node.store_url(pipeline.views) for node in pipeline.nodes}
+    return {name: url for name, url in urls.items() if url is not None}
 
 
-def _opened(places: Mapping[str, str], open: Callable[[str], T]) -> dict[str, T]:
-    """Open each place once, however many views it has."""
-    opened = {place: open(place) for place in set(places.values())}
-    return {name: opened[place] for name, place in places.items()}
+def _opened(urls: Mapping[str, str], open: Callable[[str], T]) -> dict[str, T]:
+    """Open each store once, however many views it has."""
+    stores = {url: open(url) for url in set(urls.values())}
+    return {name: stores[url] for name, url in urls.items()}
 
 
-def _without_password(place: str) -> Store:
+def _without_password(url: str) -> Store:
     from headwater.views.postgres import PostgresStore
 
-    return PostgresStore(place)
+    return PostgresStore(url)
 
 
 def _note(pipeline: Pipeline) -> None:

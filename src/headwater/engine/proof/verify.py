@@ -129,8 +129,10 @@ def _proved(rows: pa.Table, node_run: NodeRun) -> pa.Table:
 
 def recomputed(look: Inspection, node_run: NodeRun, batch: int) -> pa.Table:
     """Return what a node's function makes of all its input up to a batch."""
-    start = checkpoint.begun_of(node_run.home)
-    reached = checkpoint.reached(node_run.checkpoint, checkpoint.kept(node_run.checkpoint, batch))
+    start = checkpoint.read_node_start(node_run.home)
+    reached = checkpoint.input_progress(
+        node_run.checkpoint, checkpoint.oldest_retained(node_run.checkpoint, batch)
+    )
     frames = {
         name: _frame(node_run, each, start[name], reached.inputs[name].position)
         for name, each in node_run.upstreams.items()

@@ -42,20 +42,20 @@ rm -f "$3" "$3.draft"
 @contextmanager
 def shared(java: Java, *, make: bool) -> Iterator[None]:
     """Let the Java that is started here map an archive; if there is none, ``make`` it for the next."""
-    archive, wish = _archive(java), os.environ.get(SWITCH)
-    if archive is None or wish == "off":
+    archive, switch = _archive(java), os.environ.get(SWITCH)
+    if archive is None or switch == "off":
         yield
     elif archive.exists():
         with with_options(f"-XX:SharedArchiveFile={archive} -Xshare:auto {_QUIET}"):
             yield
-    elif wish == "use" or not make:
+    elif switch == "use" or not make:
         yield
     else:
         classes = archive.with_name(f"{archive.stem}-{os.getpid()}.classes")
         with with_options(f"-XX:DumpLoadedClassList={classes}"):
             yield
         with suppress(Exception):  # whatever it is, the next Java starts as this one did
-            _make_behind(java.program, classes, archive)
+            _make_in_background(java.program, classes, archive)
 
 
 @contextmanager
@@ -74,25 +74,26 @@ def with_options(options: str) -> Iterator[None]:
 
 def _archive(java: Java) -> Path | None:
     """Return where the archive for a Java and this Spark is kept; None where it cannot be."""
-    known = f"{java.program.resolve()} {java.told} {Path(pyspark.__file__).parent} {pyspark.__version__}"
+    spark = f"{Path(pyspark.__file__).parent} {pyspark.__version__}"
+    identity = f"{java.program.resolve()} {java.version_output} {spark}"
     try:
-        place = launcher.own_directory("classes")
+        directory = launcher.private_directory("classes")
     except (OSError, HeadwaterError):
         return None
-    found = place / f"{zlib.crc32(known.encode()):08x}.jsa"
-    return None if " " in str(found) else found  # Spark's launcher would take it for two options
+    path = directory / f"{zlib.crc32(identity.encode()):08x}.jsa"
+    return None if " " in str(path) else path  # Spark's launcher would take it for two options
 
 
-def _make_behind(java: Path, classes: Path, archive: Path) -> None:
+def _make_in_background(java: Path, classes: Path, archive: Path) -> None:
     """Make an archive when the Java that lists its classes has ended, by a process of its own."""
     gateway: Any = SparkContext._gateway
     if gateway.proc is None:  # somebody else has started it, as spark-submit does
         return
     path = gateway.jvm.java.lang.System.getProperty("java.class.path")
-    told = map(str, (gateway.proc.pid, java, classes, archive, path))
+    arguments = map(str, (gateway.proc.pid, java, classes, archive, path))
     nothing = subprocess.DEVNULL
     subprocess.Popen(
-        ["/bin/sh", "-c", _MAKE, "sh", *told],
+        ["/bin/sh", "-c", _MAKE, "sh", *arguments],
         stdin=nothing,
         stdout=nothing,
         stderr=nothing,

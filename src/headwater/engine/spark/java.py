@@ -29,15 +29,16 @@ exec {java} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A program, and what it says of its version."""
+    """A Java program."""
 
     program: Path
-    told: str
+    version_output: str
+    """What it prints when asked for its version; empty if it cannot be started."""
 
     @property
     def version(self) -> int:
-        """Its version's first number; 0 if it tells none."""
-        number = re.search(r'version "(?:1\.)?(\d+)', self.told)
+        """Its version's first number; 0 if it names none."""
+        number = re.search(r'version "(?:1\.)?(\d+)', self.version_output)
         return int(number[1]) if number else 0
 
 
@@ -46,19 +47,19 @@ def provide() -> Java:
     home = os.environ.get("JAVA_HOME")
     own = Path(home) / "bin" / "java" if home else None
     found = str(own) if own is not None and own.exists() else shutil.which("java")
-    if found is not None and (java := _asked(Path(found))).version >= OLDEST:
+    if found is not None and (java := _java(Path(found))).version >= OLDEST:
         return java
     packaged = _packaged()
     os.environ["JAVA_HOME"] = str(packaged)
-    return _asked(packaged / "bin" / "java")
+    return _java(packaged / "bin" / "java")
 
 
-def _asked(program: Path) -> Java:
+def _java(program: Path) -> Java:
     try:
-        told = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60).stderr
+        output = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60).stderr
     except OSError:
-        told = ""
-    return Java(program, told)
+        output = ""
+    return Java(program, output)
 
 
 def _packaged() -> Path:

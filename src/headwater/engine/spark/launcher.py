@@ -17,46 +17,46 @@ from headwater.errors import HeadwaterError
 
 
 def write(name: str, program: str, script: str) -> Path:
-    """Write the script ``name`` for a program, in a place of its own; return where it is.
+    """Write the script ``name`` for a program, in a directory of its own; return where it is.
 
-    That is among what the user's programs keep, where nobody clears up behind a process that runs for weeks;
-    or a temporary place, if the user has no other.
+    That is in the user's cache, where nobody clears up behind a process that runs for weeks; or in the
+    temporary directory, if the user has no other.
     """
-    place = f"{name}-{zlib.crc32(program.encode()):08x}"
+    directory = f"{name}-{zlib.crc32(program.encode()):08x}"
     try:
-        return _written(own_directory(place), name, script)
+        return _write(private_directory(directory), name, script)
     except OSError:
-        return _written(_made_own(Path(tempfile.gettempdir()), place), name, script)
+        return _write(_make_in(Path(tempfile.gettempdir()), directory), name, script)
 
 
-def own_directory(name: str) -> Path:
+def private_directory(name: str) -> Path:
     """Return a directory for what is kept between runs, which nobody else can write to."""
-    kept = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    kept.mkdir(parents=True, exist_ok=True)
-    return _made_own(kept, name)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    cache.mkdir(parents=True, exist_ok=True)
+    return _make_in(cache, name)
 
 
-def _written(directory: Path, name: str, script: str) -> Path:
-    _make_own(directory / "bin")
+def _write(directory: Path, name: str, script: str) -> Path:
+    _make_private(directory / "bin")
     path = directory / "bin" / name
     durable.write(path, script, executable=True)  # another process may be starting it
     return path
 
 
-def _made_own(parent: Path, name: str) -> Path:
+def _make_in(parent: Path, name: str) -> Path:
     directory = parent / f"headwater-{name}-{os.getuid()}"
-    _make_own(directory)
+    _make_private(directory)
     return directory
 
 
-def _make_own(directory: Path) -> None:
+def _make_private(directory: Path) -> None:
     """Make a directory that nobody else can write to, or refuse the one that is there."""
     try:
         directory.mkdir(mode=0o700)
     except FileExistsError:
-        found = directory.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        status = directory.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
             raise HeadwaterError(
                 f'"{directory}" may be written to by another user',
-                hint="remove it, or set XDG_CACHE_HOME to a place of your own",
+                hint="remove it, or set XDG_CACHE_HOME to a directory of your own",
             ) from None

@@ -27,7 +27,7 @@ from headwater.engine.source.planner import PlanSource
 from headwater.engine.spark import class_archive, java
 from headwater.engine.spark.class_archive import with_options
 from headwater.engine.spark.spark_log import printing_to
-from headwater.engine.spark.worker_python import quick
+from headwater.engine.spark.worker_python import worker_python
 from headwater.errors import UsageError
 
 _SETTINGS = {
@@ -50,7 +50,7 @@ _SETTINGS = {
     "spark.log.level": "ERROR",
 }
 _SPARK_HAS_TOO = {"spark.app.name": "headwater", "spark.ui.showConsoleProgress": "false"}
-"""Spark's launcher sets these itself, so a user's can be told from its own only if they are handed over."""
+"""Spark's launcher sets these itself, so a user's can be known from its own only if they are handed over."""
 _NEAR = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Nobody on another machine has to reach the driver."""
 _BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -85,8 +85,8 @@ def session(
                 detail=f"this process has a session with the master {running.sparkContext.master}",
                 hint="stop that session first, or leave the master out",
             )
-    for each in (HeadwaterSource, PlanSource):
-        running.dataSource.register(each)
+    for source in (HeadwaterSource, PlanSource):
+        running.dataSource.register(source)
     return running
 
 
@@ -100,18 +100,18 @@ def _begin(
     master: str | None, settings: Mapping[str, str], output: Path | None, *, brief: bool
 ) -> SparkSession:
     master = master or settings.get("spark.master") or os.environ.get("SPARK_MASTER") or "local[*]"
-    found = java.provide()
+    program = java.provide()
     _prepare_environment(master, settings.get("spark.pyspark.python"))
     logging.getLogger("py4j").setLevel(logging.WARNING)
     options = with_options(_BRIEF) if brief else nullcontext()
-    with options, class_archive.shared(found, make=not brief):
+    with options, class_archive.shared(program, make=not brief):
         return _start({**_SPARK_HAS_TOO, **settings, "spark.master": master}, output)
 
 
 def _prepare_environment(master: str, python: str | None) -> None:
     # Workers must have this Python and find what it finds, not what PATH has.
     if _is_local(master):
-        python = python or quick()
+        python = python or worker_python()
     else:  # its machines may have theirs elsewhere
         python = python or os.environ.get("PYSPARK_PYTHON") or sys.executable
     os.environ["PYSPARK_PYTHON"] = python
@@ -120,14 +120,14 @@ def _prepare_environment(master: str, python: str | None) -> None:
         os.environ.setdefault("SPARK_LOCAL_HOSTNAME", "localhost")
 
 
-def _start(given: Mapping[str, str], output: Path | None) -> SparkSession:
-    """Start Spark with what a user has given, and our own settings where the user has none."""
+def _start(settings: Mapping[str, str], output: Path | None) -> SparkSession:
+    """Start Spark with the settings of a user, and our own where the user has none."""
     with printing_to(output):  # no longer than Java is being started: it is what this program prints, too
-        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(given.items())))
-    known = SparkConf().setAll(list(given.items()))  # with what Java has found in Spark's own files
-    for key, value in _defaults(given["spark.master"]).items():
-        known.setIfMissing(key, value)
-    started = SparkSession.builder.config(conf=known).getOrCreate()
+        SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(settings.items())))
+    conf = SparkConf().setAll(list(settings.items()))  # with what Java has found in Spark's own files
+    for key, value in _defaults(settings["spark.master"]).items():
+        conf.setIfMissing(key, value)
+    started = SparkSession.builder.config(conf=conf).getOrCreate()
     _expect_closed_connections(started.sparkContext._accumulatorServer)
     return started
 
@@ -152,7 +152,7 @@ def _defaults(master: str) -> dict[str, str]:
         **near,
         # How many cores a cluster has is not known here; more tasks than buckets have nothing to do.
         "spark.sql.shuffle.partitions": str(BUCKETS),
-        "spark.executorEnv.PYTHONPATH": _own_path(),
+        "spark.executorEnv.PYTHONPATH": _user_module_path(),
     }
 
 
@@ -160,9 +160,9 @@ def _is_local(master: str) -> bool:
     return re.match(r"local(\[|$)", master) is not None
 
 
-def _own_path() -> str:
+def _user_module_path() -> str:
     """Return where this process finds modules that no Python has by itself: a user's own, above all."""
     installed = [Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")]
-    found = [Path(path) for path in sys.path if path]
-    own = [path.absolute() for path in found if not any(path.is_relative_to(each) for each in installed)]
-    return os.pathsep.join(map(str, own))
+    paths = [Path(path) for path in sys.path if path]
+    user = [path.absolute() for path in paths if not any(path.is_relative_to(each) for each in installed)]
+    return os.pathsep.join(map(str, user))

@@ -20,7 +20,7 @@ from headwater import durable
 
 LIMIT = 10 << 20
 EVERY = 10.0
-"""Seconds between two looks at the size."""
+"""Seconds between two checks of the size."""
 
 
 @contextmanager
@@ -31,15 +31,17 @@ def printing_to(path: Path | None) -> Iterator[None]:
         return
     durable.make(path.parent, private=True)
     shorten(path)
-    threading.Thread(target=_mind, args=(path.absolute(),), daemon=True, name="spark.log").start()
-    kept = [os.dup(1), os.dup(2)]
+    threading.Thread(
+        target=_shorten_periodically, args=(path.absolute(),), daemon=True, name="spark.log"
+    ).start()
+    originals = [os.dup(1), os.dup(2)]
     try:
         with open(path, "ab") as file:  # appending: what is printed after it was emptied begins at its start
             os.dup2(file.fileno(), 1)
             os.dup2(file.fileno(), 2)
         yield
     finally:
-        for number, descriptor in zip((1, 2), kept, strict=True):
+        for number, descriptor in zip((1, 2), originals, strict=True):
             os.dup2(descriptor, number)
             os.close(descriptor)
 
@@ -51,7 +53,7 @@ def shorten(path: Path) -> None:
         os.truncate(path, 0)
 
 
-def _mind(path: Path) -> None:
+def _shorten_periodically(path: Path) -> None:
     while True:
         time.sleep(EVERY)
         with suppress(OSError):  # a full disk, or a home that is gone: not worth a pipeline

@@ -34,12 +34,12 @@ exec {python} "$@"
 """
 
 
-def quick() -> str:
+def worker_python() -> str:
     """Return what starts this Python without the archives; this Python itself, where they are needed."""
     if not Path("/bin/sh").exists() or not _is_installed():
         return sys.executable
-    made = launcher.write("python", sys.executable, _SCRIPT.format(python=shlex.quote(sys.executable)))
-    return str(made) if os.access(made, os.X_OK) else sys.executable  # the place may forbid programs
+    script = launcher.write("python", sys.executable, _SCRIPT.format(python=shlex.quote(sys.executable)))
+    return str(script) if os.access(script, os.X_OK) else sys.executable  # its disk may forbid programs
 
 
 def _is_installed() -> bool:

@@ -1,9 +1,9 @@
 """A bucket's state as it is stored: a small log of chunks, and a list of them.
 
-A step appends a chunk. Now and then the newer chunks are joined into one, and when they outweigh
+A step appends a chunk. Now and then the newer chunks are compacted into one, and when they outweigh
 the snapshot before them, a new snapshot takes the place of all. A chunk is never changed, and its
 name is random, so a task that is retried or run twice at a time disturbs no other: what counts is
-which chunks the driver has listed.
+which chunks the driver's manifest names.
 
 Invariant: restoring the chunks from first to last gives the state, in any process.
 """
@@ -21,8 +21,8 @@ from headwater.engine.state.cache import STATES, Cache, CachedState
 from headwater.engine.state.chunk_files import Chunk, Chunks
 from headwater.operators.operator import Operator
 
-JOIN_AT = 64
-"""Chunks after a snapshot that are joined into one."""
+COMPACT_AT = 64
+"""Chunks after a snapshot that are compacted into one."""
 SNAPSHOT_BYTES = 1 << 20
 """Chunks below this size are not worth a snapshot."""
 
@@ -45,9 +45,9 @@ class Meta:
         return [self.chunks, self.wake]
 
     @classmethod
-    def from_json(cls, told: list[Any]) -> Meta:
+    def from_json(cls, stored: list[Any]) -> Meta:
         """Read what ``to_json`` has written."""
-        chunks, wake = told
+        chunks, wake = stored
         return cls(tuple(Chunk(*chunk) for chunk in chunks), wake)
 
 
@@ -69,12 +69,12 @@ class Bucket:
     def load(self, meta: Meta, cache: Cache = STATES) -> Loaded:
         """Return the state: from memory, from memory and newer chunks, or from all chunks."""
         entry = cache.take(self._key)
-        known = _known(entry, meta) if entry is not None else 0
-        state = entry.state if entry is not None and known else self._operator.initial_state(self._schema)
-        data = [self._chunks.get(chunk) for chunk in meta.chunks[known:]]
+        restored = _restored(entry, meta) if entry is not None else 0
+        state = entry.state if entry is not None and restored else self._operator.initial_state(self._schema)
+        data = [self._chunks.get(chunk) for chunk in meta.chunks[restored:]]
         for part in (part for each in data for part in _parts(each)):
             self._operator.restore_chunk(state, part)
-        return Loaded(state, known > 0, sum(map(len, data)))
+        return Loaded(state, restored > 0, sum(map(len, data)))
 
     def store(self, meta: Meta, state: Any, chunk: pa.Table | None, cache: Cache = STATES) -> Meta:
         """Store what a step has learnt, and keep the state at hand."""
@@ -85,23 +85,23 @@ class Bucket:
         return replace(meta, wake=self._operator.next_timer(state))
 
     def _stored(self, meta: Meta, state: Any, learnt: bytes) -> Meta:
-        """Store one chunk: what was learnt, joined with what is newer than the first, or a snapshot."""
+        """Store one chunk: what was learnt, compacted with what is newer than the first, or a snapshot."""
         first, newer = meta.chunks[:1], meta.chunks[1:]
         if first and sum(each.size for each in newer) + len(learnt) > max(first[0].size, SNAPSHOT_BYTES):
             return self._appended((), blobs.encode(self._operator.snapshot(state)))
-        if len(meta.chunks) >= JOIN_AT:
-            return self._appended(first, self._joined([*map(self._chunks.get, newer), learnt]))
+        if len(meta.chunks) >= COMPACT_AT:
+            return self._appended(first, self._compacted([*map(self._chunks.get, newer), learnt]))
         return self._appended(meta.chunks, learnt)
 
     def _appended(self, chunks: tuple[Chunk, ...], data: bytes) -> Meta:
         return Meta((*chunks, self._chunks.put(data)))
 
-    def _joined(self, chunks: list[bytes]) -> bytes:
-        """Join chunks; each stays a batch of its own."""
+    def _compacted(self, chunks: list[bytes]) -> bytes:
+        """Make one chunk of several; each stays a record batch of its own."""
         return blobs.encode(pa.concat_tables([part for each in chunks for part in _parts(each)]))
 
 
-def _known(entry: CachedState, meta: Meta) -> int:
+def _restored(entry: CachedState, meta: Meta) -> int:
     """Return how many of the chunks that are stored an entry was made from; 0 if it is of others."""
     files = [chunk.file for chunk in meta.chunks]
     return files.index(entry.file) + 1 if entry.file in files else 0

@@ -5,7 +5,7 @@ it was made from. That is told by the random name of the newest chunk's file: a 
 or run twice at a time, has stored another one.
 
 Invariant: an entry is out of the cache while it is being changed, and comes back only with the
-name of what was stored; one whose name is in no list counts for nothing.
+name of what was stored; one whose name is in no manifest counts for nothing.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-LEAST = 256 << 20
+MIN_BYTES = 256 << 20
 OVERHEAD = 4
 """How many times larger a decoded state is than its chunks; a guess on the safe side."""
 
 _CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-"""Where the memory that a container may use is told, by its version."""
+"""Where a container's memory limit can be read, by the version of cgroups."""
 Key = tuple[str, int]
 
 
-def room() -> int:
+def default_limit() -> int:
     """Return how many bytes of states a process may keep: its part of a quarter of the memory.
 
     There is a worker for each core, and the driver. ``HEADWATER_CACHE_BYTES`` says it instead.
     """
-    given = os.environ.get("HEADWATER_CACHE_BYTES")
-    if given is not None:
-        return int(given)
-    return max(LEAST, memory() // 4 // ((os.cpu_count() or 1) + 1))
+    limit = os.environ.get("HEADWATER_CACHE_BYTES")
+    if limit is not None:
+        return int(limit)
+    return max(MIN_BYTES, memory_bytes() // 4 // ((os.cpu_count() or 1) + 1))
 
 
-def memory() -> int:
+def memory_bytes() -> int:
     """Return the bytes of memory of this machine, or of the container."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in map(Path, _CONTAINER):
-        if path.exists() and (told := path.read_text().strip()).isdecimal():
-            found.append(int(told))
-    return min(found)
+        if path.exists() and (limit := path.read_text().strip()).isdecimal():
+            limits.append(int(limit))
+    return min(limits)
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Cache:
     """The states that were used last, up to a number of bytes."""
 
     def __init__(self, limit: int | None = None):
-        self._limit, self._size = room() if limit is None else limit, 0
+        self._limit, self._size = default_limit() if limit is None else limit, 0
         self._entries: OrderedDict[Key, CachedState] = OrderedDict()
         self._lock = threading.RLock()  # queries of one driver run side by side
 

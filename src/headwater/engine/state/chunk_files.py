@@ -4,7 +4,8 @@ A chunk is a stretch of a file that is never changed, under a random name. A wor
 each chunk. The driver, when it steps the buckets of a node itself, writes their small chunks into one:
 then they cost one sync, however many buckets there are.
 
-Invariant: a chunk's bytes are durable before a list can name it, and its file's name is when the list is.
+Invariant: a chunk's bytes are durable before a manifest can name it, and its file's name is when the
+manifest is.
 """
 
 from __future__ import annotations
@@ -82,9 +83,9 @@ def check(folder: Path, chunks: list[Chunk]) -> None:
     """Refuse chunks that are not there whole."""
     for chunk in chunks:
         path = folder / chunk.file
-        found = path.stat().st_size if path.exists() else None
-        if found is None or found < chunk.at + chunk.size:
-            raise damaged(path, "it is missing" if found is None else f"it has {found} bytes only")
+        size = path.stat().st_size if path.exists() else None
+        if size is None or size < chunk.at + chunk.size:
+            raise damaged(path, "it is missing" if size is None else f"it has {size} bytes only")
 
 
 def _new_name() -> str:

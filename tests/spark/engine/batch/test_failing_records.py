@@ -11,7 +11,7 @@ from headwater import Pipeline, latest
 from headwater.engine.batch import failing_records
 from headwater.engine.batch.inputs import Inputs, declare
 from headwater.engine.batch.micro_batch import MicroBatch
-from headwater.engine.home.checkpoint import Input, Reached
+from headwater.engine.home.checkpoint import Input, InputProgress
 from headwater.engine.plan.shape import Shape, shape
 from headwater.log import Log, Position
 from headwater.log.open import open as open_log
@@ -53,8 +53,8 @@ def shaped(inputs: Inputs) -> Shape:
 
 
 def between(log: Log, start: int, ends: dict[str, int]) -> MicroBatch:
-    def reached(places: dict[str, int]) -> Reached:
-        return Reached(
+    def reached(places: dict[str, int]) -> InputProgress:
+        return InputProgress(
             {name: Input(Position(name, {0: at}, log.topic(name).id)) for name, at in places.items()}
         )
 

@@ -16,7 +16,7 @@ from headwater.engine.exchange.frames import frame
 from headwater.engine.plan.phases import BUCKETS, Stage
 from headwater.engine.stage import bucket_step, runtime
 from headwater.engine.stage.bucket_step import StepContext
-from headwater.engine.state.run_lists import RunLists
+from headwater.engine.state.state_manifests import StateManifests
 from headwater.operators.latest import Latest
 
 SCHEMA = pa.schema([("who", pa.string()), ("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
@@ -62,7 +62,7 @@ def test_workers_have_the_buckets_of_the_driver_whatever_shuffle_partitions_says
 
 
 def _states(home: Path) -> Path:
-    states = RunLists(home)
+    states = StateManifests(home)
     states.begin()
     return states.home
 

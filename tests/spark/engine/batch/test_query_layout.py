@@ -11,7 +11,6 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from headwater import Pipeline, latest, scan
 from headwater.cli.screens.run_output import summary
@@ -19,9 +18,8 @@ from headwater.engine.figures.progress import progress
 from headwater.engine.figures.status import Meter
 from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
-from headwater.errors import DiskFull, PipelineError, SinkRefused
+from headwater.errors import PipelineError
 from headwater.testing.harness import Harness
-from headwater.views.sqlite import catalog
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 ORDERS = "id BIGINT, who STRING, amount DOUBLE, at TIMESTAMP"
@@ -198,51 +196,3 @@ def test_a_source_that_nobody_declares_any_more_is_no_hindrance(spark: SparkSess
                 producer.send(order(number, "ada"))
             runner.catch_up()
             assert runner.store.view("web_seen").count() == number + 1
-
-
-def test_a_view_that_finds_no_room_keeps_no_other_waiting(spark: SparkSession) -> None:
-    pipeline = shop("newest")
-
-    @pipeline.view(key="id")
-    def large(orders: DataFrame) -> DataFrame:
-        return orders.select("id", F.repeat("who", 100_000).alias("text"))
-
-    with Harness(pipeline, spark=spark) as harness:
-        harness.send("orders", order(1, "ada"))
-        harness.step()
-        room(harness, 50)
-        harness.send("orders", order(2, "bob"))
-        with pytest.raises(DiskFull, match="the disk is full"):
-            harness.step()
-        harness.send("orders", order(3, "cyd"))
-        with pytest.raises(DiskFull, match="the disk is full"):
-            harness.step()
-        assert (ids(harness, "newest"), ids(harness, "large")) == ([1, 2, 3], [1])
-        room(harness, 100_000)
-        harness.step()
-        assert ids(harness, "large") == [1, 2, 3]
-        harness.verify()
-
-
-def room(harness: Harness, pages: int) -> None:
-    """Let the store of a harness grow by so many pages and no further."""
-    db = harness._runner.store.of("large")._writer._db  # type: ignore[attr-defined]
-    (now,) = db.execute("PRAGMA page_count").fetchone()
-    db.execute(f"PRAGMA max_page_count={now + pages}")
-
-
-def test_a_view_whose_table_is_gone_keeps_no_other_from_going_on(spark: SparkSession) -> None:
-    with Harness(shop("newest", "counts"), spark=spark) as harness:
-        harness.send("orders", order(1, "ada"))
-        harness.step()
-        store = harness._runner.store.of("counts")  # type: ignore[attr-defined]
-        with store._writer.transaction() as db:
-            db.execute(f"DROP TABLE {catalog.find(db, 'counts').tables.rows}")
-        harness.restart()
-        harness.send("orders", order(2, "bob"))
-        with pytest.raises(SinkRefused, match="is gone"):
-            harness.step()
-        harness.send("orders", order(3, "cyd"))
-        with pytest.raises(SinkRefused, match="is gone"):
-            harness.step()
-        assert ids(harness, "newest") == [1, 2, 3]

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import headwater
-from headwater.engine.home.checkpoint import Reached, last_batch, reached
+from headwater.engine.home.checkpoint import InputProgress, input_progress, last_batch
 from headwater.engine.plan.column_marks import event_time_of, marked
 from headwater.engine.source.data_source import StreamReader
 
@@ -133,8 +133,8 @@ def test_the_offsets_tell_positions_and_clock(
     inputs = {"told": {"url": url, "topic": "events", "lateness": str(2 * SECOND), "idle": str(SECOND)}}
     planned = spark.readStream.format("headwater-plan").option("inputs", json.dumps(inputs)).load()
     drain(planned, tmp_path / "checkpoint", lambda rows, number: None)
-    told = reached(tmp_path / "checkpoint", last_batch(tmp_path / "checkpoint"))
-    assert isinstance(told, Reached)
+    told = input_progress(tmp_path / "checkpoint", last_batch(tmp_path / "checkpoint"))
+    assert isinstance(told, InputProgress)
     assert told.positions == (log.resolve("events", "latest"),)
     assert told.clock == MICROS + 7 * SECOND
 

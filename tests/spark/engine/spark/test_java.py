@@ -55,7 +55,7 @@ def test_a_java_that_is_too_old_is_not_taken(tmp_path: Path, monkeypatch: pytest
     old = tmp_path / "java"
     old.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
     old.chmod(0o755)
-    assert java._asked(old).version == 11
+    assert java._java(old).version == 11
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setenv("JAVA_HOME", "")

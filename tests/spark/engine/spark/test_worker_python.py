@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from headwater.engine.spark.worker_python import quick
+from headwater.engine.spark.worker_python import worker_python
 
 
 def test_workers_have_pyspark_as_it_is_installed(spark: SparkSession) -> None:
@@ -34,10 +34,10 @@ def test_only_the_archives_of_spark_are_left_out(tmp_path: Path) -> None:
     given = [str(archives / "pyspark.zip"), str(tmp_path / "a b"), str(py4j), "/own/pyspark.zip"]
     code = "import os; print(os.environ['PYTHONPATH'])"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(given)}
-    told = subprocess.run([quick(), "-c", code], env=env, capture_output=True, text=True, check=True)
+    told = subprocess.run([worker_python(), "-c", code], env=env, capture_output=True, text=True, check=True)
     assert told.stdout.strip().split(os.pathsep) == [str(tmp_path / "a b"), "/own/pyspark.zip"]
 
 
 def test_another_spark_keeps_its_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
-    assert quick() == sys.executable
+    assert worker_python() == sys.executable

@@ -44,7 +44,7 @@ def version(shop: Pipeline, name: str, number: int = 1) -> Version:
 
 def place(shop: Pipeline, name: str, **more: Any) -> Path:
     options = {"share": True, **more}
-    return query_layout.place(shop, shape(shop, name), version(shop, name), **options)
+    return query_layout.assigned_checkpoint(shop, shape(shop, name), version(shop, name), **options)
 
 
 def test_nodes_of_one_store_share_and_the_others_are_alone(shop: Pipeline) -> None:
@@ -64,21 +64,21 @@ def test_no_secret_is_in_the_name_of_a_query(shop: Pipeline) -> None:
 
 
 def test_a_node_that_comes_later_starts_a_query_of_its_own(shop: Pipeline) -> None:
-    query_layout.join(version(shop, "seen"), place(shop, "seen"))
+    query_layout.attach(version(shop, "seen"), place(shop, "seen"))
     assert place(shop, "ids") == place(shop, "seen")  # which has not begun yet
-    checkpoint.begin(place(shop, "seen"), HERE)
+    checkpoint.write_start(place(shop, "seen"), HERE)
     assert place(shop, "seen").name == "own-1"
     assert place(shop, "ids").name == "own-2"
 
 
 def test_a_node_leaves_with_a_copy_of_the_checkpoint(shop: Pipeline) -> None:
     for name in ("seen", "ids"):
-        query_layout.join(version(shop, name), shop.home / "queries" / "own-1")
-    checkpoint.begin(place(shop, "seen"), HERE)
+        query_layout.attach(version(shop, name), shop.home / "queries" / "own-1")
+    checkpoint.write_start(place(shop, "seen"), HERE)
     (place(shop, "seen") / "metadata").write_text('{"id":"one"}')
-    left = query_layout.leave(version(shop, "seen"))
+    left = query_layout.detach(version(shop, "seen"))
     assert left == place(shop, "seen") != place(shop, "ids")
-    assert checkpoint.begun(left) == checkpoint.begun(place(shop, "ids")) == HERE
+    assert checkpoint.read_start(left) == checkpoint.read_start(place(shop, "ids")) == HERE
     # Spark ends the older of two queries with one identifier.
     assert json.loads((left / "metadata").read_text())["id"] != "one"
     (left / "offsets").mkdir()
@@ -87,11 +87,11 @@ def test_a_node_leaves_with_a_copy_of_the_checkpoint(shop: Pipeline) -> None:
 
 def test_a_query_that_no_node_shares_any_more_is_removed(shop: Pipeline) -> None:
     for name in ("seen", "ids"):
-        query_layout.join(version(shop, name), shop.home / "queries" / "own-1")
-    query_layout.leave(version(shop, "seen"))
+        query_layout.attach(version(shop, name), shop.home / "queries" / "own-1")
+    query_layout.detach(version(shop, "seen"))
     query_layout.drop_unused(shop)
     assert place(shop, "ids").exists()
-    query_layout.leave(version(shop, "ids"))
+    query_layout.detach(version(shop, "ids"))
     query_layout.drop_unused(shop)
     assert not list((shop.home / "queries").iterdir())
     assert place(shop, "ids").exists()
@@ -103,12 +103,12 @@ def test_a_link_and_what_it_leads_to_are_durable_before_anything_is_run(
     synced: list[Path] = []
     monkeypatch.setattr(durable, "sync", synced.append)
     query, node = place(shop, "seen"), version(shop, "seen")
-    query_layout.join(node, query)
+    query_layout.attach(node, query)
     assert query.parent in synced
     assert synced[-1] == node.home
-    checkpoint.begin(query, HERE)
+    checkpoint.write_start(query, HERE)
     synced.clear()
-    alone = query_layout.leave(node)
+    alone = query_layout.detach(node)
     draft = node.home / "alone.draft"
     assert {draft, draft / "begin.json", draft / "metadata"} <= set(synced)
     assert synced[-2:] == [node.home, node.home], "first the copy has its name, then the link leads there"

@@ -14,7 +14,7 @@ from tests.unit.engine.figures.test_progress import write
 import headwater
 from headwater import Pipeline, Position
 from headwater.engine.figures.status import Meter, RowRate, Status
-from headwater.engine.home.checkpoint import Input, Reached
+from headwater.engine.home.checkpoint import Input, InputProgress
 from headwater.errors import HeadwaterError
 from headwater.pipeline.node import Node
 
@@ -31,11 +31,11 @@ class Fake:
         )
         place = pipeline.home / "nodes" / "seen" / "v1" / "checkpoint"
         node_run = SimpleNamespace(node=pipeline["seen"], counts=self.counts, checkpoint=place)
-        self.query = SimpleNamespace(spark=None, broken=False, done=0, batches=0)
+        self.query = SimpleNamespace(spark=None, broken=False, has_progressed=False)
         self.running = SimpleNamespace(node_run=node_run, query=self.query, error=None)
         self.nodes = {"seen": self.running}
 
-    def dead(self, node: Node) -> SimpleNamespace:
+    def dead_letters(self, node: Node) -> SimpleNamespace:
         return SimpleNamespace(topic=f"shop.{node.name}.dead")
 
     def read(self) -> Status:
@@ -43,8 +43,8 @@ class Fake:
         return Meter(runner).read()[0]
 
     def did(self, offset: int) -> None:
-        self.query.done += 1
-        self.counts.reached = Reached({"orders": Input(Position("orders", {0: offset}))})
+        self.query.has_progressed = True
+        self.counts.reached = InputProgress({"orders": Input(Position("orders", {0: offset}))})
 
 
 @pytest.fixture
@@ -76,13 +76,13 @@ def test_a_node_runs_when_it_has_done_a_batch_or_has_nothing_to_do(runner: Fake)
     runner.did(4)
     assert (runner.read().state, runner.read().lag) == ("running", 6)
     write(runner.pipeline, "seen", 0, "orders", 10)
-    runner.query.done, runner.counts.reached = 0, None
+    runner.query.has_progressed, runner.counts.reached = False, None
     assert (runner.read().state, runner.read().lag) == ("running", 0)
 
 
 def test_a_failed_node_waits_and_tells_why_until_it_has_gone_on(runner: Fake) -> None:
     runner.did(4)
-    runner.running.error, runner.query.batches = ERROR, 1
+    runner.running.error, runner.query.has_progressed = ERROR, False
     assert (runner.read().state, runner.read().error) == ("waiting", ERROR)
     runner.query.spark = object()
     assert (runner.read().state, runner.read().error) == ("starting", ERROR)

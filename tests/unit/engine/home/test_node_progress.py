@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.unit.engine.source.test_offset_plan import Feed, begin
 
 from headwater.engine.home import checkpoint, node_progress
-from headwater.engine.home.checkpoint import Input, Reached
-from headwater.engine.home.node_progress import KEPT, NodeProgress
-from headwater.engine.source.offset_plan import NEVER, Offsets
+from headwater.engine.home.checkpoint import Input, InputProgress
+from headwater.engine.home.node_progress import RETAINED, NodeProgress
+from headwater.engine.source.watermark import NEVER, Offsets
 from headwater.log import Position
 
 SECOND = 1_000_000
@@ -30,7 +30,7 @@ def silent(clock: int, lateness: int = 0, at: int = NOW) -> Input:
 
 
 def told(*inputs: Input) -> int | None:
-    return Reached({str(number): each for number, each in enumerate(inputs)}).clock
+    return InputProgress({str(number): each for number, each in enumerate(inputs)}).clock
 
 
 def test_the_input_that_is_furthest_behind_holds_the_clock() -> None:
@@ -65,16 +65,16 @@ def test_where_all_are_silent_time_goes_to_the_newest() -> None:
 
 
 def test_the_input_that_others_wait_for_is_known() -> None:
-    assert Reached({"a": heard(100), "b": heard(5), "c": silent(1)}).slowest == "b"
-    assert Reached({"a": heard(100), "b": Input(Position("t", {0: 1}))}).slowest is None
-    assert Reached({"a": heard(5), "b": heard(5)}).slowest is None
-    assert Reached({"a": heard(NEVER), "b": silent(5)}).slowest == "a"
-    assert Reached({"a": silent(5)}).slowest is None
+    assert InputProgress({"a": heard(100), "b": heard(5), "c": silent(1)}).slowest == "b"
+    assert InputProgress({"a": heard(100), "b": Input(Position("t", {0: 1}))}).slowest is None
+    assert InputProgress({"a": heard(5), "b": heard(5)}).slowest is None
+    assert InputProgress({"a": heard(NEVER), "b": silent(5)}).slowest == "a"
+    assert InputProgress({"a": silent(5)}).slowest is None
 
 
 def test_a_clock_does_not_go_back_and_a_repeated_batch_has_the_same(tmp_path: Path) -> None:
-    far = Reached({"a": silent(100), "b": silent(50)})
-    back = Reached({"a": silent(100), "b": heard(60)})
+    far = InputProgress({"a": silent(100), "b": silent(50)})
+    back = InputProgress({"a": silent(100), "b": heard(60)})
     done = NodeProgress().after(0, far)
     assert done.clock(1, back) == 100
     after = done.after(1, back)
@@ -94,18 +94,18 @@ def test_nodes_of_a_query_are_noted_together_and_one_that_is_away_stays(tmp_path
         home.mkdir(parents=True)
         (home / "checkpoint").symlink_to(query)
     assert node_progress.read(homes[0]) == NodeProgress()
-    first = NodeProgress().after(0, Reached({"x": heard(5)}))
+    first = NodeProgress().after(0, InputProgress({"x": heard(5)}))
     node_progress.write(query, dict.fromkeys(homes, first))
-    second = first.after(1, Reached({"x": heard(6)}))
+    second = first.after(1, InputProgress({"x": heard(6)}))
     node_progress.write(query, {homes[0]: second})
     assert [node_progress.read(home) for home in homes] == [second, first]
 
 
 def test_clocks_are_kept_as_long_as_offsets_are() -> None:
     done = NodeProgress()
-    for batch in range(3 * KEPT):
-        done = done.after(batch, Reached({"a": heard(batch)}))
-    assert list(done.clocks) == list(range(2 * KEPT, 3 * KEPT))
+    for batch in range(3 * RETAINED):
+        done = done.after(batch, InputProgress({"a": heard(batch)}))
+    assert list(done.clocks) == list(range(2 * RETAINED, 3 * RETAINED))
 
 
 ORDERS, CLICKS = Position("orders", {0: 0}), Position("clicks", {0: 0})
@@ -123,17 +123,17 @@ def done(folder: Path, batch: int, **offsets: int) -> None:
 
 
 def test_a_start_that_came_to_nothing_does_not_keep_a_node_from_its_inputs(tmp_path: Path) -> None:
-    checkpoint.begin(tmp_path, {"orders": Position("orders", {0: 3})})
-    checkpoint.begin(tmp_path, {"orders": ORDERS, "clicks": CLICKS})
-    assert checkpoint.begun(tmp_path) == {"clicks": CLICKS, "orders": Position("orders", {0: 3})}
+    checkpoint.write_start(tmp_path, {"orders": Position("orders", {0: 3})})
+    checkpoint.write_start(tmp_path, {"orders": ORDERS, "clicks": CLICKS})
+    assert checkpoint.read_start(tmp_path) == {"clicks": CLICKS, "orders": Position("orders", {0: 3})}
     done(tmp_path, 0, orders=5, clicks=5)
-    checkpoint.begin(tmp_path, {"orders": ORDERS, "clicks": CLICKS, "views": Position("views", {0: 0})})
-    assert list(checkpoint.begun(tmp_path)) == ["clicks", "orders"], "Spark counts the inputs of a query"
+    checkpoint.write_start(tmp_path, {"orders": ORDERS, "clicks": CLICKS, "views": Position("views", {0: 0})})
+    assert list(checkpoint.read_start(tmp_path)) == ["clicks", "orders"], "Spark counts the inputs of a query"
 
 
 def test_a_node_whose_query_began_without_its_inputs_has_missed_them(tmp_path: Path) -> None:
     place = tmp_path / "checkpoint"
-    checkpoint.begin(place, {"orders": ORDERS})
+    checkpoint.write_start(place, {"orders": ORDERS})
     assert not node_progress.has_missed(NodeProgress(), place, ["clicks"]), "nothing has been done"
     done(place, 0, orders=0)
     assert not node_progress.has_missed(NodeProgress(), place, ["orders"]), "there was nothing to do"
@@ -195,8 +195,8 @@ def _until(now: int, told: list[tuple[int, int, str]], lateness: int) -> Feed:
     return feed
 
 
-def _reached(at: list[Offsets], inputs: list[tuple[list[tuple[int, int, str]], int]]) -> Reached:
-    return Reached(
+def _reached(at: list[Offsets], inputs: list[tuple[list[tuple[int, int, str]], int]]) -> InputProgress:
+    return InputProgress(
         {
             str(number): Input(
                 Position("t", each.offsets), each.clock, each.silent, each.heard, lateness, REST

@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 from faults.synced import sitecustomize as synced
 from headwater.engine.batch import query_layout
 from headwater.engine.home import checkpoint, node_progress
-from headwater.engine.home.checkpoint import Input, Reached
+from headwater.engine.home.checkpoint import Input, InputProgress
 from headwater.engine.home.recovery import recover
 from headwater.engine.home.versions import Version
 from headwater.engine.state.bucket import Meta
 from headwater.engine.state.chunk_files import Files, Pack
-from headwater.engine.state.run_lists import RunLists
+from headwater.engine.state.state_manifests import StateManifests
 from headwater.log import Position
 from power_loss import Disk
 from soaking import examples
@@ -36,10 +36,10 @@ class Node:
 
     def __init__(self, home: Path, sink: dict[int, tuple[int, int]]):
         self.sink, self._query, self._home = sink, home / "queries" / "own-1", home / "nodes" / "n" / "v1"
-        query_layout.join(Version(1, self._home), self._query)
-        checkpoint.begin(self._query, {"t": Position("t", {0: 0})})
+        query_layout.attach(Version(1, self._home), self._query)
+        checkpoint.write_start(self._query, {"t": Position("t", {0: 0})})
         recover(self._query)
-        self._states = RunLists(self._home / "state")
+        self._states = StateManifests(self._home / "state")
         self._states.begin()
         self._done = node_progress.read(self._home)
         _check_readable(self._query)
@@ -55,7 +55,7 @@ class Node:
             yield from self._plan(number, records)
         else:  # where several were done and not noted, Spark repeats the last
             number = last
-        checkpoint.secure(self._query, number, first=True)
+        checkpoint.sync_offsets(self._query, number, first=True)
         yield
         before, after = (self._end(each) for each in (number - 1, number))
         buckets = self._states.before(number)
@@ -64,7 +64,7 @@ class Node:
         assert self.sink.get(number, (before, after)) == (before, after), "it was committed as it is now"
         self.sink[number] = (before, after)
         yield
-        self._done = self._done.after(number, Reached({"t": Input(Position("t", {0: after}), after)}))
+        self._done = self._done.after(number, InputProgress({"t": Input(Position("t", {0: after}), after)}))
         node_progress.write(self._query, {self._home: self._done})
         yield
         _write(self._query / "commits" / str(number), 'v1\n{"nextBatchWatermarkMs":0}')
@@ -81,7 +81,7 @@ class Node:
             "lateness": 0,
             "silence": 0,
         }
-        _write(checkpoint.plan(self._query, number), "\n".join(["v1", "{}", json.dumps({"t": told})]))
+        _write(checkpoint.offsets_file(self._query, number), "\n".join(["v1", "{}", json.dumps({"t": told})]))
         yield
 
     def _step(self, number: int, buckets: dict[int, Meta], records: int) -> Iterator[None]:
@@ -94,7 +94,7 @@ class Node:
         yield
 
     def _end(self, batch: int) -> int:
-        return checkpoint.reached(self._query, batch).inputs["t"].position.offsets[0]
+        return checkpoint.input_progress(self._query, batch).inputs["t"].position.offsets[0]
 
     def _count(self, buckets: dict[int, Meta]) -> int:
         chunks = [chunk for meta in buckets.values() for chunk in meta.chunks]
@@ -107,7 +107,7 @@ def _check_readable(query: Path) -> None:
     done, planned = checkpoint.last_done(query), checkpoint.last_batch(query)
     if done >= 0:
         json.loads((query / "commits" / str(done)).read_text().splitlines()[1])
-    checkpoint.reached(query, planned)
+    checkpoint.input_progress(query, planned)
 
 
 def _write(path: Path, text: str) -> None:

@@ -30,7 +30,7 @@ def planned(end: int) -> bytes:
 
 def checkpointed(path: Path, *, plans: int, done: int) -> Path:
     """Make a checkpoint with some micro-batches planned, and some of them done."""
-    checkpoint.begin(path, {name: Position(name, {0: 0}) for name in ("orders", "rates")})
+    checkpoint.write_start(path, {name: Position(name, {0: 0}) for name in ("orders", "rates")})
     (path / "metadata").write_text('{"id":"the old one"}')
     for folder, count in (("offsets", plans), ("commits", done)):
         (path / folder).mkdir()
@@ -43,7 +43,7 @@ def checkpointed(path: Path, *, plans: int, done: int) -> Path:
 def test_a_plan_that_was_cut_anywhere_is_made_anew(before: int, length: int) -> None:
     with TemporaryDirectory() as root:
         path = checkpointed(Path(root) / "query", plans=before + 1, done=before)
-        plan = checkpoint.plan(path, before)
+        plan = checkpoint.offsets_file(path, before)
         plan.write_bytes(plan.read_bytes()[:length])
         recover(path)
         assert checkpoint.last_batch(path) == before - 1
@@ -81,13 +81,13 @@ def test_a_checkpoint_without_an_identifier_gets_another(tmp_path: Path, left: b
 @pytest.mark.parametrize("batch", [1, 2])
 def test_a_plan_that_was_acted_on_and_is_damaged_is_refused(tmp_path: Path, batch: int) -> None:
     path = checkpointed(tmp_path / "query", plans=3, done=3)
-    checkpoint.plan(path, batch).write_bytes(b"v1\n")
+    checkpoint.offsets_file(path, batch).write_bytes(b"v1\n")
     with pytest.raises(HeadwaterError, match=rf'offsets/{batch}" of a pipeline is damaged'):
         recover(path)
 
 
 def test_a_plan_that_is_missing_before_the_last_is_refused(tmp_path: Path) -> None:
     path = checkpointed(tmp_path / "query", plans=3, done=2)
-    checkpoint.plan(path, 1).unlink()
+    checkpoint.offsets_file(path, 1).unlink()
     with pytest.raises(HeadwaterError, match='offsets/1" of a pipeline is damaged\ndetail: it is missing'):
         recover(path)

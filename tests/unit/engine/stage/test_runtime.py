@@ -11,7 +11,7 @@ import pytest
 from headwater.engine.stage import bucket_step, runtime
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.engine.stage.runtime import Results
-from headwater.engine.state.run_lists import RunLists
+from headwater.engine.state.state_manifests import StateManifests
 from headwater.errors import HeadwaterError
 from headwater.operators.latest import Latest
 
@@ -22,7 +22,7 @@ ROWS = pa.table(
 
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
-    states = RunLists(tmp_path)
+    states = StateManifests(tmp_path)
     states.begin()
     work = StepContext("node", Latest(("who",), "at"), ROWS.schema, str(states.home))
     return runtime.gathered(bucket_step.here(work, ROWS, 8), ROWS.schema, ROWS.schema)

@@ -104,8 +104,8 @@ def test_retried_and_doubled_tasks_spoil_neither_state_nor_cache(
     assert run(store, Cache(), []) == expected
 
 
-def test_chunks_are_joined_and_replaced_by_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buckets, "JOIN_AT", 4)
+def test_chunks_are_compacted_and_replaced_by_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(buckets, "COMPACT_AT", 4)
     monkeypatch.setattr(buckets, "SNAPSHOT_BYTES", 2000)
     store, cache = Store(), Cache()
     counts = []

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from headwater.engine.state.cache import LEAST, Cache, CachedState, memory, room
+from headwater.engine.state.cache import MIN_BYTES, Cache, CachedState, default_limit, memory_bytes
 
 
 def test_states_that_were_used_longest_ago_make_room() -> None:
@@ -19,8 +19,8 @@ def test_states_that_were_used_longest_ago_make_room() -> None:
 def test_all_processes_of_a_machine_share_a_quarter_of_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADWATER_CACHE_BYTES", raising=False)
     processes = (os.cpu_count() or 1) + 1
-    assert LEAST <= room() <= max(LEAST, memory() // 4 // processes)
-    monkeypatch.setattr("headwater.engine.state.cache.memory", lambda: 1 << 30)
-    assert room() == LEAST
+    assert MIN_BYTES <= default_limit() <= max(MIN_BYTES, memory_bytes() // 4 // processes)
+    monkeypatch.setattr("headwater.engine.state.cache.memory_bytes", lambda: 1 << 30)
+    assert default_limit() == MIN_BYTES
     monkeypatch.setenv("HEADWATER_CACHE_BYTES", "1000")
-    assert room() == 1000
+    assert default_limit() == 1000

@@ -1,4 +1,4 @@
-"""The lists of a node's states: which is the one before a micro-batch, and what is swept away."""
+"""The manifests of a node's states: which is the one before a micro-batch, and what is swept away."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import pytest
 
 from headwater.engine.state.bucket import Meta
 from headwater.engine.state.chunk_files import Chunk
-from headwater.engine.state.run_lists import KEPT, RunLists
+from headwater.engine.state.state_manifests import RETAINED, StateManifests
 from headwater.errors import HeadwaterError
 
 
-def begun(home: Path) -> RunLists:
-    states = RunLists(home)
+def begun(home: Path) -> StateManifests:
+    states = StateManifests(home)
     states.begin()
     return states
 
 
-def chunk(states: RunLists, token: str) -> Meta:
+def chunk(states: StateManifests, token: str) -> Meta:
     (states.home / file(token)).write_bytes(b"x")
     return Meta((Chunk(file(token), 1),), wake=7)
 
@@ -29,11 +29,11 @@ def file(token: str) -> str:
     return f"{zlib.crc32(token.encode()):016x}"
 
 
-def stored(states: RunLists) -> set[str]:
+def stored(states: StateManifests) -> set[str]:
     return {path.name for path in states.home.iterdir() if len(path.name) == 16}
 
 
-def test_a_repeated_micro_batch_begins_from_the_list_before_it(tmp_path: Path) -> None:
+def test_a_repeated_micro_batch_begins_from_the_manifest_before_it(tmp_path: Path) -> None:
     states = begun(tmp_path)
     assert states.before(0) == {}
     states.commit(0, {1: chunk(states, "a")})
@@ -44,7 +44,7 @@ def test_a_repeated_micro_batch_begins_from_the_list_before_it(tmp_path: Path) -
     assert {number: meta.chunks[0].file for number, meta in again.before(2).items()} == {1: file("d")}
 
 
-def test_micro_batches_without_a_list_leave_things_as_they_were(tmp_path: Path) -> None:
+def test_micro_batches_without_a_manifest_leave_things_as_they_were(tmp_path: Path) -> None:
     states = begun(tmp_path)
     states.commit(3, {1: chunk(states, "a")})
     states.commit(9, {2: chunk(states, "b")})
@@ -52,11 +52,11 @@ def test_micro_batches_without_a_list_leave_things_as_they_were(tmp_path: Path) 
     assert set(begun(tmp_path).before(100)) == {1, 2}
 
 
-def test_chunks_that_no_kept_list_names_are_removed(tmp_path: Path) -> None:
+def test_chunks_that_no_retained_manifest_names_are_removed(tmp_path: Path) -> None:
     states = begun(tmp_path)
-    for number in range(KEPT + 2):
+    for number in range(RETAINED + 2):
         states.commit(number, {0: chunk(states, f"of-{number}")})
-    assert stored(states) == {file(f"of-{number}") for number in range(2, KEPT + 2)}
+    assert stored(states) == {file(f"of-{number}") for number in range(2, RETAINED + 2)}
     chunk(states, "of-a-task-that-failed")
     assert file("of-a-task-that-failed") not in stored(begun(tmp_path))
 
@@ -74,7 +74,7 @@ def test_every_runner_has_a_term_of_its_own(tmp_path: Path) -> None:
     assert [begun(tmp_path)._term for _ in range(4)] == [1, 2, 3, 4]
 
 
-def test_a_list_that_was_not_finished_is_not_seen(tmp_path: Path) -> None:
+def test_a_manifest_that_was_not_finished_is_not_seen(tmp_path: Path) -> None:
     states = begun(tmp_path)
     states.commit(0, {0: chunk(states, "a")})
     (tmp_path / f".1.1.json-{uuid.uuid4().hex}").write_text('{"0": [')
@@ -85,7 +85,7 @@ def test_a_micro_batch_may_be_repeated_any_number_of_times(tmp_path: Path) -> No
     states = begun(tmp_path)
     for number in range(5):
         states.commit(number, {0: chunk(states, f"of-{number}")})
-    for attempt in range(2 * KEPT):
+    for attempt in range(2 * RETAINED):
         again = begun(tmp_path)
         assert again.before(5)[0].chunks[0].file == file("of-4")
         again.commit(5, {0: chunk(again, f"attempt-{attempt}")})
@@ -101,13 +101,13 @@ def test_the_first_micro_batch_may_be_repeated_too(tmp_path: Path) -> None:
 def test_a_state_that_is_no_longer_kept_is_never_taken_for_none(tmp_path: Path) -> None:
     states = begun(tmp_path)
     assert states.before(0) == {}
-    for number in range(KEPT + 1):
+    for number in range(RETAINED + 1):
         states.commit(number, {0: chunk(states, f"of-{number}")})
     with pytest.raises(HeadwaterError, match="the state before batch 1 is no longer kept"):
         begun(tmp_path).before(1)
 
 
-def test_a_term_that_a_power_loss_has_taken_back_is_not_given_again_where_its_lists_are(
+def test_a_term_that_a_power_loss_has_taken_back_is_not_given_again_where_its_manifests_are(
     tmp_path: Path,
 ) -> None:
     begun(tmp_path)
@@ -121,7 +121,7 @@ def test_a_term_that_a_power_loss_has_taken_back_is_not_given_again_where_its_li
 
 
 @pytest.mark.parametrize("left", [None, b""])
-def test_a_chunk_that_is_lost_or_cut_is_refused_where_its_list_counts(
+def test_a_chunk_that_is_lost_or_cut_is_refused_where_its_manifest_counts(
     tmp_path: Path, left: bytes | None
 ) -> None:
     states = begun(tmp_path)
@@ -136,7 +136,7 @@ def test_a_chunk_that_is_lost_or_cut_is_refused_where_its_list_counts(
         again.before(2)
 
 
-def test_a_list_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_a_manifest_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     states = begun(tmp_path)
     states.commit(0, {0: chunk(states, "a")})
     (tmp_path / "0.1.json").write_text('{"0": [')

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater import Pipeline, latest, scan
-from headwater.engine.home import query_merge
+from headwater.engine.home import checkpoint_merge
 from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
 from headwater.errors import UsageError
@@ -94,21 +94,21 @@ def test_a_query_that_is_far_behind_goes_on_by_itself(
         with Runner(shop(tmp_path, *names), spark=spark, patient=True) as runner:
             send(runner, len(names) * 10)
             runner.catch_up()
-    monkeypatch.setattr("headwater.engine.gathering.NEAR_ROWS", 5)
+    monkeypatch.setattr("headwater.engine.query_merging.NEAR_ROWS", 5)
     with Runner(shop(tmp_path, *names), spark=spark, patient=True) as runner:
         send(runner, 30)
         query = next(iter(runner.queries.values()))
         runner._start(query)
         assert query.spark is not None
         query.spark.processAllAvailable()
-        runner.gather()
+        runner.merge_queries()
         assert len(runner.queries) == 2
         runner.catch_up()
         assert len(runner.queries) == 2  # it was too far behind when the run began
         assert counted(runner) == 27
-        found = [query_merge.standing(path, query.upstreams) for path, query in runner.queries.items()]
-        assert query_merge.are_together([each for each in found if each is not None])
-        runner.gather()  # as it does now and then while it runs
+        found = [checkpoint_merge.stopped_at(path, query.upstreams) for path, query in runner.queries.items()]
+        assert checkpoint_merge.are_aligned([each for each in found if each is not None])
+        runner.merge_queries()  # as it does now and then while it runs
         assert len(runner.queries) == 1
         send(runner, 40)
         runner.catch_up()
@@ -121,7 +121,7 @@ def test_queries_become_one_while_they_run(
     with Runner(shop(tmp_path, "newest"), spark=spark, patient=True) as runner:
         send(runner, 10)
         runner.catch_up()
-    monkeypatch.setattr("headwater.engine.runner.GATHER_SECONDS", 0.5)
+    monkeypatch.setattr("headwater.engine.runner.MERGE_SECONDS", 0.5)
     with Runner(shop(tmp_path, "newest", "counts"), spark=spark, patient=True) as runner:
         running = threading.Thread(target=runner.run, args=(lambda: None, 0.1))
         running.start()
