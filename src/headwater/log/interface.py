@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -270,8 +271,8 @@ class Log(Backend):
         - ``partition``: its number.
         - ``start``: an offset, or a position with one.
 
-        The embedded log knows each append with its producer, newest event time, and the producers'
-        marks. Kafka knows where the partition ends and the newest event time before that. A position
+        Each append is told with its producer, its newest event time, and the producers' marks. The embedded
+        log knows them from its headers; Kafka's records are read for that, ahead of who asks. A position
         of a topic that was deleted and made again raises ``TopicReplaced``, and so does a topic that
         is made again while its ranges are asked for.
 
@@ -288,6 +289,15 @@ class Log(Backend):
         check_start(start, declared)
         at = start.offsets.get(partition, 0) if isinstance(start, Position) else start
         return self._appended_ranges(declared, partition, at)
+
+    def prefetch_into(self, root: Path) -> None:
+        """Keep what ``appended_ranges`` has to read of a broker in files, for others on this machine.
+
+        - ``root``: the folder. The embedded log, which is read where it lies, has no need of one.
+
+        >>> import headwater
+        >>> headwater.open("memory:").prefetch_into(Path("prefetched"))
+        """
 
     # Groups
 

@@ -24,10 +24,11 @@ from headwater.engine.plan.column_marks import marked
 from headwater.engine.plan.pruning import NOTHING, Used
 from headwater.engine.source import continuity
 from headwater.engine.source.data_source import pieces
-from headwater.engine.source.records import Span, records
+from headwater.engine.source.records import read
 from headwater.errors import TopicError
 from headwater.log import Log, Position, Topic
 from headwater.log.position import parse_start
+from headwater.log.prefetched import Span
 from headwater.pipeline.declaration import IDLE, MAX_AHEAD, Declaration, InputTopic
 from headwater.pipeline.node import Node
 from headwater.pipeline.pipeline import Pipeline
@@ -67,6 +68,8 @@ class Inputs:
         self._spark, self._pipeline, self._log = spark, pipeline, log
         self._limit, self._patient, self._gate = limit, patient, gate
         self._skips: Skips = {}
+        kafka = pipeline.log.startswith("kafka:")
+        self._prefetch = {"prefetch": str(pipeline.home / "prefetch")} if kafka else {}
 
     def without(self, skips: Skips) -> Inputs:
         """Return the same inputs, but for some records, given by topic, partition and offset."""
@@ -148,7 +151,8 @@ class Inputs:
         skips = self._skips.get(start.topic, {})
         for partition, last in sorted(end.offsets.items()):
             for first, until in pieces(start.offsets.get(partition, 0), last, skips.get(partition, ())):
-                yield from records(self._log, Span(end.topic, end.id, partition, first, until), meta=meta)
+                span = Span(end.topic, end.id, partition, first, until)
+                yield from read(self._prefetch, span, meta=meta, log=self._log)
 
     def options(self, each: Declaration) -> dict[str, str]:
         """Return what the data source needs to know to read an upstream."""
@@ -188,7 +192,7 @@ class Inputs:
         return self._log.topic(name)
 
     def _options(self, each: Declaration, topic: Topic) -> dict[str, str]:
-        options = {"url": self._pipeline.log, "topic": topic.name}
+        options = {"url": self._pipeline.log, "topic": topic.name, **self._prefetch}
         if topic.name in self._skips:
             options["skip"] = json.dumps(self._skips[topic.name])
         return options
