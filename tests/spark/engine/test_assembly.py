@@ -40,6 +40,8 @@ def test_what_was_opened_is_closed_where_the_rest_fails(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Callable[..., Any]
 ) -> None:
     pipeline = sums(f"file:{tmp_path / 'log'}", NARROW)
+    with headwater.open(pipeline.log) as log:
+        log.create_topic("events", NARROW, event_time="at")
     store_of(pipeline).close()  # an inspection needs it
     closed = []
 
