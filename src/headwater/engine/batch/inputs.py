@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater import durations, record
+from headwater import topic as topics
 from headwater.engine.exchange.frames import frame
 from headwater.engine.failure.dead_letters import Skips
 from headwater.engine.plan import pruning
@@ -42,14 +43,24 @@ each core (``bench/nodes.py``)."""
 
 
 def declare(log: Log, each: InputTopic) -> Topic:
-    """Make the topic of a source or table if it is not there, and check it if it is."""
+    """Make the topic of a source or table if it is not there, and check it if it is.
+
+    One that another program has made on a broker is read as it is declared here; nothing of it is changed.
+    """
     if each.topic not in {topic.name for topic in log.topics()}:
         return log.create_topic(
             each.topic, each.schema, key=each.key, event_time=each.event_time, cleanup=each.cleanup
         )
+    log.read_as(_declared(each))
     topic = log.topic(each.topic)
     _check(each, topic)
     return topic
+
+
+def _declared(each: InputTopic) -> Topic:
+    return topics.create(
+        each.topic, each.schema, key=each.key, event_time=each.event_time, cleanup=each.cleanup
+    )
 
 
 class Inputs:
@@ -68,6 +79,8 @@ class Inputs:
         self._spark, self._pipeline, self._log = spark, pipeline, log
         self._limit, self._patient, self._gate = limit, patient, gate
         self._skips: Skips = {}
+        for each in pipeline.input_topics:
+            log.read_as(_declared(each))
         kafka = pipeline.log.startswith("kafka:")
         self._prefetch = {"prefetch": str(pipeline.home / "prefetch")} if kafka else {}
 
@@ -193,6 +206,8 @@ class Inputs:
 
     def _options(self, each: Declaration, topic: Topic) -> dict[str, str]:
         options = {"url": self._pipeline.log, "topic": topic.name, **self._prefetch}
+        if self._prefetch and isinstance(each, InputTopic):
+            options["declared"] = json.dumps(_declared(each).settings())
         if topic.name in self._skips:
             options["skip"] = json.dumps(self._skips[topic.name])
         return options

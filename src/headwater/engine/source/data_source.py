@@ -54,7 +54,8 @@ class HeadwaterSource(DataSource):
     micro-batch) and ``gate`` (a file: while it is not there, nothing new is read); ``skip`` (offsets to
     leave out, by partition, as JSON); ``only`` (of a batch: the partitions that ``start`` names);
     ``prefetch`` (a folder: where a stream puts what it had to read of a broker to plan, and readers find
-    it); ``log`` (the log's own options, as JSON).
+    it); ``declared`` (what a topic of another program is read as, as JSON); ``log`` (the log's own options,
+    as JSON).
     """
 
     @classmethod

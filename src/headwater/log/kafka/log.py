@@ -19,7 +19,7 @@ from headwater.log.appended_range import AppendedRange
 from headwater.log.interface import Log
 from headwater.log.kafka import groups, maintenance
 from headwater.log.kafka.appender import KafkaAppender, NamedAppender
-from headwater.log.kafka.catalog import KafkaCatalog, Known
+from headwater.log.kafka.catalog import ADOPT_HINT, KafkaCatalog, Known
 from headwater.log.kafka.cluster import Cluster, since
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
@@ -65,6 +65,25 @@ class KafkaLog(Log):
     def delete_topic(self, name: str) -> None:
         """Remove a topic, its records, and what groups had committed for it."""
         self._catalog.remove(name)
+
+    def adopt_topic(
+        self,
+        name: str,
+        schema: str | pa.Schema,
+        *,
+        key: str | Sequence[str] | None = (),
+        event_time: str | None = None,
+    ) -> Topic:
+        """Write a declaration for a topic that another program has made; the topic stays as it is."""
+        return self._catalog.adopt(topics.create(name, schema, key=key, event_time=event_time)).topic
+
+    def disown_topic(self, name: str) -> None:
+        """Withdraw the declaration of a topic that was adopted."""
+        self._catalog.disown(name)
+
+    def read_as(self, topic: Topic) -> None:
+        """Read a topic of another program as a declaration says, in this object alone."""
+        self._catalog.read_as(topic)
 
     def prefetch_into(self, root: Path) -> None:
         """Keep what ``appended_ranges`` has to read in files, for others on this machine."""
@@ -168,7 +187,7 @@ class KafkaLog(Log):
         if not known.declared:
             raise UsageError(
                 f'topic "{topic}" was made by another tool and has no schema to check rows against',
-                hint="declare it: create it here with the same number of partitions",
+                hint=ADOPT_HINT,
             )
         return known
 

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 
 import headwater
 from headwater import Log
@@ -16,6 +15,7 @@ from headwater.errors import TopicReplaced
 from headwater.log import prefetched
 from headwater.log.kafka import read_ahead
 from headwater.log.prefetched import Span
+from kafka_kit import produce_at_once
 
 pytestmark = pytest.mark.kafka
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -35,12 +35,9 @@ def reading(kafka_broker: str, tmp_path: Path) -> Iterator[Log]:
         yield log
 
 
-def send_foreign(broker: str, topic: str, values: list[bytes], partition: int = 0) -> None:
+def send_foreign(broker: str, topic: str, values: list[bytes]) -> None:
     """Send as another program does: without headers."""
-    producer = Producer({"bootstrap.servers": broker})
-    for value in values:
-        producer.produce(topic, value=value, partition=partition)
-    assert producer.flush(10) == 0
+    produce_at_once(broker, topic, [{"value": value, "partition": 0} for value in values])
 
 
 def json(n: int) -> bytes:
