@@ -31,6 +31,13 @@ def make_topic(servers: str, name: str, partitions: int = 1) -> None:
     until(lambda: name in admin(servers).list_topics(timeout=10).topics)
 
 
+def settings(servers: str, name: str) -> dict[str, str]:
+    """Return the broker's settings of a topic."""
+    resource = ConfigResource(ResourceType.TOPIC, name)
+    entries = admin(servers).describe_configs([resource])[resource].result(30)
+    return {key: entry.value for key, entry in entries.items()}
+
+
 def produce(
     servers: str, topic: str, records: Iterable[dict[str, Any]], **config: Any
 ) -> list[tuple[int, int]]:
@@ -43,6 +50,14 @@ def produce(
         )
         producer.flush(30)
     return places
+
+
+def produce_at_once(servers: str, topic: str, records: Iterable[dict[str, Any]]) -> None:
+    """Produce many records, as fast as it goes."""
+    producer = Producer({"bootstrap.servers": servers})
+    for record in records:
+        producer.produce(topic, **record)
+    assert producer.flush(30) == 0
 
 
 def consume(servers: str, topic: str, count: int) -> list[Any]:

@@ -11,10 +11,12 @@ import pytest
 from pyspark.sql import DataFrame
 
 import headwater
-from headwater import Pipeline, dedup, scan
+from headwater import Pipeline, agg, dedup, scan, windows
 from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
 from headwater.engine.spark.session import session
+from headwater.log import prefetched
+from kafka_kit import make_topic, produce, produce_at_once, settings, until
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -53,6 +55,63 @@ def test_a_pipeline_on_kafka_is_exact_and_proved(kafka_broker: str, tmp_path: Pa
                 assert verify(runner, "totals").ok
         found = sorted(row["id"] for batch in log.read(f"{shop.name}.unique") for row in batch.to_pylist())
     assert found == list(range(9))
+
+
+def test_topics_of_other_programs_are_read_as_the_pipeline_declares_them(
+    kafka_broker: str, tmp_path: Path
+) -> None:
+    end = uuid.uuid4().hex[:8]
+    events, users = f"events-{end}", f"users-{end}"
+    for name, partitions in ((events, 3), (users, 2)):
+        make_topic(kafka_broker, name, partitions)
+    before = {name: settings(kafka_broker, name) for name in (events, users)}
+    web = Pipeline(f"web-{end}", log=f"kafka://{kafka_broker}", home=tmp_path / "home")
+    columns = "user STRING, amount DOUBLE, at TIMESTAMP"
+    web.source("events", columns, topic=events, event_time="at", lateness="10 seconds")
+    web.table("users", "id STRING, tier STRING", key="id", topic=users)
+
+    @web.view(key=["user", "window_start"])
+    def totals(events: DataFrame) -> DataFrame:
+        return events.transform(
+            windows.tumbling("1 minute", by="user", n=agg.count(), paid=agg.sum("amount"))
+        )
+
+    @web.view(key="id")
+    def tiers(users: DataFrame) -> DataFrame:
+        return users
+
+    send_events(kafka_broker, events, 6_000)
+    changes = [("ada", "gold"), ("bob", "tin"), ("ada", "silver"), ("bob", None)]
+    records = [{"key": who.encode(), "value": tier_json(who, tier)} for who, tier in changes]
+    produce(kafka_broker, users, records)
+    headwater.run(web, until_caught_up=True)
+    send_events(kafka_broker, events, 6_000, first=6_000)
+    statuses = {status.node: status for status in headwater.run(web, until_caught_up=True)}
+    assert statuses["totals"].late == 0
+    assert all(verdict.ok for verdict in headwater.verify(web))
+    with headwater.open_views(web) as views:
+        assert views["tiers"].scan().to_pylist() == [{"id": "ada", "tier": "silver"}]
+        closed = [row["n"] for row in views["totals"].scan().to_pylist()]
+    assert sum(closed) == 9_000  # three minutes of four: ten seconds are still waited for
+    assert {name: settings(kafka_broker, name) for name in (events, users)} == before
+    assert until(lambda: not prefetched.remove_abandoned(tmp_path / "home" / "prefetch"))
+
+
+def send_events(broker: str, topic: str, count: int, first: int = 0) -> None:
+    """Send as another program does, one partition after the other, so that they are not in step."""
+    for partition in range(3):
+        numbers = range(first + partition, first + count, 3)
+        records = [{"value": event_json(n), "partition": partition} for n in numbers]
+        produce_at_once(broker, topic, records)
+
+
+def event_json(n: int) -> bytes:
+    at = (NOON + timedelta(milliseconds=20 * n)).isoformat().encode()
+    return b'{"user": "u%d", "amount": 1.5, "at": "%s", "agent": "another"}' % (n % 7, at)
+
+
+def tier_json(who: str, tier: str | None) -> bytes | None:
+    return None if tier is None else b'{"id": "%s", "tier": "%s"}' % (who.encode(), tier.encode())
 
 
 def send(log: headwater.Log, topic: str, ids: list[int], until: int) -> None:

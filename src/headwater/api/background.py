@@ -1,7 +1,8 @@
 """Work in a thread of its own, so that the main thread is there for Ctrl-C and for the screen.
 
 A call into Spark's Java cannot be interrupted where it waits, and pyspark, if it is started in the
-main thread, takes Ctrl-C for itself. Invariant: an interrupted wait never waits for the work.
+main thread, takes Ctrl-C for itself. Invariant: an interrupted wait waits for work that can be stopped, so
+that nothing goes on behind the caller's back, and for no other.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+STOP_SECONDS = 0.2
+"""How long work that is being stopped is waited for before it is stopped again."""
 
 
 class Background(Generic[T]):
@@ -42,6 +45,16 @@ class Background(Generic[T]):
         return self._result[0]
 
 
-def apart(call: Callable[[], T]) -> T:
-    """Return what a call returns that is made in a thread of its own."""
-    return Background(call).result()
+def apart(call: Callable[[], T], stop: Callable[[], bool] = lambda: False) -> T:
+    """Return what a call returns that is made in a thread of its own.
+
+    When the wait for it is interrupted, ``stop`` is called until the call has ended, or until it returns
+    False: then there is nothing to wait for.
+    """
+    work = Background(call)
+    try:
+        return work.result()
+    except BaseException:
+        while not work.ended(0) and stop():
+            work.ended(STOP_SECONDS)
+        raise

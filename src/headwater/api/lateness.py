@@ -10,7 +10,7 @@ from typing import Any
 from headwater.api.subject import Subject, pipeline_of
 from headwater.durations import MICROSECOND, interval_text
 from headwater.engine.figures.lateness import DEFAULT, LADDER, Profile, profile
-from headwater.engine.source.offset_plan import Timing
+from headwater.engine.source.watermark import Timing
 from headwater.log import Log, Start
 from headwater.pipeline.declaration import Source
 from headwater.pipeline.pipeline import Pipeline

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 from headwater.api import session
 from headwater.api.background import apart
 from headwater.api.subject import SparkOptions, Subject, checked
-from headwater.errors import UsageError
+from headwater.errors import HeadwaterError, UsageError
 from headwater.log import Start
 from headwater.pipeline.pipeline import Pipeline
 from headwater.values.json_ready import JsonReady
@@ -33,11 +32,11 @@ def rebuild(
     """Compute a view anew from the log.
 
     It is built beside the one that readers see, and takes its place when it has caught up. A pipeline that
-    runs meanwhile goes on with the new one. Spark is started for it.
+    runs meanwhile goes on with the new one. Spark is started for it. An interrupt stops it, and waits for
+    that; readers see the view as before.
     """
-    found = _with_view(pipeline, view)
-    where = SparkOptions(master, settings or {})
-    return Rebuilt(view, apart(partial(_with_runner, found, where, lambda runner: runner.rebuild(view))))
+    call = _RunnerCall(_with_view(pipeline, view), SparkOptions(master, settings or {}))
+    return Rebuilt(view, apart(lambda: call.run(lambda runner: runner.rebuild(view)), call.stop))
 
 
 def reset(
@@ -53,9 +52,8 @@ def reset(
     It fills when the pipeline runs. ``to`` is ``"earliest"``, ``"latest"``, an offset, a time of receipt or a
     position.
     """
-    found = _with_view(pipeline, view)
-    where = SparkOptions(master, settings or {})
-    return Rebuilt(view, apart(partial(_with_runner, found, where, lambda runner: runner.reset(view, to))))
+    call = _RunnerCall(_with_view(pipeline, view), SparkOptions(master, settings or {}))
+    return Rebuilt(view, apart(lambda: call.run(lambda runner: runner.reset(view, to)), call.stop))
 
 
 def check_rebuildable(pipeline: Pipeline, name: str) -> None:
@@ -72,10 +70,29 @@ def _with_view(subject: Subject, name: str) -> Pipeline:
     return pipeline
 
 
-def _with_runner(pipeline: Pipeline, where: SparkOptions, work: Callable[[Runner], int]) -> int:
-    session.create_topics(pipeline)
-    spark = session.start(session.log_of(pipeline), where.master, where.settings)
-    from headwater.engine.runner import Runner
+class _RunnerCall:
+    """A call of a runner, which another thread may stop."""
 
-    with Runner(pipeline, spark=spark) as runner:
-        return work(runner)
+    def __init__(self, pipeline: Pipeline, where: SparkOptions):
+        self._pipeline, self._where = pipeline, where
+        self._runner: Runner | None = None
+        self._begun = self._stopped = False
+
+    def run(self, work: Callable[[Runner], int]) -> int:
+        """Start Spark, make a runner, and return what work with it returns."""
+        session.create_topics(self._pipeline)
+        spark = session.start(session.log_of(self._pipeline), self._where.master, self._where.settings)
+        from headwater.engine.runner import Runner
+
+        self._begun = True
+        if self._stopped:  # while Spark started; whoever did so waits for nothing
+            raise HeadwaterError("it was stopped before it began")
+        with Runner(self._pipeline, spark=spark) as self._runner:
+            return work(self._runner)
+
+    def stop(self) -> bool:
+        """Stop it, and tell whether it has begun, so that its end is to be waited for."""
+        self._stopped = True
+        if self._runner is not None:
+            self._runner.stop()
+        return self._begun

@@ -6,6 +6,7 @@ Invariant: nodes that share a query have the order of the pipeline; a sink belon
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -87,19 +88,22 @@ class Assembly(Inspection):
         share: bool = True,
     ):
         check_runnable(pipeline)
-        log = open_log(pipeline.log)
-        for each in pipeline.input_topics:  # before Spark's own file makes the directory
-            declare(log, each)
-        spark = spark or session(output=pipeline.home / "spark.log")
-        inputs = Inputs(spark, pipeline, log, limit=limit, patient=patient, gate=gate)
-        super().__init__(pipeline, Parts(log, spark, inputs, store := store_of(pipeline)))
-        self.versions = Rebuilding(pipeline, store)
-        self.lease = Lease(pipeline.home)
-        self._share = share
-        self.queries: dict[Path, Query] = {}
-        self.nodes: dict[str, RunningNode] = {}
-        for node in pipeline.order():
-            self._prepare(node, self.versions.current(node))
+        with ExitStack() as opened:  # what is open is closed again if the rest fails
+            log = opened.enter_context(open_log(pipeline.log))
+            for topic in pipeline.input_topics:  # before Spark's own file makes the directory
+                declare(log, topic)
+            spark = spark or session(output=pipeline.home / "spark.log")
+            inputs = Inputs(spark, pipeline, log, limit=limit, patient=patient, gate=gate)
+            store = opened.enter_context(store_of(pipeline))
+            super().__init__(pipeline, Parts(log, spark, inputs, store))
+            self.versions = Rebuilding(pipeline, store)
+            self.lease = Lease(pipeline.home)
+            self._share = share
+            self.queries: dict[Path, Query] = {}
+            self.nodes: dict[str, RunningNode] = {}
+            for node in pipeline.order():
+                self._prepare(node, self.versions.current(node))
+            opened.pop_all()
 
     def node_run(self, name: str) -> NodeRun:
         """Return a node, as it runs."""
@@ -115,6 +119,7 @@ class Assembly(Inspection):
             query.stop()
             for node_run in query.node_runs.values():
                 node_run.close()
+        self.inputs.close()
         super().close()
 
     def _prepare(self, node: Node, version: Version) -> None:

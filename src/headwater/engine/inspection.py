@@ -6,6 +6,7 @@ in the log nor in the pipeline's home nor in a store of views.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
@@ -86,8 +87,12 @@ class Inspection(Closing):
 def inspect_pipeline(pipeline: Pipeline, spark: SparkSession) -> Inspection:
     """Open a pipeline that has run, for inspection."""
     check_runnable(pipeline)
-    log = open_log(pipeline.log)
-    return Inspection(pipeline, Parts(log, spark, Inputs(spark, pipeline, log), views_of(pipeline)))
+    with ExitStack() as opened:  # what is open is closed again if the rest fails
+        log = opened.enter_context(open_log(pipeline.log))
+        views = opened.enter_context(views_of(pipeline))
+        inspection = Inspection(pipeline, Parts(log, spark, Inputs(spark, pipeline, log), views))
+        opened.pop_all()
+    return inspection
 
 
 def check_runnable(pipeline: Pipeline) -> None:

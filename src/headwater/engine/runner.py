@@ -46,6 +46,7 @@ class Runner(QueryRestarts):
     def __init__(self, pipeline: Pipeline, **settings: Any):
         super().__init__(pipeline, **settings)
         self._stop = threading.Event()
+        self._rebuilding: Query | None = None
 
     def catch_up(self) -> None:
         """Return when every node has processed all of its input; what fails is raised at the end."""
@@ -97,7 +98,7 @@ class Runner(QueryRestarts):
         version = self.versions.next(node)
         node_run = self._node_run(node, version)
         definition.check(version.home, node_run.shape, list(self.pipeline.inputs(node)))
-        query = self._query(node_run.checkpoint.resolve())
+        query = self._rebuilding = self._query(node_run.checkpoint.resolve())
         query.node_runs[name] = node_run
         try:
             self._begin(query, {name: version})
@@ -108,6 +109,10 @@ class Runner(QueryRestarts):
             raise failure_of(query, error) from error
         finally:
             query.stop()
+        if self._stop.is_set():  # then it has not read everything
+            raise HeadwaterError(
+                f"the rebuild of {node.title} was stopped", detail="readers see it as before"
+            )
         self.versions.publish(node, version)
         return version.number
 
@@ -123,8 +128,10 @@ class Runner(QueryRestarts):
         return version.number
 
     def stop(self) -> None:
-        """Let ``run`` return."""
+        """Let ``run`` return, or ``rebuild`` fail without a new version; to be repeated until they have."""
         self._stop.set()
+        if self._rebuilding is not None:
+            self._rebuilding.stop()
 
     def _take_over(self) -> None:
         """Begin as the one runner of this pipeline, if its checkpoints are of these nodes."""

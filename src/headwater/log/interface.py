@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -165,6 +166,55 @@ class Log(Backend):
         []
         """
 
+    def adopt_topic(
+        self,
+        name: str,
+        schema: str | pa.Schema,
+        *,
+        key: str | Sequence[str] | None = (),
+        event_time: str | None = None,
+    ) -> Topic:
+        """Declare a topic that another program has made on a broker, for everybody who reads it here.
+
+        - ``name``: of the topic.
+        - ``schema``: the columns of its records, as Spark DDL; fields that it leaves out are passed over.
+        - ``key=()``: the column or columns of the record's key.
+        - ``event_time=None``: the column that tells when a record happened.
+
+        The declaration is written beside the topic, of which nothing is changed: no setting, no record.
+        ``disown_topic`` takes it back. A log in a directory or in memory has no topics of others.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> log.adopt_topic("orders", "id BIGINT")
+        Traceback (most recent call last):
+        headwater.errors.UsageError: topic "orders" cannot be adopted: no other program makes topics here
+        """
+        raise _no_foreign(name, "adopted")
+
+    def disown_topic(self, name: str) -> None:
+        """Take back the declaration of a topic that was adopted; its records stay as they are.
+
+        - ``name``: of the topic.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> log.disown_topic("orders")
+        Traceback (most recent call last):
+        headwater.errors.UsageError: topic "orders" cannot be disowned: no other program makes topics here
+        """
+        raise _no_foreign(name, "disowned")
+
+    def read_as(self, topic: Topic) -> None:
+        """Read a topic as a declaration says, where another program has made it and nobody has adopted it.
+
+        - ``topic``: the declaration. It holds for this object alone; nothing is written to the broker.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> log.read_as(log.create_topic("orders", "id BIGINT"))  # every topic here has its own
+        """
+
     # Records
 
     def producer(
@@ -270,8 +320,8 @@ class Log(Backend):
         - ``partition``: its number.
         - ``start``: an offset, or a position with one.
 
-        The embedded log knows each append with its producer, newest event time, and the producers'
-        marks. Kafka knows where the partition ends and the newest event time before that. A position
+        Each append is told with its producer, its newest event time, and the producers' marks. The embedded
+        log knows them from its headers; Kafka's records are read for that, ahead of who asks. A position
         of a topic that was deleted and made again raises ``TopicReplaced``, and so does a topic that
         is made again while its ranges are asked for.
 
@@ -288,6 +338,15 @@ class Log(Backend):
         check_start(start, declared)
         at = start.offsets.get(partition, 0) if isinstance(start, Position) else start
         return self._appended_ranges(declared, partition, at)
+
+    def prefetch_into(self, root: Path) -> None:
+        """Keep what ``appended_ranges`` has to read of a broker in files, for others on this machine.
+
+        - ``root``: the folder. The embedded log, which is read where it lies, has no need of one.
+
+        >>> import headwater
+        >>> headwater.open("memory:").prefetch_into(Path("prefetched"))
+        """
 
     # Groups
 
@@ -429,3 +488,7 @@ def _check_id(id: str) -> None:
         size = 0
     if not 0 < size <= 200:
         raise UsageError("a producer's id is text of 1 to 200 bytes", hint='as in id="shop-1"')
+
+
+def _no_foreign(name: str, done: str) -> UsageError:
+    return UsageError(f'topic "{name}" cannot be {done}: no other program makes topics here')

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater import schema as ddl
-from headwater.errors import UsageError, nearest
+from headwater.errors import SchemaError, UsageError, nearest
 
 
 def check_columns(operator: str, names: Sequence[str], schema: pa.Schema) -> None:
@@ -33,6 +33,23 @@ def check_time(operator: str, name: str, schema: pa.Schema) -> None:
     if not pa.types.is_timestamp(kind) or kind.unit != "us":
         raise UsageError(
             f'{operator} cannot take column "{name}" as the event time',
-            detail=f"it is {ddl.type_name(schema.field(name))}",
-            hint="an event time is a TIMESTAMP",
+            detail=f"it is {type_text(schema.field(name))}",
+            hint="an event time is a TIMESTAMP, in microseconds",
         )
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    # Arrow does not combine what does not fit one array of its kind, but says so by returning chunks.
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
+def type_text(field: pa.Field) -> str:
+    """Return the name of a column's type for an error, also of one that Spark does not have."""
+    try:
+        return ddl.type_name(field)
+    except SchemaError:
+        return str(field.type)

@@ -75,8 +75,8 @@ class Dedup(Operator[Memory]):
 
     def initial_state(self, schema: pa.Schema) -> Memory:
         """Return an empty memory."""
-        kept = pa.schema([schema.field(name) for name in self._kept()])
-        return Memory(Spans(self._width()), Timeline(kept))
+        columns = pa.schema([schema.field(name) for name in self._state_columns()])
+        return Memory(Spans(self._width()), Timeline(columns))
 
     def restore_chunk(self, state: Memory, chunk: pa.Table) -> None:
         """Remember the rows of a chunk."""
@@ -89,7 +89,7 @@ class Dedup(Operator[Memory]):
         groups = group(rows, self.on)
         new = _new(state.spans, groups, at)
         out = rows if len(new) == len(rows) else rows.take(pa.array(new))
-        chunk = out.select(self._kept())
+        chunk = out.select(self._state_columns())
         state.add(groups.keys[groups.of[new]], at[new], chunk)
         state.drop(max(clock - 2 * self._width() + 1, NEVER))
         return Step(out, late, len(rows) - len(out), chunk if len(chunk) else None)
@@ -103,7 +103,7 @@ class Dedup(Operator[Memory]):
         """Return the keys and times that are remembered."""
         return state.rows.rows()
 
-    def _kept(self) -> list[str]:
+    def _state_columns(self) -> list[str]:
         return list(dict.fromkeys((*self.on, self.event_time)))
 
     def _width(self) -> int:
@@ -144,16 +144,16 @@ def _beside(of: Numbers, span: Numbers, opened: npt.NDArray[np.bool_]) -> npt.ND
     return beside
 
 
-def _walk(places: Numbers, of: Numbers, at: Times, width: int) -> Numbers:
+def _walk(indices: Numbers, of: Numbers, at: Times, width: int) -> Numbers:
     """Return those of some rows that are to be passed on, taking one after the other."""
     passed: dict[tuple[int, int], int] = {}
     new = []
-    for place, key, time in zip(places.tolist(), of.tolist(), at.tolist(), strict=True):
+    for index, key, time in zip(indices.tolist(), of.tolist(), at.tolist(), strict=True):
         span = time // width
         before, after = passed.get((key, span - 1)), passed.get((key, span + 1))
         if (key, span) in passed or (before is not None and time - before < width):
             continue
         if after is None or after - time >= width:
             passed[key, span] = time
-            new.append(place)
+            new.append(index)
     return np.array(new, np.int64)

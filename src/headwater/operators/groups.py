@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headwater.operators.columns import one_array
 from headwater.operators.values import values
 
 Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 Keys = npt.NDArray[np.object_]
 """Keys as a dict can hold them: the value of the one key column, or a tuple of several."""
 
@@ -34,7 +36,7 @@ class Groups:
 
 def group(rows: pa.Table, by: Sequence[str]) -> Groups:
     """Group rows by the values of some columns."""
-    columns = [_plain(_whole(rows.column(name))) for name in by]
+    columns = [_plain(_decoded(rows.column(name))) for name in by]
     of = reduce(pairs, map(number, columns))
     first = firsts(of)
     return Groups(of, first, _keys([column.take(pa.array(first)) for column in columns]))
@@ -42,7 +44,7 @@ def group(rows: pa.Table, by: Sequence[str]) -> Groups:
 
 def alike(rows: pa.Table) -> Numbers:
     """Number distinct rows, by all their columns, in the order of their first appearance."""
-    return reduce(pairs, (number(_plain(_whole(column))) for column in rows.columns))
+    return reduce(pairs, (number(_plain(_decoded(column))) for column in rows.columns))
 
 
 def number(values: pa.Array) -> Numbers:
@@ -65,14 +67,26 @@ def firsts(numbers: Numbers) -> Numbers:
     return np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))
 
 
+def with_nulls(keys: pa.Table) -> Flags:
+    """Tell which keys have a null in any column: as in SQL they are equal to none."""
+    nulls = [column.is_null().to_numpy() for column in keys.columns]
+    flags: Flags = np.any(nulls, axis=0)
+    return flags
+
+
+def integer_type(kind: pa.DataType) -> pa.DataType:
+    """Return the integer type that holds the values of a date or time type as they are."""
+    return pa.int32() if kind.bit_width == 32 else pa.int64()
+
+
 def text(column: pa.Array) -> pa.Array:
     """Return nested values as text, equal for equal values and for no others."""
     return pa.array([None if value is None else repr(value) for value in column.to_pylist()], pa.string())
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    column = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+def _decoded(column: pa.ChunkedArray) -> pa.Array:
+    array = one_array(column)
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def _keys(columns: list[pa.Array]) -> Keys:
@@ -89,7 +103,7 @@ def _plain(column: pa.Array) -> pa.Array:
     if pa.types.is_nested(kind):
         return text(column)
     if pa.types.is_temporal(kind):
-        return column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
+        return column.cast(integer_type(kind))
     return column
 
 

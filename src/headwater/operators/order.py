@@ -73,5 +73,9 @@ def ranks(column: pa.Array) -> pa.Array:
     missing = column.is_null().to_numpy(zero_copy_only=False)
     values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
     values[np.isnan(values)] = np.nan
-    bits = values.view(np.int64)
-    return pa.array(np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits), mask=missing)
+    return pa.array(sortable_bits(values.view(np.int64)), mask=missing)
+
+
+def sortable_bits(bits: Numbers) -> Numbers:
+    """Return the bits of floats as integers in the same order, and back: -0.0 before 0.0, NaN last."""
+    return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater import schema as ddl
 from headwater.errors import UsageError
 from headwater.names import listed
-from headwater.operators.columns import check_columns
+from headwater.operators.columns import check_columns, one_array, type_text
 
 SIDE, LEFT, RIGHT = "_side", "_left", "_right"
 On = str | Sequence[str] | Mapping[str, str]
@@ -85,17 +84,12 @@ def _sent(rows: pa.Table, names: Sequence[str], side: str, schema: pa.Schema) ->
     keys = [rows[name].cast(schema.field(n + 1).type) for n, name in enumerate(names)]
     struct = schema.field(side).type
     whole = rows.combine_chunks()
-    parts = [_one(whole[field.name], field.type) for field in struct]
+    parts = [one_array(whole[field.name].cast(field.type)) for field in struct]
     mine = pa.StructArray.from_arrays(parts, fields=list(struct))
     other = LEFT if side == RIGHT else RIGHT
     both = {side: mine, other: pa.nulls(len(rows), schema.field(other).type)}
     number = pa.repeat(pa.scalar(side_of(side), pa.int8()), len(rows))
     return pa.Table.from_arrays([number, *keys, both[LEFT], both[RIGHT]], schema=schema)
-
-
-def _one(column: pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    found = column.cast(kind).combine_chunks()
-    return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
 
 
 def _received(rows: pa.Table, side: str) -> pa.Table:
@@ -120,6 +114,6 @@ def _common(what: str, left: pa.Field, right: pa.Field) -> pa.DataType:
             return kind
     raise UsageError(
         f'{what} cannot compare "{left.name}" with "{right.name}"',
-        detail=f"{ddl.type_name(left)} and {ddl.type_name(right)}",
+        detail=f"{type_text(left)} and {type_text(right)}",
         hint="cast one of them before",
     )

@@ -107,7 +107,7 @@ class Scan(Operator[ScanProgress]):
         """Fold the events that the clock has passed, and let new ones wait."""
         rows, at, late = split(rows, self.event_time, clock)
         ripe = _ripe(state.waiting.until(clock), self.by, self.event_time)
-        ripe, slots, out, dead = self._taken(ripe, state.states)
+        ripe, slots, out, dead = self._fold_or_reject(ripe, state.states)
         ends = np.flatnonzero(np.diff(ripe.groups, append=-1))
         states = out.select([*self.by, *self.state_schema.names]).take(pa.array(ends))
         # From here on nothing fails: a step that is tried again finds the state as it was.
@@ -129,7 +129,9 @@ class Scan(Operator[ScanProgress]):
     def _lead(self) -> list[str]:
         return list(dict.fromkeys((*self.by, self.event_time)))
 
-    def _taken(self, ripe: _Ripe, states: RowByKey) -> tuple[_Ripe, Numbers, pa.Table, pa.Table | None]:
+    def _fold_or_reject(
+        self, ripe: _Ripe, states: RowByKey
+    ) -> tuple[_Ripe, Numbers, pa.Table, pa.Table | None]:
         """Return the events that are folded, where their keys are, the rows out, and what is set aside."""
         slots = states.find(ripe.keys)
         before, dead = self._before(states, slots), None

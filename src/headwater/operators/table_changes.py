@@ -13,22 +13,19 @@ from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.errors import UsageError
 from headwater.operators.columns import check_columns
-from headwater.operators.groups import Keys, Numbers, group, text
+from headwater.operators.groups import Flags, Keys, Numbers, group, text
 from headwater.record import DELETED
-
-Flags = npt.NDArray[np.bool_]
 
 
 class LastChange(NamedTuple):
-    """The last change of each key: its place, whether it deletes, and the key."""
+    """The last change of each key: its index, whether it deletes, and the key."""
 
-    places: Numbers
+    indices: Numbers
     deleted: Flags
     keys: Keys
 
@@ -36,11 +33,11 @@ class LastChange(NamedTuple):
 def last(changes: pa.Table, primary: Sequence[str]) -> LastChange:
     """Return the last change of each key, in the order of arrival."""
     groups = group(changes, primary)
-    places = np.empty(len(groups.keys), np.int64)
-    places[groups.of] = np.arange(len(changes))  # of several, the last is assigned
-    turn = np.argsort(places)
-    gone = changes[DELETED].fill_null(False).to_numpy()[places[turn]]
-    return LastChange(places[turn], gone, groups.keys[turn])
+    indices = np.empty(len(groups.keys), np.int64)
+    indices[groups.of] = np.arange(len(changes))  # of several, the last is assigned
+    turn = np.argsort(indices)
+    deleted = changes[DELETED].fill_null(False).to_numpy()[indices[turn]]
+    return LastChange(indices[turn], deleted, groups.keys[turn])
 
 
 def check_table(what: str, side: str, primary: Sequence[str], schema: pa.Schema) -> None:

@@ -29,22 +29,22 @@ def double(number: int | Decimal) -> float:
     """Return a number as a double, or raise ``Misfit`` where it would be another one."""
     exact = Decimal(number)
     try:
-        made = float(exact)
+        stored = float(exact)
     except OverflowError:
-        made = math.inf
-    if not _written_alike(made, exact):
-        raise _changed(number, made)
-    return made
+        stored = math.inf
+    if not _written_alike(stored, exact):
+        raise _changed(number, stored)
+    return stored
 
 
 def single(doubles: pa.Array) -> pa.Array:
     """Return doubles as FLOAT, or raise ``Misfit`` where one would be another number."""
-    made = pc.cast(doubles, pa.float32(), safe=False)
-    for index in np.flatnonzero(_differs(doubles, made)).tolist():
-        given, kept = doubles[index].as_py(), made[index].as_py()
-        if not _written_alike(kept, Decimal(repr(given))):
-            raise _changed(given, kept)
-    return made
+    singles = pc.cast(doubles, pa.float32(), safe=False)
+    for index in np.flatnonzero(_differs(doubles, singles)).tolist():
+        value, stored = doubles[index].as_py(), singles[index].as_py()
+        if not _written_alike(stored, Decimal(repr(value))):
+            raise _changed(value, stored)
+    return singles
 
 
 def read(texts: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -70,14 +70,14 @@ def _differs(doubles: pa.Array, singles: pa.Array) -> npt.NDArray[np.bool_]:
     return differs
 
 
-def _written_alike(made: float, exact: Decimal) -> bool:
+def _written_alike(stored: float, exact: Decimal) -> bool:
     """Tell whether a number, rounded to the digits that were given, is the one that was given."""
-    if not math.isfinite(made) or (made == 0) != (exact == 0):
+    if not math.isfinite(stored) or (stored == 0) != (exact == 0):
         return False
     _, _, exponent = exact.normalize(_ALL_DIGITS).as_tuple()
     unit = Fraction(10) ** int(exponent)
-    return abs(Fraction(made) - Fraction(exact)) * 2 <= unit
+    return abs(Fraction(stored) - Fraction(exact)) * 2 <= unit
 
 
-def _changed(given: object, made: float) -> Misfit:
-    return Misfit(f"{given!s:.60} would be changed to {made!r}")
+def _changed(value: object, stored: float) -> Misfit:
+    return Misfit(f"{value!s:.60} would be changed to {stored!r}")

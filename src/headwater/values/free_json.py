@@ -74,8 +74,8 @@ def is_exact(line: bytes, parsed: Any) -> bool:
     return not doubtful(line) and orjson.dumps(parsed).count(b":") == line.count(b":")
 
 
-def members(line: bytes, known: Container[str]) -> dict[str, Any]:
-    """Return the members of an object, each as it is written; none that is known may be there twice.
+def members(line: bytes, names: Container[str]) -> dict[str, Any]:
+    """Return the members of an object, each as it is written; none of the names may be there twice.
 
     ``line`` is an object, as orjson has found.
     """
@@ -86,7 +86,7 @@ def members(line: bytes, known: Container[str]) -> dict[str, Any]:
         name, at = _LONG.raw_decode(written, at)
         start = _after_space(written, _after_space(written, at) + 1)
         _, at = _LONG.raw_decode(written, start)
-        if name in found and name in known:
+        if name in found and name in names:
             raise Misfit(f'"{name}" is there twice')
         found[name] = JsonText(written[start:at])
         at = _after_space(written, at)

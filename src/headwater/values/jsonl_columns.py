@@ -54,7 +54,7 @@ def parse_fast(values: Sequence[bytes], topic: Topic, strict: bool) -> pa.Record
         return None
     joined = b"\n".join(values)
     floating = any(_holds_floats(field.type) for field in topic.schema)
-    if not _one_object_each(values, joined) or (floating and free_json.doubtful(joined)):
+    if not _one_object_per_line(values, joined) or (floating and free_json.doubtful(joined)):
         return None
     options = pj.ParseOptions(
         explicit_schema=pa.schema([pa.field(field.name, _doubled(field.type)) for field in topic.schema]),
@@ -162,7 +162,7 @@ def _doubled(kind: pa.DataType) -> pa.DataType:
     return pa.float64() if kind == pa.float32() else kind
 
 
-def _one_object_each(values: Sequence[bytes], joined: bytes) -> bool:
+def _one_object_per_line(values: Sequence[bytes], joined: bytes) -> bool:
     """Tell whether each value can only be one object or an error to pyarrow's reader.
 
     It takes values one after the other without looking at lines, skips blank ones, crashes the
@@ -272,11 +272,11 @@ def _booleans(values: list[Any], kind: pa.DataType) -> pa.Array:
 def _integers(values: list[Any], kind: pa.DataType) -> pa.Array:
     if not set(map(type, values)) <= {int, _NOTHING}:
         only(values, int, float, Decimal)
-        values = [_whole(v) if isinstance(v, float | Decimal) else v for v in values]
+        values = [_integer(v) if isinstance(v, float | Decimal) else v for v in values]
     return pa.array(values, kind)
 
 
-def _whole(value: float | Decimal) -> int:
+def _integer(value: float | Decimal) -> int:
     exact = Decimal(repr(value)) if isinstance(value, float) else value  # as it is written
     if exact % 1 != 0:
         raise Misfit("a fraction would be cut off")
@@ -335,10 +335,10 @@ def _timestamps(values: list[Any], kind: pa.TimestampType) -> pa.Array:
         return _readable(_foreign_times(texts, kind))
 
 
-def _readable(made: pa.Array) -> pa.Array:
-    if years.outside(made) is not None:
+def _readable(column: pa.Array) -> pa.Array:
+    if years.outside(column) is not None:
         raise Misfit(years.REASON)
-    return made
+    return column
 
 
 def _foreign_times(texts: pa.Array, kind: pa.TimestampType) -> pa.Array:

@@ -2,7 +2,7 @@
 
 Arrow would cut 1.5 to 1, a time's nanoseconds and its zone, and take bytes for text, without a word.
 What is listed here is taken, everything else refused. Each of the types listed for a column that is
-not nested cannot change, so a copy of a row need not copy them: see ``given``. Invariant: a value is
+not nested cannot change, so a copy of a row need not copy them: see ``sent_rows``. Invariant: a value is
 kept exactly, or refused.
 """
 
@@ -87,8 +87,7 @@ def _dates(values: list[Any], kind: pa.DataType, types: set[type]) -> pa.Array:
 def _timestamps(values: list[Any], kind: pa.TimestampType, types: set[type]) -> pa.Array:
     _only(types, datetime, np.datetime64, *_WHOLE, *_FRACTIONAL, but=_TRUTH)
     if not types <= {datetime, int}:
-        for value in values:
-            _check_instant(value)
+        values = [_instant(value) for value in values]
     if kind.tz is None and types - {int}:
         for value in values:
             if isinstance(value, datetime) and value.tzinfo not in (None, UTC) and value.utcoffset():
@@ -96,24 +95,33 @@ def _timestamps(values: list[Any], kind: pa.TimestampType, types: set[type]) -> 
     return pa.array(_without_fractions(values, types), kind)
 
 
-def _check_instant(value: Any) -> None:
-    """Refuse pandas' and numpy's times that are none, or finer than microseconds."""
-    if isinstance(value, datetime | np.datetime64):
-        if value != value:
-            raise Misfit("it is no time; leave the column out, or pass None")
-        fine = isinstance(value, np.datetime64) and value.astype("datetime64[us]") != value
-        if fine or getattr(value, "nanosecond", 0):
-            raise Misfit("its nanoseconds would be cut off")
+def _instant(value: Any) -> Any:
+    """Return numpy's times as Python's; refuse those, and pandas', that are none or too fine."""
+    if not isinstance(value, datetime | np.datetime64):
+        return value
+    if value != value:
+        raise Misfit("it is no time; leave the column out, or pass None")
+    if getattr(value, "nanosecond", 0):
+        raise Misfit("its nanoseconds would be cut off")
+    return _from_numpy(value) if isinstance(value, np.datetime64) else value
+
+
+def _from_numpy(value: np.datetime64) -> Any:
+    """Return a time of numpy's, which is in UTC, in microseconds: Arrow itself takes only some units."""
+    exact = value.astype("datetime64[us]")
+    if exact.astype(value.dtype) != value:
+        raise Misfit("its nanoseconds would be cut off, or it is further away than microseconds can count")
+    return exact.item()
 
 
 def _without_fractions(values: list[Any], types: set[type]) -> list[Any]:
     """Return fractional numbers that are whole as integers."""
     if not any(issubclass(each, _FRACTIONAL) for each in types):
         return values
-    return [_whole(value) if isinstance(value, _FRACTIONAL) else value for value in values]
+    return [_integer(value) if isinstance(value, _FRACTIONAL) else value for value in values]
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     if value != value or value % 1 != 0:
         raise Misfit("a fraction would be cut off")
     return int(value)

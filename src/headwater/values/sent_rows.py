@@ -67,15 +67,15 @@ class Copier:
         except Exception as error:  # whatever a row is, only that row is refused
             raise _uncopied(self._topic, error) from None
 
-    def by_column(self, places: list[Any]) -> list[list[Any]] | None:
+    def by_column(self, cells: list[Any]) -> list[list[Any]] | None:
         """Return the values of each column, where the topic has rows that ``values`` takes."""
-        return None if self._deep else [places[at :: self.width] for at in range(self.width)]
+        return None if self._deep else [cells[at :: self.width] for at in range(self.width)]
 
-    def by_row(self, places: list[Any]) -> list[Any]:
+    def by_row(self, cells: list[Any]) -> list[Any]:
         """Return each row as a mapping, or what else was sent, or ``Marked``."""
         if self._deep:
-            return places
-        rows = zip(*[iter(places)] * self.width, strict=True)
+            return cells
+        rows = zip(*[iter(cells)] * self.width, strict=True)
         return [
             row[0] if type(row[0]) is Marked else dict(zip(self._names, row, strict=True)) for row in rows
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 import headwater
 from headwater import Pipeline, agg, windows
+from headwater.engine.home.view_locations import store_of
+from headwater.engine.inspection import inspect_pipeline
 from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
 from headwater.errors import PipelineError
+from headwater.log.embedded.log import EmbeddedLog
+from headwater.views.combined import CombinedViews
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 NARROW = "k BIGINT, x BIGINT, at TIMESTAMP"
@@ -28,6 +33,33 @@ def sums(url: str, columns: str) -> Pipeline:
         return events.transform(windows.tumbling("10 seconds", by="k", late="side", s=agg.sum("x")))
 
     return pipeline
+
+
+@pytest.mark.parametrize("kind", [Runner, inspect_pipeline])
+def test_what_was_opened_is_closed_where_the_rest_fails(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Callable[..., Any]
+) -> None:
+    pipeline = sums(f"file:{tmp_path / 'log'}", NARROW)
+    with headwater.open(pipeline.log) as log:
+        log.create_topic("events", NARROW, event_time="at")
+    store_of(pipeline).close()  # an inspection needs it
+    closed = []
+
+    def record(owner: type[Any]) -> None:
+        close = owner.close
+        monkeypatch.setattr(owner, "close", lambda self: (closed.append(owner), close(self)))
+
+    for owner in (EmbeddedLog, CombinedViews):
+        record(owner)
+    monkeypatch.setattr("headwater.engine.inspection.Versions", refused)
+    monkeypatch.setattr("headwater.engine.assembly.Rebuilding", refused)
+    with pytest.raises(PipelineError, match="refused"):
+        kind(pipeline, spark=spark)
+    assert closed == [CombinedViews, EmbeddedLog]
+
+
+def refused(*arguments: Any) -> None:
+    raise PipelineError("refused")
 
 
 def test_late_rows_with_other_columns_than_before_are_refused_when_a_view_begins(

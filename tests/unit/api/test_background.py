@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,38 @@ def test_work_apart_returns_or_raises_as_if_it_were_here() -> None:
     with pytest.raises(ZeroDivisionError):
         apart(lambda: 1 // 0)
     assert not Background(lambda: time.sleep(5)).ended(0.01)
+
+
+def interrupt_soon() -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+    threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT)).start()
+
+
+def test_an_interrupt_stops_work_apart_and_waits_for_its_end() -> None:
+    stopped, ended = threading.Event(), threading.Event()
+
+    def work() -> None:
+        stopped.wait(30)
+        time.sleep(0.3)
+        ended.set()
+
+    def stop() -> bool:
+        stopped.set()
+        return True
+
+    interrupt_soon()
+    with pytest.raises(KeyboardInterrupt):
+        apart(work, stop)
+    assert ended.is_set()
+
+
+def test_an_interrupt_does_not_wait_for_work_that_cannot_be_stopped() -> None:
+    released = threading.Event()
+    interrupt_soon()
+    with pytest.raises(KeyboardInterrupt):
+        apart(lambda: released.wait(30))
+    released.set()
 
 
 def test_the_end_of_a_block_raises_why_a_run_could_not_begin(tmp_path: Path) -> None:

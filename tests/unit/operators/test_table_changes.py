@@ -41,5 +41,5 @@ def test_the_last_change_of_each_key_is_found_in_the_order_of_arrival(changes: l
     rows = pa.table({"id": pa.array(keys, pa.int64()), "_deleted": pa.array(deleted, pa.bool_())})
     found = last(rows, ("id",))
     newest = sorted({key: place for place, key in enumerate(keys)}.items(), key=lambda each: each[1])
-    assert list(zip(found.keys.tolist(), found.places.tolist(), strict=True)) == newest
+    assert list(zip(found.keys.tolist(), found.indices.tolist(), strict=True)) == newest
     assert found.deleted.tolist() == [bool(deleted[place]) for _, place in newest]

@@ -77,6 +77,18 @@ def test_a_time_keeps_its_instant_and_a_column_without_zone_takes_none() -> None
         kept([np.datetime64("NaT")], TIMESTAMP)
 
 
+@pytest.mark.parametrize("unit", ["h", "m", "s", "ms", "us", "ns"])
+def test_a_time_of_numpy_in_any_unit_keeps_its_instant_in_any_column(unit: Any) -> None:
+    value, other = np.datetime64("2026-01-02T03", unit), AT + timedelta(days=1)
+    assert kept([value, None, other], TIMESTAMP) == [AT, None, other]
+    assert kept([value], pa.timestamp("us")) == [AT.replace(tzinfo=None)]
+
+
+def test_a_time_of_numpy_that_microseconds_cannot_count_is_refused() -> None:
+    with pytest.raises(Misfit, match="further away"):
+        kept([np.datetime64(10**9, "Y")], TIMESTAMP)
+
+
 def test_a_date_takes_a_midnight_and_no_other_time_of_day() -> None:
     assert kept([date(2026, 1, 2), datetime(2026, 1, 2)], pa.date32()) == [date(2026, 1, 2)] * 2
     with pytest.raises(Misfit, match="time of day"):

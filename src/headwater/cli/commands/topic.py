@@ -1,4 +1,4 @@
-"""``headwater topic``: create, list, describe, alter and delete topics."""
+"""``headwater topic``: create, list, describe, alter, adopt and delete topics."""
 
 from __future__ import annotations
 
@@ -53,16 +53,27 @@ def _settings(command: F) -> F:
 
 @click.group()
 def topic() -> None:
-    """Create, list, describe, alter and delete topics."""
+    """Create, list, describe, alter, adopt and delete topics."""
+
+
+def _columns(command: F) -> F:
+    """Add the options that say what a topic's records are."""
+    for option in (
+        click.option(
+            "--event-time", metavar="COL", help="TIMESTAMP column with the time at which a record happened."
+        ),
+        click.option("--key", metavar="COLS", help="Key column(s), separated by commas."),
+        click.option(
+            "--schema", metavar="DDL", required=True, help='Columns as Spark DDL, or "JSON" for any value.'
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 @topic.command()
 @click.argument("name")
-@click.option("--schema", metavar="DDL", required=True, help='Columns as Spark DDL, or "JSON" for any value.')
-@click.option("--key", metavar="COLS", help="Key column(s), separated by commas.")
-@click.option(
-    "--event-time", metavar="COL", help="TIMESTAMP column with the time at which a record happened."
-)
+@_columns
 @_settings
 @with_log(make=True)
 def create(log: Log, name: str, **settings: Any) -> None:
@@ -77,6 +88,38 @@ def create(log: Log, name: str, **settings: Any) -> None:
     """
     created = log.create_topic(name, **_explicit(settings))
     click.echo(f'created topic "{created.name}" with {units.plural(created.partitions, "partition")}')
+
+
+@topic.command()
+@click.argument("name")
+@_columns
+@with_log()
+def adopt(log: Log, name: str, **settings: Any) -> None:
+    """Declare topic NAME, which another program has made on a Kafka broker.
+
+    From then on it is read with these columns, and rows can be appended to it. No setting and no record
+    of the topic is changed.
+
+    \b
+    Example:
+      headwater topic adopt clicks --event-time at --schema "user STRING, url STRING, at TIMESTAMP"
+    """
+    adopted = log.adopt_topic(name, **_explicit(settings))
+    click.echo(f'adopted topic "{adopted.name}" with {units.plural(adopted.partitions, "partition")}')
+
+
+@topic.command()
+@click.argument("name")
+@with_log()
+def disown(log: Log, name: str) -> None:
+    """Take back the declaration of topic NAME, which another program has made; its records stay.
+
+    \b
+    Example:
+      headwater topic disown clicks
+    """
+    log.disown_topic(name)
+    click.echo(f'disowned topic "{name}"')
 
 
 @topic.command("list")

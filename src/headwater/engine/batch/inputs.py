@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater import durations, record
+from headwater import topic as topics
 from headwater.engine.exchange.frames import frame
 from headwater.engine.failure.dead_letters import Skips
 from headwater.engine.plan import pruning
@@ -24,10 +26,11 @@ from headwater.engine.plan.column_marks import marked
 from headwater.engine.plan.pruning import NOTHING, Used
 from headwater.engine.source import continuity
 from headwater.engine.source.data_source import pieces
-from headwater.engine.source.records import Span, records
+from headwater.engine.source.records import read
 from headwater.errors import TopicError
-from headwater.log import Log, Position, Topic
+from headwater.log import Log, Position, Topic, prefetched
 from headwater.log.position import parse_start
+from headwater.log.prefetched import Span
 from headwater.pipeline.declaration import IDLE, MAX_AHEAD, Declaration, InputTopic
 from headwater.pipeline.node import Node
 from headwater.pipeline.pipeline import Pipeline
@@ -41,7 +44,10 @@ each core (``bench/nodes.py``)."""
 
 
 def declare(log: Log, declared: InputTopic) -> Topic:
-    """Make the topic of a source or table if it is not there, and check it if it is."""
+    """Make the topic of a source or table if it is not there, and check it if it is.
+
+    One that another program has made on a broker is read as it is declared here; nothing of it is changed.
+    """
     if declared.topic not in {topic.name for topic in log.topics()}:
         return log.create_topic(
             declared.topic,
@@ -50,9 +56,16 @@ def declare(log: Log, declared: InputTopic) -> Topic:
             event_time=declared.event_time,
             cleanup=declared.cleanup,
         )
+    log.read_as(_declared(declared))
     topic = log.topic(declared.topic)
     _check(declared, topic)
     return topic
+
+
+def _declared(declared: InputTopic) -> Topic:
+    return topics.create(
+        declared.topic, declared.schema, key=declared.key, event_time=declared.event_time, cleanup=declared.cleanup
+    )
 
 
 class Inputs:
@@ -71,12 +84,22 @@ class Inputs:
         self._spark, self._pipeline, self._log = spark, pipeline, log
         self._limit, self._patient, self._gate = limit, patient, gate
         self._skips: Skips = {}
+        for topic in pipeline.input_topics:
+            log.read_as(_declared(topic))
+        kafka = pipeline.log.startswith("kafka:")
+        self._prefetch = {"prefetch": str(pipeline.home / "prefetch")} if kafka else {}
 
     def without(self, skips: Skips) -> Inputs:
         """Return the same inputs, but for some records, given by topic, partition and offset."""
         fewer = copy.copy(self)
         fewer._skips = skips
         return fewer
+
+    def close(self) -> None:
+        """Remove what was read ahead by processes that have ended, or are just about to."""
+        root, patience = self._prefetch.get("prefetch"), 20
+        while root is not None and prefetched.remove_abandoned(Path(root)) and (patience := patience - 1):
+            time.sleep(0.05)
 
     @property
     def cores(self) -> int:
@@ -152,7 +175,8 @@ class Inputs:
         skips = self._skips.get(start.topic, {})
         for partition, last in sorted(end.offsets.items()):
             for first, until in pieces(start.offsets.get(partition, 0), last, skips.get(partition, ())):
-                yield from records(self._log, Span(end.topic, end.id, partition, first, until), meta=meta)
+                span = Span(end.topic, end.id, partition, first, until)
+                yield from read(self._prefetch, span, meta=meta, log=self._log)
 
     def options(self, upstream: Declaration) -> dict[str, str]:
         """Return what the data source needs to know to read an upstream."""
@@ -192,7 +216,9 @@ class Inputs:
         return self._log.topic(name)
 
     def _options(self, upstream: Declaration, topic: Topic) -> dict[str, str]:
-        options = {"url": self._pipeline.log, "topic": topic.name}
+        options = {"url": self._pipeline.log, "topic": topic.name, **self._prefetch}
+        if self._prefetch and isinstance(upstream, InputTopic):
+            options["declared"] = json.dumps(_declared(upstream).settings())
         if topic.name in self._skips:
             options["skip"] = json.dumps(self._skips[topic.name])
         return options

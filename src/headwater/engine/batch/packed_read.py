@@ -17,8 +17,8 @@ from headwater.engine.exchange import blobs, worker_gc
 from headwater.engine.exchange.blobs import PACKED
 from headwater.engine.plan.phases import Stage
 from headwater.engine.source.data_source import pieces
-from headwater.engine.source.records import Span, records
-from headwater.log.open import open as open_log
+from headwater.engine.source.records import read
+from headwater.log.prefetched import Span
 from headwater.operators.pairing import Pairing
 
 LEAST = 25_000
@@ -46,12 +46,11 @@ class OffsetRange:
     def read(self, schema: pa.Schema) -> pa.Table:
         """Return the records."""
         topic, skips = self.options["topic"], json.loads(self.options.get("skip", "{}"))
-        with open_log(self.options["url"], **json.loads(self.options.get("log", "{}"))) as log:
-            found = [
-                batch.select(schema.names)
-                for first, last in pieces(self.start, self.end, skips.get(str(self.partition), ()))
-                for batch in records(log, Span(topic, self.id, self.partition, first, last))
-            ]
+        found = [
+            batch.select(schema.names)
+            for first, last in pieces(self.start, self.end, skips.get(str(self.partition), ()))
+            for batch in read(self.options, Span(topic, self.id, self.partition, first, last))
+        ]
         return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
 
 
@@ -65,10 +64,10 @@ def packed(
 
 
 def _cut(parts: Sequence[OffsetRange], tasks: int) -> Iterator[OffsetRange]:
-    """Cut parts so that all tasks have something to do; a broker is asked for whole ones."""
+    """Cut parts so that all tasks have something to do; a broker itself is asked for whole ones."""
     total = sum(part.end - part.start for part in parts)
     for part in parts:
-        near = part.options["url"].startswith("file:")
+        near = part.options["url"].startswith("file:") or "prefetch" in part.options
         yield from part.cut(max(-(-total // tasks), LEAST) if near else total)
 
 

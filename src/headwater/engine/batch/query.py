@@ -98,8 +98,9 @@ class Query:
     def stop(self) -> None:
         """End, if it is running."""
         self._stopping = True
-        if self.spark is not None and self.spark.isActive:
-            self.spark.stop()
+        spark = self.spark  # another thread may stop it too
+        if spark is not None and spark.isActive:
+            spark.stop()
         self.spark = None
 
     @property

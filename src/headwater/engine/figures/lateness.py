@@ -1,6 +1,6 @@
 """How late the rows of a topic come, and which lateness a source of it needs.
 
-The clock of the topic is kept as the engine keeps it (``headwater.engine.source.offset_plan``) while it keeps
+The clock of the topic is kept as the engine keeps it (``headwater.engine.source.watermark``) while it keeps
 up, with no lateness allowed and each append read as soon as it was received, by itself: the strictest
 there is. A row that is so far behind that clock when it comes is late with every lateness that is shorter,
 and in time with every other: one reading judges all settings. Marks are left out: what they make late, no
@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from headwater.durations import MICROSECOND
 from headwater.engine.figures.delays import Delays, Ints
-from headwater.engine.source.offset_plan import NEVER, Timing
+from headwater.engine.source.watermark import NEVER, Timing
 from headwater.errors import UsageError
 from headwater.log import Log, Position, Start
 from headwater.pipeline.declaration import IDLE, MAX_AHEAD

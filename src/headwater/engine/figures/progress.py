@@ -15,7 +15,7 @@ from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.checkpoint import Ahead, Input, InputProgress
 from headwater.engine.home.versions import versions_on_disk
 from headwater.engine.home.view_locations import STORE, views_of
-from headwater.engine.source.offset_plan import NEVER
+from headwater.engine.source.watermark import NEVER
 from headwater.errors import HeadwaterError, SinkUnavailable, UnknownTopic, UsageError
 from headwater.log import Log, Position
 from headwater.pipeline.node import Node

@@ -17,7 +17,7 @@ from typing import Any
 
 from headwater import durable
 from headwater.engine.home import notes
-from headwater.engine.source.offset_plan import NEVER, Offsets
+from headwater.engine.source.watermark import NEVER, Offsets
 from headwater.log.position import Position
 from headwater.values.json_ready import JsonReady
 

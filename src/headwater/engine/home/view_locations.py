@@ -27,9 +27,9 @@ T = TypeVar("T")
 def store_of(pipeline: Pipeline) -> Store:
     """Open the views of a pipeline for its runner, and note where they are."""
     durable.make(pipeline.home, private=True)
-    own: Store = ViewStore(pipeline.home / STORE)
     _note(pipeline)
-    return CombinedStore(own, _opened(_urls(pipeline), open_store))
+    elsewhere = _opened(_urls(pipeline), open_store)
+    return CombinedStore(ViewStore(pipeline.home / STORE), elsewhere)
 
 
 def views_of(pipeline: Pipeline) -> Views:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -35,12 +36,13 @@ from headwater import durations
 from headwater.engine.exchange import worker_gc
 from headwater.engine.source import offset_plan
 from headwater.engine.source.log_options import opened
-from headwater.engine.source.offset_plan import NEVER, Offsets, Timing
-from headwater.engine.source.records import Span, records
+from headwater.engine.source.records import read
+from headwater.engine.source.watermark import NEVER, Offsets, Timing
 from headwater.errors import UsageError
 from headwater.log import Log, Position
 from headwater.log.open import absolute_url
 from headwater.log.position import parse_start
+from headwater.log.prefetched import Span
 
 
 class HeadwaterSource(DataSource):
@@ -50,8 +52,10 @@ class HeadwaterSource(DataSource):
     in a batch, ``end``; in a stream ``lateness`` (or ``marks``, where only they tell the time), ``idle``,
     and, if there are such, ``silence`` and ``max_ahead`` (all in microseconds), ``limit`` (rows of a
     micro-batch) and ``gate`` (a file: while it is not there, nothing new is read); ``skip`` (offsets to
-    leave out, by partition, as JSON); ``only`` (of a batch: the partitions that ``start`` names); ``log``
-    (the log's own options, as JSON).
+    leave out, by partition, as JSON); ``only`` (of a batch: the partitions that ``start`` names);
+    ``prefetch`` (a folder: where a stream puts what it had to read of a broker to plan, and readers find
+    it); ``declared`` (what a topic of another program is read as, as JSON); ``log`` (the log's own options,
+    as JSON).
     """
 
     @classmethod
@@ -200,6 +204,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _opened(self) -> Log:
         if self._log is None:
             self._log = opened(self._options)
+            if "prefetch" in self._options:
+                self._log.prefetch_into(Path(self._options["prefetch"]))
         return self._log
 
     def _told(self, offsets: Offsets, id: str | None) -> dict[str, Any]:
@@ -238,13 +244,11 @@ def _schema(log: Log, options: Mapping[str, str]) -> pa.Schema:
 
 def _read(options: Mapping[str, str], task: Any) -> Iterator[pa.RecordBatch]:
     worker_gc.freeze()
-    with opened(options) as log:
-        schema, span = _schema(log, options), task.span
-        meta = options.get("meta") == "true"
-        skips = json.loads(options.get("skip", "{}")).get(str(span.partition), ())
-        for start, end in pieces(span.start, span.end, skips):
-            for batch in records(log, span._replace(start=start, end=end), meta=meta):
-                yield _selected(batch, schema)
+    span, meta = task.span, options.get("meta") == "true"
+    skips = json.loads(options.get("skip", "{}")).get(str(span.partition), ())
+    for start, end in pieces(span.start, span.end, skips):
+        for batch in read(options, span._replace(start=start, end=end), meta=meta):
+            yield _selected(batch, options.get("columns"))
 
 
 def pieces(start: int, end: int, skips: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -258,8 +262,9 @@ def pieces(start: int, end: int, skips: Sequence[int]) -> Iterator[tuple[int, in
         yield start, end
 
 
-def _selected(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(batch.select(schema.names).columns, schema=_plain(schema))
+def _selected(batch: pa.RecordBatch, columns: str | None) -> pa.RecordBatch:
+    chosen = batch if columns is None else batch.select(columns.split(","))
+    return pa.RecordBatch.from_arrays(chosen.columns, schema=_plain(chosen.schema))
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:

@@ -1,7 +1,8 @@
 """The topics of a cluster: the broker's, with the declarations that the registry has for them.
 
-A topic made by another tool has no declaration and is read as its key and a free JSON value.
-Invariant: the number of partitions is always the broker's.
+A topic made by another program is read as somebody has declared it: for all who read it here (adopted), or
+for one catalog alone (``read_as``); as its key and a free JSON value, where nobody has.
+Invariant: the number of partitions is always the broker's; of a topic of another program nothing is changed.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class Known(NamedTuple):
 
     topic: Topic
     declared: bool
+    foreign: bool = False
+    """Whether another program has made it: its settings are not ours."""
 
     @property
     def id(self) -> str:
@@ -47,6 +50,8 @@ class KafkaCatalog:
         self.cluster = cluster
         self.registry = Registry(cluster)
         self._recent: dict[str, tuple[float, Known]] = {}
+        self._local: dict[str, Topic] = {}
+        """Declarations that hold for topics of other programs, as far as this catalog is asked."""
 
     def get(self, name: str) -> Known:
         """Return a topic as it is declared now."""
@@ -91,17 +96,46 @@ class KafkaCatalog:
         try:
             found = self.cluster.create(topic.name, topic.partitions, settings)
         except TopicExists:
-            found = self._adopt(topic)
-            self.cluster.configure(topic.name, settings)
+            raise self._exists(topic.name) from None
         self.registry.declare(replace(topic, id=found.id))
         return self.get(topic.name)
+
+    def adopt(self, topic: Topic) -> Known:
+        """Declare a topic that another program has made; of the topic itself nothing is changed."""
+        known = self.get(topic.name)
+        if known.declared and not known.foreign:
+            raise TopicExists(
+                f'topic "{topic.name}" was made here and has its declaration',
+                hint="use `headwater topic alter` to change it",
+            )
+        declared = replace(topic, id=known.id, partitions=known.topic.partitions)
+        self.registry.declare(declared, foreign=True)
+        return self.get(topic.name)
+
+    def disown(self, name: str) -> None:
+        """Withdraw the declaration of a topic that another program has made."""
+        known = self.get(name)
+        if self.registry.declared(name) is None or not known.foreign:
+            detail = "it was made here" if known.declared else "it has no declaration"
+            raise TopicError(f'topic "{name}" was not adopted', detail=detail)
+        self.registry.withdraw(name)
+        self._recent.pop(name, None)
+
+    def read_as(self, topic: Topic) -> None:
+        """Let a declaration hold for a topic of another program, as far as this catalog is asked."""
+        if self._local.setdefault(topic.name, topic) != topic:
+            raise TopicError(
+                f'topic "{topic.name}" is declared in two ways',
+                hint="declare it once, with all columns that are read, and select them in the nodes",
+            )
+        self._recent.pop(topic.name, None)
 
     def change(self, name: str, changes: dict[str, Any]) -> Known:
         """Alter a topic on the broker and in its declaration."""
         known = self.get(name)
-        if not known.declared:
+        if known.foreign:
             raise TopicError(
-                f'topic "{name}" was made by another tool and has no declaration', hint=_ADOPT_HINT
+                f'topic "{name}" was made by another program', hint="change it with the tools that made it"
             )
         new = topics.altered(known.topic, **changes)
         settings = broker_settings(new)
@@ -121,35 +155,26 @@ class KafkaCatalog:
 
     def _known(self, name: str, found: BrokerTopic) -> Known:
         declared = self.registry.declared(name)
-        if declared is None or declared.id != found.id:
-            foreign = topics.create(name, FOREIGN_SCHEMA, partitions=found.partitions)
-            return Known(replace(foreign, id=found.id), False)
-        return Known(replace(declared, partitions=found.partitions), True)
+        if declared is not None and declared.id == found.id:
+            return Known(replace(declared, partitions=found.partitions), True, self.registry.is_foreign(name))
+        local = self._local.get(name) or topics.create(name, FOREIGN_SCHEMA)
+        return Known(replace(local, id=found.id, partitions=found.partitions), name in self._local, True)
+
+    def _exists(self, name: str) -> TopicExists:
+        for _ in range(20):  # another process may be between making and declaring it
+            if self.registry.declared(name) is not None:
+                hint = "use `headwater topic alter` to change it, or choose another name"
+                return TopicExists(f'topic "{name}" exists already', hint=hint)
+            time.sleep(0.1)
+            self.registry.refresh()
+        return TopicExists(f'topic "{name}" exists already, made by another program', hint=ADOPT_HINT)
 
     def _remember(self, known: Known) -> Known:
         self._recent[known.topic.name] = (time.monotonic(), known)
         return known
 
-    def _adopt(self, topic: Topic) -> BrokerTopic:
-        """Return a topic that another tool has made, if the declaration can be about it."""
-        for _ in range(20):  # another process may be between making and declaring it
-            known = self.get(topic.name)
-            if known.declared:
-                raise TopicExists(
-                    f'topic "{topic.name}" exists already',
-                    hint="use `headwater topic alter` to change it, or choose another name",
-                )
-            time.sleep(0.1)
-        if known.topic.partitions != topic.partitions:
-            raise TopicExists(
-                f'topic "{topic.name}" exists already, made by another tool',
-                detail=f"it has {known.topic.partitions} partitions, asked for {topic.partitions}",
-                hint=_ADOPT_HINT,
-            )
-        return BrokerTopic(known.id, known.topic.partitions, True)
 
-
-_ADOPT_HINT = "create it here with the same number of partitions: that only declares it"
+ADOPT_HINT = "declare it: `headwater topic adopt`, which changes nothing of the topic itself"
 
 
 def broker_settings(topic: Topic) -> dict[str, str]:

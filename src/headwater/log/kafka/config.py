@@ -53,9 +53,12 @@ _CONSUMER: dict[str, Any] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "enable.partition.eof": True,
+    "fetch.message.max.bytes": 4 << 20,
+    "fetch.queue.backoff.ms": 5,  # by itself it waits a second whenever its queue is full: 4 times slower
     "fetch.wait.max.ms": 100,
     "isolation.level": "read_committed",
     "queued.max.messages.kbytes": 65_536,
+    "queued.min.messages": 200_000,
     "receive.message.max.bytes": 200_000_000,
 }
 

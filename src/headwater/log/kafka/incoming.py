@@ -18,6 +18,7 @@ from headwater import topic as topics
 from headwater.errors import HeadwaterError, RowError
 from headwater.log.kafka.catalog import Known
 from headwater.log.kafka.messages import MARK, OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
+from headwater.schema import TIMESTAMP
 from headwater.topic import Topic
 from headwater.values import jsonl, jsonl_columns, keys
 from headwater.values.columns import Misfit
@@ -45,22 +46,45 @@ def mark(message: Any) -> int | None:
 def decode(messages: Sequence[Any], known: Known, meta: bool) -> Decoded:
     """Return messages of one partition as rows, with ``_deleted`` or all metadata as asked for."""
     values = [message.value() for message in messages]
-    rows, bad = (_typed if known.declared else _foreign)(messages, values, known.topic)
+    rows, bad = _decoded(messages, values, known)
     error = None
     if bad:
         index, reason = min(bad, key=lambda each: each[0])
         error = _unreadable(messages[index], known.topic, reason)
         messages, values = messages[:index], values[:index]
         # Rows of later messages may be in there; decode again what comes before the bad one.
-        rows, _ = (_typed if known.declared else _foreign)(messages, values, known.topic)
-    topic = known.topic
+        rows, _ = _decoded(messages, values, known)
+    return Decoded(_read_batch(messages, values, rows, known.topic, meta), error)
+
+
+def decode_fitting(messages: Sequence[Any], known: Known) -> tuple[pa.RecordBatch, list[int]]:
+    """Return the messages that fit as rows with all metadata, and the indexes of those that do not."""
+    fitting, unfit = list(range(len(messages))), list[int]()
+    while True:
+        chosen = [messages[index] for index in fitting] if unfit else messages
+        values = [message.value() for message in chosen]
+        rows, bad = _decoded(chosen, values, known)
+        if not bad:
+            return _read_batch(chosen, values, rows, known.topic, True), sorted(unfit)
+        wrong = {fitting[index] for index, _ in bad}
+        unfit += wrong
+        fitting = [index for index in fitting if index not in wrong]
+
+
+def _decoded(messages: Sequence[Any], values: Sequence[bytes | None], known: Known) -> Rows:
+    return (_typed if known.declared else _foreign)(messages, values, known.topic)
+
+
+def _read_batch(
+    messages: Sequence[Any], values: Sequence[bytes | None], rows: pa.RecordBatch, topic: Topic, meta: bool
+) -> pa.RecordBatch:
     schema = record.read_schema(topic.schema, topic.compacted, meta)
     columns = rows.columns
     if meta:
         columns = columns + _meta(messages, values, rows, topic)
     elif topic.compacted:
         columns = [*columns, _deleted(values)]
-    return Decoded(pa.RecordBatch.from_arrays(columns, schema=schema), error)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 Rows = tuple[pa.RecordBatch, list[tuple[int, RowError]]]
@@ -153,25 +177,37 @@ def _meta(
     messages: Sequence[Any], values: Sequence[bytes | None], rows: pa.RecordBatch, topic: Topic
 ) -> list[pa.Array]:
     """Return the columns of ``record.META``, in their order."""
-    marks = [_marks(message.headers()) for message in messages]
     stamps = [message.timestamp() for message in messages]
-    created = [at * 1000 if kind == TIMESTAMP_CREATE_TIME else None for kind, at in stamps]
-    columns = {
-        record.DELETED: [value is None for value in values],
-        "_partition": [message.partition() for message in messages],
-        "_offset": [message.offset() for message in messages],
-        "_occurred": [mark.get(OCCURRED) for mark in marks],
-        "_sent": [mark.get(SENT, made) for mark, made in zip(marks, created, strict=True)],
-        "_received": [None if kind == TIMESTAMP_NOT_AVAILABLE else at * 1000 for kind, at in stamps],
-        "_producer": [mark.get(PRODUCER) for mark in marks],
-        "_sequence": [mark.get(SEQUENCE) for mark in marks],
-        "_headers": [mark.get("headers") for mark in marks],
-    }
-    arrays = {name: pa.array(columns[name], kind) for name, kind in record.META.items()}
+    times = pa.array([at for _, at in stamps], pa.int64())
+    kinds = pa.array([kind for kind, _ in stamps], pa.int8())
+    stamped = pc.multiply(times, 1000).cast(TIMESTAMP)
+    nothing = pa.scalar(None, TIMESTAMP)
+    own = _headers([message.headers() for message in messages])
+    created = pc.if_else(pc.equal(kinds, TIMESTAMP_CREATE_TIME), stamped, nothing)
+    occurred = own["_occurred"]
     if topic.event_time is not None:
-        happened = rows.column(topic.event_time).cast(record.META["_occurred"])
-        arrays["_occurred"] = pc.coalesce(arrays["_occurred"], happened)
-    return list(arrays.values())
+        occurred = pc.coalesce(occurred, rows.column(topic.event_time).cast(TIMESTAMP))
+    columns = {
+        **own,
+        record.DELETED: _deleted(values),
+        "_partition": pa.repeat(pa.scalar(messages[0].partition() if messages else 0, pa.int32()), len(rows)),
+        "_offset": pa.array([message.offset() for message in messages], pa.int64()),
+        "_occurred": occurred,
+        "_sent": pc.coalesce(own["_sent"], created),
+        "_received": pc.if_else(pc.equal(kinds, TIMESTAMP_NOT_AVAILABLE), nothing, stamped),
+    }
+    return [columns[name] for name in record.META]
+
+
+def _headers(all_headers: Sequence[Any]) -> dict[str, pa.Array]:
+    """Return what headers of ours tell, and the users' own; most topics of others have none."""
+    kinds = {name: record.META[name] for name in ("_occurred", "_sent", "_producer", "_sequence", "_headers")}
+    if not any(all_headers):
+        return {name: pa.nulls(len(all_headers), kind) for name, kind in kinds.items()}
+    marks = [_marks(headers) for headers in all_headers]
+    names = {"_occurred": OCCURRED, "_sent": SENT, "_producer": PRODUCER, "_sequence": SEQUENCE}
+    columns = {name: [mark.get(names.get(name, "headers")) for mark in marks] for name in kinds}
+    return {name: pa.array(columns[name], kind) for name, kind in kinds.items()}
 
 
 def _marks(headers: Sequence[tuple[str, bytes | None]] | None) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -17,12 +18,12 @@ from headwater.errors import UsageError
 from headwater.log.appended_range import AppendedRange
 from headwater.log.interface import Log
 from headwater.log.kafka import groups, maintenance
-from headwater.log.kafka.appended_ranges import appended_ranges
 from headwater.log.kafka.appender import KafkaAppender, NamedAppender
-from headwater.log.kafka.catalog import KafkaCatalog, Known
+from headwater.log.kafka.catalog import ADOPT_HINT, KafkaCatalog, Known
 from headwater.log.kafka.cluster import Cluster, since
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
+from headwater.log.kafka.read_ahead import ReadAhead
 from headwater.log.kafka.reader import Reader
 from headwater.log.position import Extent, Start, check_start
 from headwater.log.report import Lag, TopicInfo, Verification
@@ -37,6 +38,8 @@ class KafkaLog(Log):
         self.url = config.url
         self._cluster = Cluster(config)
         self._catalog = KafkaCatalog(self._cluster)
+        self._read_ahead: dict[str, ReadAhead] = {}
+        self._prefetch_root: Path | None = None
 
     def __repr__(self) -> str:
         return f"KafkaLog({self.url!r})"
@@ -62,6 +65,29 @@ class KafkaLog(Log):
     def delete_topic(self, name: str) -> None:
         """Remove a topic, its records, and what groups had committed for it."""
         self._catalog.remove(name)
+
+    def adopt_topic(
+        self,
+        name: str,
+        schema: str | pa.Schema,
+        *,
+        key: str | Sequence[str] | None = (),
+        event_time: str | None = None,
+    ) -> Topic:
+        """Write a declaration for a topic that another program has made; the topic stays as it is."""
+        return self._catalog.adopt(topics.create(name, schema, key=key, event_time=event_time)).topic
+
+    def disown_topic(self, name: str) -> None:
+        """Withdraw the declaration of a topic that was adopted."""
+        self._catalog.disown(name)
+
+    def read_as(self, topic: Topic) -> None:
+        """Read a topic of another program as a declaration says, in this object alone."""
+        self._catalog.read_as(topic)
+
+    def prefetch_into(self, root: Path) -> None:
+        """Keep what ``appended_ranges`` has to read in files, for others on this machine."""
+        self._prefetch_root = root
 
     # Groups
 
@@ -102,6 +128,9 @@ class KafkaLog(Log):
 
     def close(self) -> None:
         """Release the connections."""
+        for each in self._read_ahead.values():
+            each.close()
+        self._read_ahead = {}
         self._catalog.registry.close()
 
     # What the interface leaves to a backend
@@ -137,7 +166,10 @@ class KafkaLog(Log):
         return Reader(self._catalog, self._catalog.opened(topic), meta).following(first, every)
 
     def _appended_ranges(self, topic: Topic, partition: int, start: int) -> Iterator[AppendedRange]:
-        return appended_ranges(self._catalog, topic, partition, start)
+        end = self._cluster.ends(topic.name, [partition])[partition]
+        if topic.id not in self._read_ahead:
+            self._read_ahead[topic.id] = ReadAhead(self._catalog, topic, self._prefetch_root)
+        return self._read_ahead[topic.id].ranges(partition, start, end)
 
     def _lag(self, group: str) -> list[Lag]:
         return groups.lag(self._cluster, group)
@@ -155,7 +187,7 @@ class KafkaLog(Log):
         if not known.declared:
             raise UsageError(
                 f'topic "{topic}" was made by another tool and has no schema to check rows against',
-                hint="declare it: create it here with the same number of partitions",
+                hint=ADOPT_HINT,
             )
         return known
 

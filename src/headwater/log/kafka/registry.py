@@ -53,10 +53,20 @@ class Registry:
         """Return the instance that owns a producer id, as of the last ``refresh``."""
         return self._entries.get(_owner_key(topic_id, producer), {}).get("owner")
 
-    def declare(self, topic: Topic) -> None:
+    def is_foreign(self, name: str) -> bool:
+        """Tell whether a declaration is of a topic that another program has made."""
+        return bool(self._entries.get(f"topic/{name}", {}).get("foreign"))
+
+    def withdraw(self, name: str) -> None:
+        """Drop a declaration."""
+        self._put(f"topic/{name}", None)
+
+    def declare(self, topic: Topic, *, foreign: bool = False) -> None:
         """Store a declaration."""
         body = {"id": topic.id, "name": topic.name, **topic.settings()}
         body["schemas"] = [schemas.ddl(each) for each in topic.schemas]
+        if foreign:
+            body["foreign"] = True
         self._put(f"topic/{topic.name}", body)
 
     def own(self, topic_id: str, producer: str, owner: str) -> None:
@@ -142,7 +152,7 @@ def _owner_key(topic_id: str, producer: str) -> str:
 
 
 def _declared(stored: dict[str, Any]) -> Topic:
-    body = dict(stored)
+    body = {name: value for name, value in stored.items() if name != "foreign"}
     versions = tuple(schemas.parse(text) for text in body.pop("schemas"))
     id, name = body.pop("id"), body.pop("name")
     return replace(topics.create(name, **body), schemas=versions, id=id)

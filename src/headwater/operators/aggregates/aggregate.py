@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from headwater import schema as ddl
 from headwater.errors import UsageError
-from headwater.operators.columns import check_columns
+from headwater.operators.columns import check_columns, type_text
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 
@@ -80,17 +80,9 @@ def check(what: str, column: str, schema: pa.Schema, takes: Callable[[pa.DataTyp
         return field.type
     raise UsageError(
         f'{what} cannot take column "{column}"',
-        detail=f"it is {_named(field)}",
+        detail=f"it is {type_text(field)}",
         hint=f"see what {what} takes in docs/operators/aggregates.md, and cast the column before",
     )
-
-
-def _named(field: pa.Field) -> str:
-    """Return the name of a type, also of one that Spark does not have."""
-    try:
-        return ddl.type_name(field)
-    except Exception:  # whatever it is, it is being refused
-        return str(field.type)
 
 
 def is_number(kind: pa.DataType) -> bool:

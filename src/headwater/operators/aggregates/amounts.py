@@ -110,22 +110,24 @@ class Integers(Amount):
 
     def means(self, counts: Numbers, partials: list[pa.Array]) -> pa.Array:
         """Return the nearest DOUBLE of each mean."""
-        return self._told(counts, partials, 1, counts)
+        return self._quotients(counts, partials, 1, counts)
 
     def shares(self, counts: Numbers, partials: list[pa.Array], share: Fraction) -> pa.Array:
         """Return the nearest DOUBLE of each share."""
-        return self._told(counts, partials, share.numerator, _divisors(counts, share))
+        return self._quotients(counts, partials, share.numerator, _divisors(counts, share))
 
-    def _told(self, counts: Numbers, partials: list[pa.Array], times: int, divisors: Numbers) -> pa.Array:
+    def _quotients(
+        self, counts: Numbers, partials: list[pa.Array], times: int, divisors: Numbers
+    ) -> pa.Array:
         # Python divides integers of any size and rounds once; a group is finished once.
         halves = zip(
             *(half.to_pylist() for half in partials), counts.tolist(), divisors.tolist(), strict=True
         )
-        told = [
+        quotients = [
             ((high << _HALF) + low) * times / divisor if count else None
             for high, low, count, divisor in halves
         ]
-        return pa.array(told, pa.float64())
+        return pa.array(quotients, pa.float64())
 
 
 class Decimals(Amount):
@@ -159,11 +161,11 @@ class Decimals(Amount):
         """Return the means, a half rounded away from zero as Spark does."""
         out = self.mean_type(partials[0].type)
         unit, context = Decimal(1).scaleb(-out.scale), Context(prec=2 * _WIDE, rounding=ROUND_HALF_UP)
-        told = [
+        means = [
             None if total is None else context.quantize(context.divide(total, Decimal(count)), unit)
             for total, count in zip(partials[0].to_pylist(), counts.tolist(), strict=True)
         ]
-        return _fitting("mean", pa.array(told, pa.decimal256(_WIDE, out.scale)), out)
+        return _fitting("mean", pa.array(means, pa.decimal256(_WIDE, out.scale)), out)
 
     def shares(self, counts: Numbers, partials: list[pa.Array], share: Fraction) -> pa.Array:
         """Return the nearest DOUBLE of each share."""
@@ -200,25 +202,27 @@ class Floats(Amount):
 
     def totals(self, counts: Numbers, partials: list[pa.Array]) -> pa.Array:
         """Return the nearest DOUBLE of each sum."""
-        return self._told(counts, partials, 1, np.ones(len(counts), np.int64))
+        return self._quotients(counts, partials, 1, np.ones(len(counts), np.int64))
 
     def means(self, counts: Numbers, partials: list[pa.Array]) -> pa.Array:
         """Return the nearest DOUBLE of each mean."""
-        return self._told(counts, partials, 1, counts)
+        return self._quotients(counts, partials, 1, counts)
 
     def shares(self, counts: Numbers, partials: list[pa.Array], share: Fraction) -> pa.Array:
         """Return the nearest DOUBLE of each share."""
-        return self._told(counts, partials, share.numerator, _divisors(counts, share))
+        return self._quotients(counts, partials, share.numerator, _divisors(counts, share))
 
-    def _told(self, counts: Numbers, partials: list[pa.Array], times: int, divisors: Numbers) -> pa.Array:
+    def _quotients(
+        self, counts: Numbers, partials: list[pa.Array], times: int, divisors: Numbers
+    ) -> pa.Array:
         sums = digits.numbers(partials[1:])
-        told = [
+        quotients = [
             _odd(flags) if flags else digits.ratio(number * times, exponent, divisor) if count else None
             for flags, (number, exponent), divisor, count in zip(
                 partials[0].to_pylist(), sums, divisors.tolist(), counts.tolist(), strict=True
             )
         ]
-        return pa.array(told, pa.float64())
+        return pa.array(quotients, pa.float64())
 
 
 def amount(kind: pa.DataType) -> Amount:

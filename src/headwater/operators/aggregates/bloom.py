@@ -39,7 +39,7 @@ class Bloom(Sketch):
         return 64 * math.ceil(wanted / 64)
 
     @property
-    def _each(self) -> int:
+    def _hashes_per_value(self) -> int:
         return min(max(round(self._bits / self.expected * math.log(2)), 1), 255)
 
     def output(self, name: str, schema: pa.Schema) -> list[pa.Field]:
@@ -51,13 +51,13 @@ class Bloom(Sketch):
         """Return the filters."""
         return partials
 
-    def _taken(self, values: pa.Array, groups: Numbers) -> tuple[Any, Numbers]:
+    def _sketchable(self, values: pa.Array, groups: Numbers) -> tuple[Any, Numbers]:
         return hashes(values), groups
 
-    def _made(self, values: Any) -> bytes:
+    def _sketch(self, values: Any) -> bytes:
         bits = np.zeros(self._bits, np.bool_)
-        bits[_places(values, self._each, self._bits)] = True
-        return bytes([self._each]) + np.packbits(bits).tobytes()
+        bits[_bit_positions(values, self._hashes_per_value, self._bits)] = True
+        return bytes([self._hashes_per_value]) + np.packbits(bits).tobytes()
 
     def _united(self, sketches: list[bytes]) -> bytes:
         parts = np.stack([np.frombuffer(sketch, np.uint8, offset=1) for sketch in sketches])
@@ -77,20 +77,20 @@ def may_contain(bloom: bytes, values: Iterable[Any] | pa.Array) -> list[bool]:
     [True, False]
     """
     array = values if isinstance(values, pa.Array) else pa.array(values)
+    if not len(array) and pa.types.is_null(array.type):  # an empty list has no type
+        return []
     if array.null_count or not _is_hashed(array.type):
         raise UsageError("a filter cannot be asked for such values", detail=f"they are {array.type}")
-    if not len(array):
-        return []
     bits = np.unpackbits(np.frombuffer(bloom, np.uint8, offset=1))
-    told = np.all(bits[_places(hashes(array), bloom[0], len(bits))], axis=1)
-    return [bool(may) for may in told]
+    answers = np.all(bits[_bit_positions(hashes(array), bloom[0], len(bits))], axis=1)
+    return [bool(may) for may in answers]
 
 
-def _places(values: Hashes, each: int, bits: int) -> Hashes:
+def _bit_positions(values: Hashes, per_value: int, bits: int) -> Hashes:
     """Return the bits of each value: where they begin, and how far they are apart, is in its hash."""
     step = (values >> _SKIP) | np.uint64(1)
-    places = np.add(values[:, None], np.multiply.outer(step, np.arange(each, dtype=np.uint64)))
-    return np.asarray(np.remainder(places, np.uint64(bits)), np.uint64)
+    positions = np.add(values[:, None], np.multiply.outer(step, np.arange(per_value, dtype=np.uint64)))
+    return np.asarray(np.remainder(positions, np.uint64(bits)), np.uint64)
 
 
 def _is_hashed(kind: pa.DataType) -> bool:

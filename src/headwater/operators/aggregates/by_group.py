@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.operators.columns import one_array
 from headwater.operators.groups import Numbers
 from headwater.operators.order import stable
 
@@ -24,30 +25,23 @@ class PresentValues(NamedTuple):
 
     values: pa.Array
     groups: Numbers
-    places: Numbers | None
+    indices: Numbers | None
     """None where every row has a value."""
-
-
-def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array."""
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def present(rows: pa.Table, name: str, groups: Numbers) -> PresentValues:
     """Leave out the rows in which a column is null."""
-    values = whole(rows.column(name))
+    values = one_array(rows.column(name))
     if not values.null_count:
         return PresentValues(values, groups, None)
-    places = np.flatnonzero(valid(values))
-    return PresentValues(values.take(pa.array(places)), groups[places], places)
+    indices = np.flatnonzero(valid(values))
+    return PresentValues(values.take(pa.array(indices)), groups[indices], indices)
 
 
 def valid(values: pa.Array) -> Mask:
     """Tell which values are not null."""
-    told: Mask = values.is_valid().to_numpy(zero_copy_only=False)
-    return told
+    flags: Mask = values.is_valid().to_numpy(zero_copy_only=False)
+    return flags
 
 
 def counted(groups: Numbers, count: int) -> Numbers:
@@ -66,19 +60,19 @@ def reduced(values: pa.Array, groups: Numbers, count: int, how: str) -> pa.Array
     """Return what an aggregate function of Arrow makes of each group; null for a group without values."""
     rows = pa.table({"group": groups, "value": values})
     made = rows.group_by("group", use_threads=False).aggregate([("value", how)])
-    return chosen(whole(made.column(f"value_{how}")), placed(made.column("group").to_numpy(), count))
+    return chosen(one_array(made.column(f"value_{how}")), placed(made.column("group").to_numpy(), count))
 
 
 def placed(groups: Numbers, count: int) -> Numbers:
     """Return the last place at which each group stands, or -1."""
-    places = np.full(count, -1)
-    places[groups] = np.arange(len(groups))
-    return places
+    indices = np.full(count, -1)
+    indices[groups] = np.arange(len(groups))
+    return indices
 
 
-def chosen(values: pa.Array, places: Numbers) -> pa.Array:
+def chosen(values: pa.Array, indices: Numbers) -> pa.Array:
     """Return the values at some places; null for the place -1."""
-    return values.take(pa.array(places, mask=places < 0))
+    return values.take(pa.array(indices, mask=indices < 0))
 
 
 def listed(values: pa.Array, groups: Numbers, count: int, missing: Mask | None = None) -> pa.ListArray:
@@ -93,8 +87,8 @@ def listed(values: pa.Array, groups: Numbers, count: int, missing: Mask | None =
 
 def lengths(lists: pa.ListArray) -> Numbers:
     """Return how many values each list has."""
-    told: Numbers = pc.list_value_length(lists).fill_null(0).to_numpy().astype(np.int64)
-    return told
+    counts: Numbers = pc.list_value_length(lists).fill_null(0).to_numpy().astype(np.int64)
+    return counts
 
 
 def lists_of(lists: pa.ListArray) -> Numbers:

@@ -142,9 +142,9 @@ class ExactQuantile(Aggregate):
         return [arrays(chosen(values, places.ravel()), len(quantiles), length == 0)]
 
 
-def arrays(values: pa.Array, each: int, missing: Mask) -> pa.ListArray:
+def arrays(values: pa.Array, length: int, missing: Mask) -> pa.ListArray:
     """Return arrays of as many values each; null where nothing is there."""
-    return listed(values, np.repeat(np.arange(len(missing)), each), len(missing), missing)
+    return listed(values, np.repeat(np.arange(len(missing)), length), len(missing), missing)
 
 
 def rank(q: float, lengths: Numbers) -> Numbers:

@@ -48,15 +48,15 @@ class Rate(Aggregate):
 
     def state(self, name: str, schema: pa.Schema) -> list[pa.Field]:
         """Return what the count, or the sum, keeps."""
-        return self._whole.state(name, schema)
+        return self._total.state(name, schema)
 
     def partial(self, rows: pa.Table, at: Times, groups: Numbers, count: int) -> list[pa.Array]:
         """Count rows, or add values."""
-        return self._whole.partial(rows, at, groups, count)
+        return self._total.partial(rows, at, groups, count)
 
     def merge(self, partials: list[pa.Array], groups: Numbers, count: int) -> list[pa.Array]:
         """Add counts, or sums."""
-        return self._whole.merge(partials, groups, count)
+        return self._total.merge(partials, groups, count)
 
     def finish(self, partials: list[pa.Array]) -> list[pa.Array]:
         """Return counts, or sums, by the length of the window."""
@@ -65,11 +65,11 @@ class Rate(Aggregate):
         if self.column is not None:
             return [amount_of(partials[1:]).shares(partials[0].to_numpy(), partials[1:], share)]
         # Python divides integers of any size and rounds once; a group is finished once.
-        told = [count * share.numerator / share.denominator for count in partials[0].to_pylist()]
-        return [pa.array(told, pa.float64())]
+        rates = [count * share.numerator / share.denominator for count in partials[0].to_pylist()]
+        return [pa.array(rates, pa.float64())]
 
     @property
-    def _whole(self) -> Aggregate:
+    def _total(self) -> Aggregate:
         return Count() if self.column is None else Sum(self.column)
 
 

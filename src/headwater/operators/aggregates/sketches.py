@@ -45,22 +45,22 @@ class Sketch(Aggregate):
     def partial(self, rows: pa.Table, at: Times, groups: Numbers, count: int) -> list[pa.Array]:
         """Make a sketch of the values of each group."""
         values, groups, _ = present(rows, self.column, groups)
-        values, groups = self._taken(values, groups)
-        places, bounds = together(groups, count)
-        taken = values[places]
-        made = (self._made(taken[begin:end]) if end > begin else None for begin, end in bounds)
-        return [pa.array(made, pa.binary(), size=count)]
+        values, groups = self._sketchable(values, groups)
+        indices, bounds = together(groups, count)
+        ordered = values[indices]
+        sketches = (self._sketch(ordered[begin:end]) if end > begin else None for begin, end in bounds)
+        return [pa.array(sketches, pa.binary(), size=count)]
 
     def merge(self, partials: list[pa.Array], groups: Numbers, count: int) -> list[pa.Array]:
         """Unite the sketches of each group; a single one stays as it is."""
         return [pa.array(united(partials[0], groups, count, self._united), pa.binary(), size=count)]
 
     @abstractmethod
-    def _taken(self, values: pa.Array, groups: Numbers) -> tuple[Any, Numbers]:
+    def _sketchable(self, values: pa.Array, groups: Numbers) -> tuple[Any, Numbers]:
         """Return the values as the sketch takes them."""
 
     @abstractmethod
-    def _made(self, values: Any) -> bytes:
+    def _sketch(self, values: Any) -> bytes:
         """Return a sketch of values."""
 
     @abstractmethod
@@ -73,8 +73,8 @@ def united(
 ) -> Iterator[bytes | None]:
     """Yield the sketch of each group."""
     there = valid(sketches)
-    places, bounds = together(groups[there], count)
-    parts = sketches.filter(pa.array(there)).take(pa.array(places)).to_pylist()
+    indices, bounds = together(groups[there], count)
+    parts = sketches.filter(pa.array(there)).take(pa.array(indices)).to_pylist()
     for begin, end in bounds:
         few = parts[begin:end]
         yield unite(few) if len(few) > 1 else few[0] if few else None
@@ -100,12 +100,12 @@ class ApproxDistinct(Sketch):
 
     def finish(self, partials: list[pa.Array]) -> list[pa.Array]:
         """Return the estimates."""
-        told = [self._told(sketch) for sketch in partials[0].to_pylist()]
-        columns = [pa.array(column, pa.int64()) for column in zip(*told, strict=True)]
+        estimates = [self._estimates(sketch) for sketch in partials[0].to_pylist()]
+        columns = [pa.array(column, pa.int64()) for column in zip(*estimates, strict=True)]
         columns = columns or [pa.array([], pa.int64())] * 3
         return columns if self.bounds else columns[:1]
 
-    def _told(self, sketch: bytes | None) -> tuple[int, int, int]:
+    def _estimates(self, sketch: bytes | None) -> tuple[int, int, int]:
         if sketch is None:
             return 0, 0, 0
         union, once = ds.hll_union(self._size), ds.hll_sketch.deserialize(sketch)
@@ -116,10 +116,10 @@ class ApproxDistinct(Sketch):
         bounds = union.get_lower_bound(_DEVIATIONS), union.get_upper_bound(_DEVIATIONS)
         return round(union.get_estimate()), int(bounds[0]), -int(-bounds[1] // 1)
 
-    def _taken(self, values: pa.Array, groups: Numbers) -> tuple[Any, Numbers]:
+    def _sketchable(self, values: pa.Array, groups: Numbers) -> tuple[Any, Numbers]:
         return hashes(values).view(np.int64), groups
 
-    def _made(self, values: Any) -> bytes:
+    def _sketch(self, values: Any) -> bytes:
         sketch = ds.hll_sketch(self._size, ds.HLL_4)
         update = sketch.update
         for value in values.tolist():  # the library takes them one by one
@@ -157,9 +157,11 @@ class Quantile(Sketch):
     def finish(self, partials: list[pa.Array]) -> list[pa.Array]:
         """Return the values at about the ranks that are asked for."""
         quantiles = self.q if isinstance(self.q, tuple) else (self.q,)
-        told = [self._told(sketch, quantiles) for sketch in partials[0].to_pylist()]
+        estimates = [self._estimates(sketch, quantiles) for sketch in partials[0].to_pylist()]
         missing = ~valid(partials[0])
-        return [self._column([row[part] for row in told], missing) for part in range(3 if self.bounds else 1)]
+        return [
+            self._column([row[part] for row in estimates], missing) for part in range(3 if self.bounds else 1)
+        ]
 
     def _column(self, rows: list[list[float | None]], missing: Any) -> pa.Array:
         values = pa.array([value for row in rows for value in row], pa.float64())
@@ -167,7 +169,7 @@ class Quantile(Sketch):
             return values
         return arrays(values, len(self.q), missing)
 
-    def _told(self, sketch: bytes | None, quantiles: tuple[float, ...]) -> list[list[float | None]]:
+    def _estimates(self, sketch: bytes | None, quantiles: tuple[float, ...]) -> list[list[float | None]]:
         """Return the values at the ranks, and those an error below and above."""
         if sketch is None:
             return [[None] * len(quantiles)] * 3
@@ -180,12 +182,12 @@ class Quantile(Sketch):
             for off in (0.0, -error, error)
         ]
 
-    def _taken(self, values: pa.Array, groups: Numbers) -> tuple[Any, Numbers]:
+    def _sketchable(self, values: pa.Array, groups: Numbers) -> tuple[Any, Numbers]:
         floats = doubles(values) + 0.0  # zero has no sign: the sketch takes both as equal
         there = ~np.isnan(floats)
         return floats[there], groups[there]
 
-    def _made(self, values: Any) -> bytes:
+    def _sketch(self, values: Any) -> bytes:
         sketch = ds.kll_doubles_sketch(self._size)
         sketch.update(values)
         return bytes(sketch.serialize())

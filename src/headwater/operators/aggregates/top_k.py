@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.operators.aggregates.aggregate import Aggregate, check, is_moment, is_number
-from headwater.operators.aggregates.by_group import listed, present, ranks_within, together, valid, whole
+from headwater.operators.aggregates.by_group import listed, present, ranks_within, together, valid
 from headwater.operators.aggregates.sketches import united
+from headwater.operators.columns import one_array
 from headwater.operators.event_time import Times
-from headwater.operators.groups import Numbers
+from headwater.operators.groups import Numbers, integer_type
 
 _SMALLEST, _LARGEST = 10, 20
 _ROOM = 16
@@ -58,11 +59,11 @@ class TopK(Aggregate):
         values, groups, _ = present(rows, self.column, groups)
         counts = _counts(_texts(values), groups)
         of = counts.column("group").to_numpy()
-        places, bounds = together(of, count)
-        counts = counts.take(pa.array(places))
+        indices, bounds = together(of, count)
+        counts = counts.take(pa.array(indices))
         texts, times = (counts.column(name).to_pylist() for name in ("text", "text_count"))
-        made = (self._made(texts[b:e], times[b:e]) if e > b else None for b, e in bounds)
-        return [pa.array(made, pa.binary(), size=count), pa.nulls(count, values.type)]
+        sketches = (self._sketch(texts[b:e], times[b:e]) if e > b else None for b, e in bounds)
+        return [pa.array(sketches, pa.binary(), size=count), pa.nulls(count, values.type)]
 
     def merge(self, partials: list[pa.Array], groups: Numbers, count: int) -> list[pa.Array]:
         """Unite the sketches of each group."""
@@ -77,12 +78,14 @@ class TopK(Aggregate):
         groups = items.column("group").to_numpy()
         kept = ranks_within(groups) < self.k
         items, groups = items.filter(pa.array(kept)), groups[kept]
-        value, count, low, high = (whole(items.column(name)) for name in ("value", "count", "low", "high"))
+        value, count, low, high = (
+            one_array(items.column(name)) for name in ("value", "count", "low", "high")
+        )
         top = pa.StructArray.from_arrays([value, count], fields=list(_counted_type(value.type)))
         columns = (top, low, high) if self.bounds else (top,)
         return [listed(column, groups, len(partials[0]), ~valid(partials[0])) for column in columns]
 
-    def _made(self, texts: list[str], times: list[int]) -> bytes:
+    def _sketch(self, texts: list[str], times: list[int]) -> bytes:
         sketch = ds.frequent_strings_sketch(self._size)
         for value, weight in zip(texts, times, strict=True):  # the library takes them one by one
             sketch.update(value, weight)
@@ -117,14 +120,14 @@ def _texts(values: pa.Array) -> pa.Array:
         floats = values.to_numpy() + kind.to_pandas_dtype()(0)  # zero has no sign
         return pa.array(floats, kind).cast(pa.string())
     if is_moment(kind):
-        return values.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(pa.string())
+        return values.cast(integer_type(kind)).cast(pa.string())
     return values.cast(pa.string())
 
 
 def _values(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return the values that have these texts."""
     if is_moment(kind):
-        return texts.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(kind)
+        return texts.cast(integer_type(kind)).cast(kind)
     return texts.cast(kind)
 
 

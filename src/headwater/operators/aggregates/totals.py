@@ -14,7 +14,8 @@ import pyarrow as pa
 from headwater.operators.aggregates import digits
 from headwater.operators.aggregates.aggregate import Aggregate, check, is_any, is_number
 from headwater.operators.aggregates.amounts import amount, amount_of, sorted_out, united
-from headwater.operators.aggregates.by_group import added, counted, present, valid, whole
+from headwater.operators.aggregates.by_group import added, counted, present, valid
+from headwater.operators.columns import one_array
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 
@@ -38,7 +39,7 @@ class Count(Aggregate):
     def partial(self, rows: pa.Table, at: Times, groups: Numbers, count: int) -> list[pa.Array]:
         """Count rows."""
         if self.column is not None and rows.column(self.column).null_count:
-            groups = groups[valid(whole(rows.column(self.column)))]
+            groups = groups[valid(one_array(rows.column(self.column)))]
         return [pa.array(counted(groups, count))]
 
     def merge(self, partials: list[pa.Array], groups: Numbers, count: int) -> list[pa.Array]:

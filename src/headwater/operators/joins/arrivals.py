@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.operators.event_time import Times
-from headwater.operators.groups import Keys, Numbers, group
+from headwater.operators.groups import Flags, Keys, Numbers, group, with_nulls
 from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.rows_by_key_and_time import KeySlots
-from headwater.operators.memory.runs import Flags
 from headwater.operators.operator import NEVER
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing
 
@@ -79,16 +78,10 @@ def slots_of(
 
 def _numbered(keys: pa.Table, numbers: Callable[[Keys], Numbers]) -> Numbers:
     groups = group(keys, keys.column_names)
-    known = ~_with_nulls(keys.take(pa.array(groups.first)))
+    known = ~with_nulls(keys.take(pa.array(groups.first)))
     slots = np.full(len(known), NOWHERE)
     slots[known] = numbers(groups.keys[known])
     return slots[groups.of]
-
-
-def _with_nulls(keys: pa.Table) -> Flags:
-    nulls = [column.is_null().to_numpy() for column in keys.columns]
-    flags: Flags = np.any(nulls, axis=0)
-    return flags
 
 
 def _field(rows: pa.Table, side: str, name: str) -> Times:

@@ -19,14 +19,13 @@ from headwater.durations import MICROSECOND
 from headwater.errors import UsageError
 from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import Times, behind, moved, times
-from headwater.operators.groups import Numbers
+from headwater.operators.groups import Flags, Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import Arrived, arrivals, is_left, slots_of, times_of
 from headwater.operators.joins.deletions import deletions
 from headwater.operators.memory.chunk_codec import decode, decode_clock, encode, extra_column
 from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.rows_by_key_and_time import LITTLE, KeySlots, RowsByKeyAndTime, rekeyed
-from headwater.operators.memory.runs import Flags
 from headwater.operators.memory.timeline import Timeline
 from headwater.operators.memory.versions import RowVersions
 from headwater.operators.operator import NEVER, Operator, Step
@@ -200,7 +199,7 @@ class AsOf(Operator[Past]):
         events = events.take(pa.array(order(events, times(events, self.times[0]))))
         out = [
             corrected,
-            self._out(state, events, self._found(state, events), np.zeros(len(events), np.int64)),
+            self._out(state, events, self._versions(state, events), np.zeros(len(events), np.int64)),
         ]
         if self.correct:
             self._remember(state, events)
@@ -217,9 +216,9 @@ class AsOf(Operator[Past]):
         rows, at, slots = new._replace(slots=slots).only(known)
         touched = self._touched(state, slots, at)
         events = state.done.take(touched)
-        before = self._found(state, events)
+        before = self._versions(state, events)
         state.versions.add(rows, at, slots, deletions(rows))
-        after = self._found(state, events)
+        after = self._versions(state, events)
         changed = np.flatnonzero(before != after)
         revisions = state.done.notes(touched[changed]) + 1
         state.done.note(touched[changed], revisions)
@@ -236,7 +235,7 @@ class AsOf(Operator[Past]):
         at = times(events, self.times[0])
         return at if self.at is None else np.minimum(at, times(events, self.at))
 
-    def _found(self, state: Past, events: pa.Table) -> Numbers:
+    def _versions(self, state: Past, events: pa.Table) -> Numbers:
         """Return the version of each event; NOWHERE if there is none."""
         slots = slots_of(events, self._names[0], state.types, state.slots.find)
         return state.versions.valid(slots, self._asked(events))

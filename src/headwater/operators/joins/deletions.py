@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.memory.runs import Flags
+from headwater.operators.groups import Flags
 from headwater.record import DELETED
 
 

@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.groups import Keys, Numbers
+from headwater.operators.groups import Flags, Keys, Numbers
 from headwater.operators.memory.int_multimap import IntMultimap
 from headwater.operators.memory.numbered_rows import NOWHERE, NumberedRows
 from headwater.operators.memory.slots import Slots, sized
-from headwater.operators.table_changes import Flags, same
+from headwater.operators.table_changes import same
 from headwater.record import DELETED
 
 _LITTLE = 1024

@@ -13,13 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.operators.groups import Numbers
+from headwater.operators.groups import Flags, Numbers
 from headwater.operators.operator import FOREVER
 
-Flags = npt.NDArray[np.bool_]
 Merge = Callable[[pa.Table, Numbers, int], pa.Table]
 """Merges rows by group: rows in the order in which they came, the group of each, and how many there are."""
 
@@ -35,9 +33,9 @@ class Entries:
     def __len__(self) -> int:
         return len(self.lead)
 
-    def take(self, places: Numbers) -> Entries:
+    def take(self, indices: Numbers) -> Entries:
         """Return some of the entries."""
-        return Entries(self.lead[places], self.then[places], self.rows.take(pa.array(places)))
+        return Entries(self.lead[indices], self.then[indices], self.rows.take(pa.array(indices)))
 
     def slice(self, start: int, end: int) -> Entries:
         """Return the entries from one place to another."""

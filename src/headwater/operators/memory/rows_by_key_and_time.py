@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.event_time import Times
-from headwater.operators.groups import Keys, Numbers
+from headwater.operators.groups import Flags, Keys, Numbers
 from headwater.operators.memory.numbered_rows import NOWHERE, NumberedRows
-from headwater.operators.memory.runs import Flags, RunMatches, Runs
+from headwater.operators.memory.runs import RunMatches, Runs
 from headwater.operators.memory.timeline import Timeline
 
 LITTLE = 1024

@@ -12,14 +12,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from headwater.operators.event_time import Times
-from headwater.operators.groups import Numbers
+from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.operator import FOREVER, NEVER
-
-Flags = npt.NDArray[np.bool_]
 
 
 class Run(NamedTuple):

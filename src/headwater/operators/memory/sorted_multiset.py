@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from headwater.operators.groups import integer_type
+from headwater.operators.order import sortable_bits
 from headwater.operators.values import values
 
 _RUN = 1024
@@ -85,9 +87,9 @@ def comparable(column: pa.Array) -> list[Any]:
     if pa.types.is_floating(kind):
         floats = column.cast(pa.float64()).to_numpy(zero_copy_only=False).copy()
         floats[np.isnan(floats)] = np.nan
-        listed: list[Any] = _turned(floats.view(np.int64)).tolist()
+        listed: list[Any] = sortable_bits(floats.view(np.int64)).tolist()
         return listed
-    return values(column.cast(_number(kind)) if pa.types.is_temporal(kind) else column)
+    return values(column.cast(integer_type(kind)) if pa.types.is_temporal(kind) else column)
 
 
 def restored(comparables: list[Any], kind: pa.DataType) -> pa.Array:
@@ -95,16 +97,7 @@ def restored(comparables: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_floating(kind):
         missing = np.array([value is None for value in comparables], np.bool_)
         bits = np.array([0 if value is None else value for value in comparables], np.int64)
-        return pa.array(_turned(bits).view(np.float64), mask=missing).cast(kind)
+        return pa.array(sortable_bits(bits).view(np.float64), mask=missing).cast(kind)
     if pa.types.is_temporal(kind):
-        return pa.array(comparables, _number(kind)).cast(kind)
+        return pa.array(comparables, integer_type(kind)).cast(kind)
     return pa.array(comparables, kind)
-
-
-def _turned(bits: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the bits of floats as integers in the same order, and back: -0.0 before 0.0, NaN last."""
-    return np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits)
-
-
-def _number(kind: pa.DataType) -> pa.DataType:
-    return pa.int32() if kind.bit_width == 32 else pa.int64()

@@ -18,13 +18,13 @@ import pyarrow as pa
 
 from headwater.errors import UsageError
 from headwater.operators.columns import check_columns
-from headwater.operators.groups import Numbers, group
+from headwater.operators.groups import Flags, Numbers, group
 from headwater.operators.memory.indexed_table import Delta, IndexedTable
 from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.slots import Slots
 from headwater.operators.operator import Operator, Step
 from headwater.operators.order import order
-from headwater.operators.table_changes import Flags, check_table, last, same
+from headwater.operators.table_changes import check_table, last, same
 from headwater.operators.tables.retracting import Retractable, Tally
 from headwater.record import DELETED
 
@@ -45,18 +45,18 @@ class Grouped:
 class _GroupChange(NamedTuple):
     """What a step changes: where that is in its rows, which slots, and the old and new rows."""
 
-    places: Numbers
+    indices: Numbers
     delta: Delta
     old: pa.Table
     new: pa.Table
 
     @property
-    def left(self) -> Numbers:
+    def old_groups(self) -> Numbers:
         """The groups that the old rows were in."""
         return self.delta.before[self.delta.was]
 
     @property
-    def entered(self) -> Numbers:
+    def new_groups(self) -> Numbers:
         """The groups that the new rows are in."""
         return self.delta.after[self.delta.is_]
 
@@ -119,15 +119,17 @@ class TableGroup(Operator[Grouped]):
         """Make changes, and compare the groups that they touch before and after."""
         rows = rows.select(self._columns()).combine_chunks()
         change = self._change(state, rows)
-        if not len(change.places):
+        if not len(change.indices):
             return Step(state.output.empty_table())
         touched, keys = self._touched(change)
         before, was = self._read(state, touched), state.rows.index.count(touched) > 0
         self._make(state, change)
         after, is_ = self._read(state, touched), state.rows.index.count(touched) > 0
-        told = np.flatnonzero((was != is_) | (is_ & ~same(before, after)))
-        out = self._told(state, keys.take(pa.array(told)), after.take(pa.array(told)), ~is_[told])
-        return Step(out, chunk=rows.take(pa.array(change.places)))
+        changed = np.flatnonzero((was != is_) | (is_ & ~same(before, after)))
+        out = self._result_rows(
+            state, keys.take(pa.array(changed)), after.take(pa.array(changed)), ~is_[changed]
+        )
+        return Step(out, chunk=rows.take(pa.array(change.indices)))
 
     def next_timer(self, state: Grouped) -> int | None:
         """Return None: time alone changes nothing."""
@@ -144,34 +146,34 @@ class TableGroup(Operator[Grouped]):
     def _change(self, state: Grouped, rows: pa.Table) -> _GroupChange:
         found, table = last(rows, self.primary), state.rows
         slots = table.find(found.keys)
-        some = table.effective(slots, found.deleted, rows.take(pa.array(found.places)))
-        places, slots, deleted = found.places[some], slots[some], found.deleted[some]
-        new = rows.take(pa.array(places[~deleted]))
-        after = np.full(len(some), NOWHERE)
+        effective = table.effective(slots, found.deleted, rows.take(pa.array(found.indices)))
+        indices, slots, deleted = found.indices[effective], slots[effective], found.deleted[effective]
+        new = rows.take(pa.array(indices[~deleted]))
+        after = np.full(len(effective), NOWHERE)
         after[~deleted] = self._groups(state.groups, new)
-        delta = table.delta(found.keys[some], slots, after, deleted)
-        return _GroupChange(places, delta, table.take(table.ages(delta.slots[delta.was])), new)
+        delta = table.delta(found.keys[effective], slots, after, deleted)
+        return _GroupChange(indices, delta, table.take(table.ages(delta.slots[delta.was])), new)
 
-    def _groups(self, known: Slots, rows: pa.Table) -> Numbers:
+    def _groups(self, numbering: Slots, rows: pa.Table) -> Numbers:
         """Return the number of each row's group, a new one if need be."""
         groups = group(rows, self.by)
-        numbers = known.find(groups.keys)
+        numbers = numbering.find(groups.keys)
         new = numbers == NOWHERE
-        numbers[new] = known.give(groups.keys[new])
+        numbers[new] = numbering.give(groups.keys[new])
         return numbers[groups.of]
 
     def _touched(self, change: _GroupChange) -> tuple[Numbers, pa.Table]:
         """Return the groups that rows leave or enter, and the columns of each."""
-        touched, first = np.unique(np.concatenate([change.left, change.entered]), return_index=True)
+        touched, first = np.unique(np.concatenate([change.old_groups, change.new_groups]), return_index=True)
         rows = pa.concat_tables([change.old.select(self.by), change.new.select(self.by)])
         return touched, rows.combine_chunks().take(pa.array(first))
 
     def _make(self, state: Grouped, change: _GroupChange) -> None:
         for (_, column), tally in state.tallies.items():
-            _tell(tally, change.left, change.old, column, -1)
-            _tell(tally, change.entered, change.new, column, 1)
+            _tell(tally, change.old_groups, change.old, column, -1)
+            _tell(tally, change.new_groups, change.new, column, 1)
         state.rows.put(change.delta, change.new)
-        left = np.unique(change.left)
+        left = np.unique(change.old_groups)
         state.groups.drop(left[state.rows.index.count(left) == 0])
         state.rows.tidy(change.delta)
 
@@ -180,10 +182,10 @@ class TableGroup(Operator[Grouped]):
         columns = [each.read(state.tallies[each.tally, each.column], groups) for _, each in self.aggregates]
         return pa.Table.from_arrays(columns, schema=schema)
 
-    def _told(self, state: Grouped, keys: pa.Table, results: pa.Table, gone: Flags) -> pa.Table:
+    def _result_rows(self, state: Grouped, keys: pa.Table, results: pa.Table, deleted: Flags) -> pa.Table:
         """Return groups in the order of their columns; of those that are gone, no more than these."""
-        there = pa.array(np.arange(len(gone)), mask=gone)
-        columns = [*map(_unsigned, keys.columns), *results.take(there).columns, pa.array(gone)]
+        there = pa.array(np.arange(len(deleted)), mask=deleted)
+        columns = [*map(_unsigned, keys.columns), *results.take(there).columns, pa.array(deleted)]
         rows = pa.Table.from_arrays(columns, schema=state.output)
         return rows.take(pa.array(order(keys, np.zeros(len(keys), np.int64))))
 
@@ -194,8 +196,8 @@ def _tell(tally: Tally, groups: Numbers, rows: pa.Table, column: str, sign: int)
     tally.change(groups, values, sign)
 
 
-def _kind(each: Retractable, schema: pa.Schema) -> pa.DataType:
-    return schema.field(each.column).type if each.column else pa.bool_()
+def _kind(aggregate: Retractable, schema: pa.Schema) -> pa.DataType:
+    return schema.field(aggregate.column).type if aggregate.column else pa.bool_()
 
 
 def _unsigned(column: pa.ChunkedArray) -> pa.ChunkedArray:

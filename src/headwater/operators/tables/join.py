@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.groups import Numbers, alike, group
+from headwater.operators.groups import Flags, Numbers, alike, group, with_nulls
 from headwater.operators.joined import Joined
 from headwater.operators.memory.indexed_table import Delta, IndexedTable
 from headwater.operators.memory.numbered_rows import NOWHERE
@@ -24,7 +24,7 @@ from headwater.operators.memory.slots import Slots
 from headwater.operators.operator import Operator, Step
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing, side_of
 from headwater.operators.spec import Side
-from headwater.operators.table_changes import Flags, last
+from headwater.operators.table_changes import last
 from headwater.operators.tables.shape import TableShape
 from headwater.record import DELETED
 
@@ -44,7 +44,7 @@ class TableMeeting:
 class _JoinChange(NamedTuple):
     """What a step changes on one side: where that is in its rows, which slots, and the new rows."""
 
-    places: Numbers
+    indices: Numbers
     delta: Delta
     rows: pa.Table
 
@@ -56,8 +56,8 @@ class _Results(NamedTuple):
     left: Numbers
     right: Numbers
 
-    def only(self, some: Flags) -> _Results:
-        return _Results(self.pairs[some], self.left[some], self.right[some])
+    def only(self, flags: Flags) -> _Results:
+        return _Results(self.pairs[flags], self.left[flags], self.right[flags])
 
 
 @dataclass(frozen=True)
@@ -118,15 +118,15 @@ class TableJoin(Operator[TableMeeting]):
         """Make changes, and compare the results that they touch before and after."""
         rows = rows.combine_chunks()
         changes = self._changes(state, rows)
-        places = np.sort(np.concatenate([change.places for change in changes]))
-        if not len(places):
+        indices = np.sort(np.concatenate([change.indices for change in changes]))
+        if not len(indices):
             return Step(state.output.empty_table())
         before = self._results(state, changes)
         _put(state, changes)
         after = self._results(state, changes)
-        out = self._told(state, before, after)
+        out = self._emitted(state, before, after)
         _tidy(state, changes)
-        return Step(out, chunk=rows.take(pa.array(places)))
+        return Step(out, chunk=rows.take(pa.array(indices)))
 
     def next_timer(self, state: TableMeeting) -> int | None:
         """Return None: time alone changes nothing."""
@@ -147,18 +147,21 @@ class TableJoin(Operator[TableMeeting]):
         table, primary = (state.left, self.left.table) if side == LEFT else (state.right, self.right.table)
         found = last(changes, primary)
         slots = table.find(found.keys)
-        some = table.effective(slots, found.deleted, changes.take(pa.array(found.places)))
-        where = np.flatnonzero(rows[SIDE].to_numpy() == side_of(side))[found.places[some]]
-        deleted, fresh = found.deleted[some], changes.take(pa.array(found.places[some][~found.deleted[some]]))
-        after = np.full(len(some), NOWHERE)
+        effective = table.effective(slots, found.deleted, changes.take(pa.array(found.indices)))
+        where = np.flatnonzero(rows[SIDE].to_numpy() == side_of(side))[found.indices[effective]]
+        deleted, fresh = (
+            found.deleted[effective],
+            changes.take(pa.array(found.indices[effective][~found.deleted[effective]])),
+        )
+        after = np.full(len(effective), NOWHERE)
         after[~deleted] = self._meet(state.keys, rows.take(pa.array(where[~deleted])))
-        return _JoinChange(where, table.delta(found.keys[some], slots[some], after, deleted), fresh)
+        return _JoinChange(where, table.delta(found.keys[effective], slots[effective], after, deleted), fresh)
 
     def _meet(self, keys: Slots, rows: pa.Table) -> Numbers:
         """Return the number of the key by which each row meets others, a new one if need be."""
         groups = group(rows, self.pairing.key)
         numbers = np.full(len(groups.keys), NOWHERE)
-        whole = ~_null(rows.select(self.pairing.key))[groups.first]
+        whole = ~with_nulls(rows.select(self.pairing.key))[groups.first]
         numbers[whole] = keys.find(groups.keys[whole])
         new = whole & (numbers == NOWHERE)
         numbers[new] = keys.give(groups.keys[new])
@@ -183,7 +186,7 @@ class TableJoin(Operator[TableMeeting]):
         pairs = np.concatenate(found)
         return _Results(pairs, left.ages((pairs >> 32) - 1), right.ages((pairs & 0xFFFFFFFF) - 1))
 
-    def _told(self, state: TableMeeting, before: _Results, after: _Results) -> pa.Table:
+    def _emitted(self, state: TableMeeting, before: _Results, after: _Results) -> pa.Table:
         """Return the results that are gone, and those that are new or changed."""
         gone = before.only(~np.isin(before.pairs, after.pairs, assume_unique=True))
         identity = self.identity
@@ -192,8 +195,8 @@ class TableJoin(Operator[TableMeeting]):
             # One that is gone may have made room for another of its identity: then that is all to tell.
             numbers = alike(pa.concat_tables([old, new.select(identity)]))
             old = old.filter(pa.array(~np.isin(numbers[: len(old)], numbers[len(old) :])))
-        told = [_marked(old, state.output, True), _marked(new, state.output, False)]
-        return pa.concat_tables(told).combine_chunks()
+        tables = [_marked(old, state.output, True), _marked(new, state.output, False)]
+        return pa.concat_tables(tables).combine_chunks()
 
     def _rows(self, state: TableMeeting, results: _Results) -> pa.Table:
         order = np.lexsort((results.right, results.left))
@@ -231,12 +234,6 @@ def _alone(table: IndexedTable, others: IndexedTable, changed: Numbers, delta: D
 
 def _paired(left: Numbers, right: Numbers) -> Numbers:
     return ((left + 1) << 32) | (right + 1)
-
-
-def _null(rows: pa.Table) -> Flags:
-    columns = [column.is_null().to_numpy() for column in rows.columns]
-    missing: Flags = np.logical_or.reduce(columns)
-    return missing
 
 
 def _marked(rows: pa.Table, schema: pa.Schema, deleted: bool) -> pa.Table:

@@ -71,8 +71,8 @@ class TableShape:
         if self.how in ("right", "full"):
             self._check_types()
 
-    def _check_full(self, mine: set[str], other: set[str]) -> None:
-        if mine != set(self.left.table) or other != set(self.right.table):
+    def _check_full(self, left_on: set[str], right_on: set[str]) -> None:
+        if left_on != set(self.left.table) or right_on != set(self.right.table):
             raise UsageError(
                 f"{WHAT} with how=full joins by the primary keys of both tables and nothing else",
                 detail=f"those are {', '.join(self.left.table)} and {', '.join(self.right.table)}",

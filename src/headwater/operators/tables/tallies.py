@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.groups import Numbers
+from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.slots import sized
 from headwater.operators.memory.sorted_multiset import SortedMultiset, comparable, restored
-from headwater.operators.table_changes import Flags
 from headwater.operators.tables.exact import SCALE, Sums, finite
 
 _WIDE = Context(prec=80)
@@ -64,14 +63,14 @@ class Totals:
     def sums(self, groups: Numbers, kind: pa.DataType) -> pa.Array:
         """Return the sums of some groups as a type: null without values, or where they do not fit."""
         if pa.types.is_decimal(kind):
-            return self._each(groups, kind, lambda total, _: _decimal(total, kind))
+            return self._read(groups, kind, lambda total, _: _decimal(total, kind))
         if pa.types.is_integer(kind):
-            return self._each(groups, kind, lambda total, _: total if -(1 << 63) <= total < 1 << 63 else None)
-        return self._each(groups, kind, lambda total, _: _ratio(total, self._unit))
+            return self._read(groups, kind, lambda total, _: total if -(1 << 63) <= total < 1 << 63 else None)
+        return self._read(groups, kind, lambda total, _: _ratio(total, self._unit))
 
     def means(self, groups: Numbers) -> pa.Array:
         """Return the means of some groups: null without values."""
-        return self._each(groups, pa.float64(), lambda total, n: _ratio(total, n * self._unit))
+        return self._read(groups, pa.float64(), lambda total, n: _ratio(total, n * self._unit))
 
     def _beside(self, groups: Numbers, floats: Any, sign: int) -> None:
         kinds: list[tuple[ValueCounts, Flags]] = [
@@ -82,19 +81,19 @@ class Totals:
         for counts, some in kinds:
             counts.tell(groups[some], sign)
 
-    def _each(self, groups: Numbers, kind: pa.DataType, read: Callable[[int, int], Any]) -> pa.Array:
+    def _read(self, groups: Numbers, kind: pa.DataType, read: Callable[[int, int], Any]) -> pa.Array:
         # One call for each group that is touched: exact integers are Python's.
         counts = self._count.of(groups).tolist()
         totals = zip(self._sums.of(groups), counts, strict=True)
         found = [read(total, count) if count else None for total, count in totals]
         return pa.array(self._without_limit(groups, found), kind)
 
-    def _without_limit(self, groups: Numbers, found: list[Any]) -> list[Any]:
+    def _without_limit(self, groups: Numbers, values: list[Any]) -> list[Any]:
         nan, up, down = (counts.of(groups) > 0 for counts in (self._nan, self._up, self._down))
         for some, value in ((up, np.inf), (down, -np.inf), (nan | (up & down), np.nan)):
-            for place in np.flatnonzero(some).tolist():
-                found[place] = value
-        return found
+            for index in np.flatnonzero(some).tolist():
+                values[index] = value
+        return values
 
 
 class Ranks:
@@ -116,11 +115,11 @@ class Ranks:
 
     def least(self, groups: Numbers) -> pa.Array:
         """Return the least value of some groups."""
-        return self._each(groups, SortedMultiset.least)
+        return self._read(groups, SortedMultiset.least)
 
     def most(self, groups: Numbers) -> pa.Array:
         """Return the greatest value of some groups."""
-        return self._each(groups, lambda ranked: ranked.greatest(1)[0])
+        return self._read(groups, lambda ranked: ranked.greatest(1)[0])
 
     def greatest(self, groups: Numbers, count: int) -> pa.Array:
         """Return the greatest values of some groups, the greatest first."""
@@ -130,7 +129,7 @@ class Ranks:
         flat = restored([value for some in found for value in some], self.kind)
         return pa.ListArray.from_arrays(pa.array(ends), flat)
 
-    def _each(self, groups: Numbers, read: Callable[[SortedMultiset], Any]) -> pa.Array:
+    def _read(self, groups: Numbers, read: Callable[[SortedMultiset], Any]) -> pa.Array:
         ranked = map(self._ranked.get, groups.tolist())
         return restored([None if each is None else read(each) for each in ranked], self.kind)
 

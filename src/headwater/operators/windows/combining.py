@@ -16,10 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.operators.event_time import Times
-from headwater.operators.groups import Numbers
-from headwater.operators.memory.partials import Entries, Flags, arranged
+from headwater.operators.groups import Flags, Numbers
+from headwater.operators.memory.partials import Entries, arranged
 from headwater.operators.windows.early import Early
-from headwater.operators.windows.sessions import ends, partials, revisions, told
+from headwater.operators.windows.sessions import ends, partials, revisions, with_status
 from headwater.operators.windows.windowing import Windowing
 
 
@@ -30,39 +30,40 @@ class SessionChange:
     written: Entries
     """The sessions, in their pieces, that are new or have changed, and the pieces that are gone."""
     published: Entries
-    """The sessions to publish: whole if they have ended, and else what is shown of them."""
+    """The sessions to publish: complete if they have ended, and else what is shown of them."""
     retracted: Entries
     """The sessions that were visible and are no more, with the revision that says so."""
 
 
 @dataclass(frozen=True)
 class _Parts:
-    """Pieces of known sessions, and sessions of new rows, sorted; those that overlap make one whole."""
+    """Pieces of known sessions, and sessions of new rows, sorted; those that overlap become one."""
 
     entries: Entries
     new: Flags
     head: Flags
     """Which are the first piece of a session that was known."""
-    whole: Numbers
+    session: Numbers
+    """The number of the combined session of each."""
 
     @cached_property
     def opening(self) -> Flags:
-        """Tell which are the first of their wholes."""
-        found: Flags = np.diff(self.whole, prepend=-1) != 0
+        """Tell which are the first of their sessions."""
+        found: Flags = np.diff(self.session, prepend=-1) != 0
         return found
 
     @cached_property
     def same(self) -> Flags:
-        """Tell which start where their whole does."""
-        found: Flags = self.entries.then == self.entries.then[self.opening][self.whole]
+        """Tell which start where their session does."""
+        found: Flags = self.entries.then == self.entries.then[self.opening][self.session]
         return found
 
     def any(self, flags: Flags) -> Flags:
-        """Tell which wholes have such a part."""
+        """Tell which sessions have such a part."""
         return np.logical_or.reduceat(flags, np.flatnonzero(self.opening))
 
     def greatest(self, numbers: Numbers) -> npt.NDArray[np.int64]:
-        """Return the greatest number of each whole."""
+        """Return the greatest number of each session."""
         return np.maximum.reduceat(numbers, np.flatnonzero(self.opening))
 
 
@@ -76,9 +77,9 @@ class Combining:
     """The clock for which known sessions are as they are."""
     clock: int
 
-    def combined(self, known: Entries, fresh: Entries) -> SessionChange:
+    def combined(self, held: Entries, fresh: Entries) -> SessionChange:
         """Put sessions together that overlap, where one is of new rows, or the clock has come to it."""
-        parts = _touching(known, fresh, self._due(known))
+        parts = _touching(held, fresh, self._due(held))
         if not len(parts.entries):
             return SessionChange(parts.entries, parts.entries, parts.entries)
         end = parts.greatest(ends(parts.entries))
@@ -88,22 +89,22 @@ class Combining:
         visible = (end <= self.clock) | self.early.shown(pieces.take(_heads(parts, cut)), self.clock)
         out = visible & self._news(parts, seen, end)
         # A session that is published again replaces itself; any other that was visible has to go.
-        away = seen & ~(parts.same & visible[parts.whole])
-        again = seen & (away | out[parts.whole])
+        away = seen & ~(parts.same & visible[parts.session])
+        again = seen & (away | out[parts.session])
         revision = parts.greatest(revisions(parts.entries) + again + (away & parts.same))
-        pieces = _told(pieces, ends(pieces), revision[parts.whole[cut]])
-        written = np.flatnonzero(parts.any(parts.new | again | ~cut)[parts.whole[cut]])
+        pieces = _restated(pieces, ends(pieces), revision[parts.session[cut]])
+        written = np.flatnonzero(parts.any(parts.new | again | ~cut)[parts.session[cut]])
         return SessionChange(
-            _both(pieces.take(written), _gone(parts.entries, _swallowed(parts, cut), 0)),
-            self._results(pieces, parts.whole[cut], out),
-            _gone(parts.entries, np.flatnonzero(away), 1),
+            _concatenated(pieces.take(written), _removed(parts.entries, _swallowed(parts, cut), 0)),
+            self._results(pieces, parts.session[cut], out),
+            _removed(parts.entries, np.flatnonzero(away), 1),
         )
 
-    def _due(self, known: Entries) -> Flags:
+    def _due(self, held: Entries) -> Flags:
         """Tell which known pieces the clock has come to: to the session's end, or to a time to show them."""
-        ended = (ends(known) > self.before) & (ends(known) <= self.clock)
+        ended = (ends(held) > self.before) & (ends(held) <= self.clock)
         passed = self.early.passed(self.before), self.early.passed(self.clock)
-        return ended | ((known.then >= passed[0]) & (known.then < passed[1]))
+        return ended | ((held.then >= passed[0]) & (held.then < passed[1]))
 
     def _seen(self, parts: _Parts) -> Flags:
         """Tell which parts are the heads of sessions that were visible."""
@@ -111,50 +112,52 @@ class Combining:
         return parts.head & ((ends(parts.entries) <= self.before) | shown)
 
     def _news(self, parts: _Parts, seen: Flags, end: Times) -> Flags:
-        """Tell which wholes are to be published, if they are visible."""
+        """Tell which sessions are to be published, if they are visible."""
         ended = ends(parts.entries) <= self.before
         now = parts.any(parts.new | ~ended)
         # What was seen of a part is replaced at once, so that nothing disappears that is still there.
         replaced = parts.any(seen & (ended | ~parts.same))
-        grown = self.early.grown(parts.entries, parts.new, parts.whole, self.before, self.clock)
+        grown = self.early.grown(parts.entries, parts.new, parts.session, self.before, self.clock)
         return np.where(end <= self.clock, now, replaced | grown)
 
     def _pieces(self, parts: _Parts, cut: Flags, end: Times) -> Entries:
-        """Merge parts of a whole from one cut to the next."""
+        """Merge parts of a session from one cut to the next."""
         rows = self._merged(partials(parts.entries), np.cumsum(cut) - 1)
         first = parts.entries.take(np.flatnonzero(cut))
-        of = end[parts.whole[cut]]
-        return Entries(first.lead, first.then, told(rows, of, of * 0, np.zeros(len(of), np.bool_)))
+        of = end[parts.session[cut]]
+        return Entries(first.lead, first.then, with_status(rows, of, of * 0, np.zeros(len(of), np.bool_)))
 
-    def _results(self, pieces: Entries, whole: Numbers, out: Flags) -> Entries:
+    def _results(self, pieces: Entries, session: Numbers, out: Flags) -> Entries:
         """Merge the pieces of sessions that have ended, and take the first of the others."""
-        head = np.diff(whole, prepend=-1) != 0
-        some = np.flatnonzero(out[whole] & (head | (ends(pieces) <= self.clock)))
-        first = pieces.take(np.flatnonzero(out[whole] & head))
-        rows = self._merged(partials(pieces.take(some)), (np.cumsum(out) - 1)[whole[some]])
-        return Entries(first.lead, first.then, told(rows, ends(first), revisions(first), out[out] & False))
+        head = np.diff(session, prepend=-1) != 0
+        some = np.flatnonzero(out[session] & (head | (ends(pieces) <= self.clock)))
+        first = pieces.take(np.flatnonzero(out[session] & head))
+        rows = self._merged(partials(pieces.take(some)), (np.cumsum(out) - 1)[session[some]])
+        return Entries(
+            first.lead, first.then, with_status(rows, ends(first), revisions(first), out[out] & False)
+        )
 
     def _merged(self, rows: pa.Table, groups: Numbers) -> pa.Table:
         count = int(groups[-1]) + 1 if len(groups) else 0
         return rows if count == len(rows) else self.windowing.merge(rows, groups, count)
 
 
-def _touching(known: Entries, fresh: Entries, due: Flags) -> _Parts:
+def _touching(held: Entries, fresh: Entries, due: Flags) -> _Parts:
     """Return new sessions, and the known ones that overlap them or are due, with all their pieces."""
     more = np.zeros(len(fresh), np.bool_)
     new, head, due = (
-        np.append(np.zeros(len(known), np.bool_), ~more),
-        np.append(_opening(known), more),
+        np.append(np.zeros(len(held), np.bool_), ~more),
+        np.append(_opening(held), more),
         np.append(due, more),
     )
-    places = arranged(np.append(known.lead, fresh.lead), np.append(known.then, fresh.then))
-    entries, new, head, due = _both(known, fresh).take(places), new[places], head[places], due[places]
-    whole = np.cumsum(_opening(entries)) - 1
-    touched = np.zeros(len(whole), np.bool_)
-    touched[whole[new | due]] = True
-    some = np.flatnonzero(touched[whole])
+    places = arranged(np.append(held.lead, fresh.lead), np.append(held.then, fresh.then))
+    entries, new, head, due = _concatenated(held, fresh).take(places), new[places], head[places], due[places]
+    session = np.cumsum(_opening(entries)) - 1
+    touched = np.zeros(len(session), np.bool_)
+    touched[session[new | due]] = True
+    some = np.flatnonzero(touched[session])
     return _Parts(
-        entries.take(some), new[some], head[some], np.cumsum(np.diff(whole[some], prepend=-1) != 0) - 1
+        entries.take(some), new[some], head[some], np.cumsum(np.diff(session[some], prepend=-1) != 0) - 1
     )
 
 
@@ -171,7 +174,7 @@ def _opening(parts: Entries) -> Flags:
 
 
 def _heads(parts: _Parts, cut: Flags) -> Numbers:
-    """Return which pieces are the first of their wholes."""
+    """Return which pieces are the first of their sessions."""
     return np.flatnonzero(parts.opening[cut])
 
 
@@ -181,16 +184,16 @@ def _swallowed(parts: _Parts, cut: Flags) -> Numbers:
     return np.flatnonzero(~parts.new & (parts.entries.then != starts))
 
 
-def _told(some: Entries, end: Times, revision: Numbers, gone: bool = False) -> Entries:
-    rows = told(partials(some), end, revision, np.full(len(some), gone))
-    return Entries(some.lead, some.then, rows)
+def _restated(entries: Entries, end: Times, revision: Numbers, removed: bool = False) -> Entries:
+    rows = with_status(partials(entries), end, revision, np.full(len(entries), removed))
+    return Entries(entries.lead, entries.then, rows)
 
 
-def _gone(parts: Entries, places: Numbers, more: int) -> Entries:
-    some = parts.take(places)
-    return _told(some, ends(some), revisions(some) + more, gone=True)
+def _removed(parts: Entries, indices: Numbers, more: int) -> Entries:
+    removed = parts.take(indices)
+    return _restated(removed, ends(removed), revisions(removed) + more, removed=True)
 
 
-def _both(some: Entries, others: Entries) -> Entries:
-    rows = pa.concat_tables([some.rows, others.rows]).combine_chunks()
-    return Entries(np.append(some.lead, others.lead), np.append(some.then, others.then), rows)
+def _concatenated(first: Entries, second: Entries) -> Entries:
+    rows = pa.concat_tables([first.rows, second.rows]).combine_chunks()
+    return Entries(np.append(first.lead, second.lead), np.append(first.then, second.then), rows)

@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 from headwater import schema as ddl
 from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import is_integer, is_number
+from headwater.operators.columns import one_array
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 from headwater.operators.memory.partials import Entries, spans
-from headwater.operators.windows.windowing import REVISION, Windowing, one
+from headwater.operators.windows.windowing import REVISION, Windowing
 
 BEFORE, CHANGE, RATIO = "_before", "_change", "_ratio"
 _DIGITS = 38
@@ -58,9 +59,11 @@ def beside(windowing: Windowing, out: pa.Table, earlier: tuple[Times, Numbers], 
     schema, names = output_schema(windowing, out.schema), _compared(windowing, out.schema)
     start, end = spans(before, *earlier, earlier[1] + 1)
     places = pa.array(start, mask=start >= end)
-    known = windowing.own(before.rows, names)
+    known = windowing.named_results(before.rows, names)
     made = [
-        column for name in names for column in _columns(name, one(out.column(name)), known[name].take(places))
+        column
+        for name in names
+        for column in _columns(name, one_array(out.column(name)), known[name].take(places))
     ]
     place = out.schema.get_field_index(REVISION)
     return pa.Table.from_arrays([*out.columns[:place], *made, *out.columns[place:]], schema=schema)
@@ -107,8 +110,8 @@ def _ratio(now: pa.Array, before: pa.Array) -> pa.Array:
         return pc.divide(now.cast(pa.float64()), pc.if_else(pc.equal(divisor, 0.0), None, divisor))
     # Python divides numbers of any size and rounds once; few are decimals, or so large.
     both = zip(now.to_pylist(), before.to_pylist(), strict=True)
-    told = [float(Fraction(new) / Fraction(old)) if new is not None and old else None for new, old in both]
-    return pa.array(told, pa.float64())
+    ratios = [float(Fraction(new) / Fraction(old)) if new is not None and old else None for new, old in both]
+    return pa.array(ratios, pa.float64())
 
 
 def _floats_hold(values: pa.Array) -> bool:

@@ -18,8 +18,8 @@ import numpy as np
 from headwater.durations import MICROSECOND
 from headwater.operators.aggregates.last_time import LastTime
 from headwater.operators.event_time import Times
-from headwater.operators.groups import Numbers
-from headwater.operators.memory.partials import Entries, Flags
+from headwater.operators.groups import Flags, Numbers
+from headwater.operators.memory.partials import Entries
 from headwater.operators.operator import NEVER
 from headwater.operators.windows.sessions import ends, partials
 from headwater.operators.windows.windowing import Windowing, bounded
@@ -70,16 +70,16 @@ class Early:
         reach = _last(sessions) + gap if self.period else ends(sessions)
         return np.where(ends(sessions) <= clock, ends(sessions), reach)
 
-    def grown(self, parts: Entries, new: Flags, whole: Numbers, before: int, clock: int) -> Flags:
-        """Tell of wholes, given their parts and which of these are new, if there is more to show of them."""
-        more = np.zeros(len(parts) and int(whole[-1]) + 1, np.bool_)
+    def grown(self, parts: Entries, new: Flags, session: Numbers, before: int, clock: int) -> Flags:
+        """Tell of which sessions, given their parts and which are new, there is more to show."""
+        more = np.zeros(len(parts) and int(session[-1]) + 1, np.bool_)
         if self.crowd:
             known, all_rows = np.zeros((2, len(more)), np.int64)
-            np.maximum.at(known, whole[~new], _last(parts)[~new])
-            np.add.at(all_rows, whole, _last(parts))
+            np.maximum.at(known, session[~new], _last(parts)[~new])
+            np.add.at(all_rows, session, _last(parts))
             return all_rows // self.crowd > known // self.crowd
         due = (new | (parts.then >= self.passed(before))) & (parts.then < self.passed(clock))
-        more[whole[due]] = True
+        more[session[due]] = True
         return more
 
 

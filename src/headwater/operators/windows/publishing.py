@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.event_time import Times
-from headwater.operators.groups import Numbers
-from headwater.operators.memory.partials import Entries, Flags, Merge, Partials, arranged, spans, spread
+from headwater.operators.groups import Flags, Numbers
+from headwater.operators.memory.partials import Entries, Merge, Partials, arranged, spans, spread
 from headwater.operators.memory.publications import PublicationCounts
 from headwater.operators.operator import NEVER
 from headwater.operators.windows.grid import Grid
@@ -79,21 +79,21 @@ def crowded(windows: pa.Table, new: Numbers, every: int) -> Flags:
 def publish(
     windowing: Windowing,
     publications: PublicationCounts,
-    found: list[Ready],
+    results: list[Ready],
     size: int,
     schema: pa.Schema,
     beside: Beside = lambda out, starts, keys: out,
 ) -> tuple[pa.Table, Entries]:
     """Return rows out, of a schema and what is put beside it, and the publications to remember."""
-    found = [each for each in found if len(each.windows)]
-    if not found:
+    results = [result for result in results if len(result.windows)]
+    if not results:
         nothing, out = np.empty(0, np.int64), schema.empty_table()
         return beside(out, nothing, nothing), publications.publish(nothing, nothing, out)
-    starts = np.concatenate([each.windows.lead for each in found])
-    keys = np.concatenate([each.windows.then for each in found])
-    rows = pa.concat_tables([each.windows.rows for each in found]).combine_chunks()
-    complete = np.concatenate([np.full(len(each.windows), each.complete) for each in found])
+    starts = np.concatenate([result.windows.lead for result in results])
+    keys = np.concatenate([result.windows.then for result in results])
+    rows = pa.concat_tables([result.windows.rows for result in results]).combine_chunks()
+    complete = np.concatenate([np.full(len(result.windows), result.complete) for result in results])
     revision = publications.of(starts, keys)
-    told = [pa.array(revision.astype(np.int32)), pa.array(complete)]
-    out = pa.Table.from_arrays(windowing.results(rows, starts, starts + size, told), schema=schema)
+    status = [pa.array(revision.astype(np.int32)), pa.array(complete)]
+    out = pa.Table.from_arrays(windowing.results(rows, starts, starts + size, status), schema=schema)
     return windowing.arranged(beside(out, starts, keys)), publications.publish(starts, keys, rows)

@@ -23,7 +23,7 @@ from headwater.operators.memory.partials import Entries, arranged
 from headwater.operators.operator import NEVER, Step
 from headwater.operators.windows.combining import Combining, SessionChange
 from headwater.operators.windows.early import Early
-from headwater.operators.windows.sessions import Sessions, ends, partials, revisions, told
+from headwater.operators.windows.sessions import Sessions, ends, partials, revisions, with_status
 from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_clock, encode
 from headwater.operators.windows.windowing import (
     END,
@@ -149,7 +149,7 @@ class Session(Windowed[Sessions]):
         first, last = places[new], places[np.append(new[1:], True)[: len(new)]]
         made = self._held.partials(rows, at, of, first)
         nothing = np.zeros(len(first), np.int64)
-        rows = told(made, at[last] + self._gap(), nothing, nothing.astype(np.bool_))
+        rows = with_status(made, at[last] + self._gap(), nothing, nothing.astype(np.bool_))
         return Entries(key_ids[first], at[first], rows)
 
     def _out(self, change: SessionChange, before: int, clock: int, schema: pa.Schema) -> pa.Table:
@@ -158,36 +158,36 @@ class Session(Windowed[Sessions]):
         out += [self._retracted(change.retracted, before, schema)] if self._retracts else []
         return self.windowing.arranged(pa.concat_tables(out).combine_chunks())
 
-    def _results(self, some: Entries, clock: int, schema: pa.Schema) -> pa.Table:
+    def _results(self, sessions: Entries, clock: int, schema: pa.Schema) -> pa.Table:
         """Return sessions as they are, or were, published at a clock."""
-        more = [pa.array(np.zeros(len(some), np.bool_))] if self._retracts else []
-        made = [pa.array(revisions(some).astype(np.int32)), pa.array(ends(some) <= clock), *more]
-        until = self._early.until(some, clock, self._gap())
-        columns = self.windowing.results(partials(some), some.then, until, made)
+        more = [pa.array(np.zeros(len(sessions), np.bool_))] if self._retracts else []
+        status = [pa.array(revisions(sessions).astype(np.int32)), pa.array(ends(sessions) <= clock), *more]
+        until = self._early.until(sessions, clock, self._gap())
+        columns = self.windowing.results(partials(sessions), sessions.then, until, status)
         return pa.Table.from_arrays(columns, schema=schema)
 
-    def _retracted(self, some: Entries, clock: int, schema: pa.Schema) -> pa.Table:
+    def _retracted(self, sessions: Entries, clock: int, schema: pa.Schema) -> pa.Table:
         """Return rows of what identifies sessions, and the rest null."""
-        known = self._results(some, clock, schema)
+        known = self._results(sessions, clock, schema)
         kept = {*self.windowing.by, START, END, REVISION}
         columns = [
-            column if name in kept else pa.nulls(len(some), schema.field(name).type)
+            column if name in kept else pa.nulls(len(sessions), schema.field(name).type)
             for name, column in zip(schema.names, known.columns, strict=True)
         ]
-        columns[-1] = pa.array(np.ones(len(some), np.bool_))
+        columns[-1] = pa.array(np.ones(len(sessions), np.bool_))
         return pa.Table.from_arrays(columns, schema=schema)
 
     def _gap(self) -> int:
         return self.gap // MICROSECOND
 
 
-def _bars(known: Entries, key_ids: Numbers, settled: int) -> Times:
+def _bars(held: Entries, key_ids: Numbers, settled: int) -> Times:
     """Return for each key the end of its last session that is settled.
 
     A row that is open alone, and begins before that end, overlaps that session.
     """
-    keys, of = np.unique(np.append(key_ids, known.lead), return_inverse=True)
+    keys, of = np.unique(np.append(key_ids, held.lead), return_inverse=True)
     bars = np.full(len(keys), NEVER)
-    done = ends(known) <= settled
-    np.maximum.at(bars, of[len(key_ids) :][done], ends(known)[done])
+    done = ends(held) <= settled
+    np.maximum.at(bars, of[len(key_ids) :][done], ends(held)[done])
     return bars[of[: len(key_ids)]]

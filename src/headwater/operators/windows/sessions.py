@@ -2,7 +2,7 @@
 
 A session is one piece; or, where open ones are shown at times that the clock decides, it is cut at those
 that are still to come. Each piece knows when its session ends. What is written last of a piece counts; one
-that has become part of another is written once more, as gone. What is out of date is cleared away when it
+that has become part of another is written once more, as removed. What is out of date is cleared away when it
 is half of everything.
 
 Invariant: the pieces of a session tell one end and one revision, and no two sessions of a key overlap.
@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.event_time import Times
-from headwater.operators.groups import Numbers
+from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.key_ids import KeyIds
-from headwater.operators.memory.partials import Entries, Flags, Partials
+from headwater.operators.memory.partials import Entries, Partials
 from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import NEVER
 from headwater.operators.windows.windowing import bounded
 
-_TOLD = [pa.field("_end", pa.int64()), pa.field("_revision", pa.int64()), pa.field("_gone", pa.bool_())]
+_STATUS = [pa.field("_end", pa.int64()), pa.field("_revision", pa.int64()), pa.field("_gone", pa.bool_())]
 _END, _REVISION, _GONE = -3, -2, -1
 _WHERE = pa.schema([("key_id", pa.int64()), ("start", pa.int64())])
 
@@ -32,7 +32,7 @@ class Sessions:
     def __init__(self, partials: pa.Schema, cut: bool):
         self.key_ids = KeyIds()
         self.clock = NEVER
-        self._empty = pa.schema([*partials, *_TOLD]).empty_table()
+        self._empty = pa.schema([*partials, *_STATUS]).empty_table()
         self._held = Partials(self._empty, _newest)
         self._ending, self._fading = Timeline(_WHERE), Timeline(_WHERE)
         self._coming = Timeline(_WHERE)
@@ -50,7 +50,7 @@ class Sessions:
     def put(self, written: Entries) -> None:
         """Write sessions, in place of what was written of them before."""
         self._held.add(written)
-        self._spent += int(gone(written).sum())
+        self._spent += int(removed(written).sum())
         there = living(written)
         where = pa.Table.from_arrays([pa.array(there.lead), pa.array(there.then)], schema=_WHERE)
         self._ending.add(where, ends(there))
@@ -96,10 +96,10 @@ class Sessions:
         self._spent = 0
 
 
-def told(partials: pa.Table, end: Times, revision: Numbers, gone: Flags) -> pa.Table:
-    """Return partial results with what is told of the sessions."""
-    columns = [*partials.columns, *map(pa.array, (end, revision, gone))]
-    return pa.Table.from_arrays(columns, schema=pa.schema([*partials.schema, *_TOLD]))
+def with_status(partials: pa.Table, end: Times, revision: Numbers, removed: Flags) -> pa.Table:
+    """Return partial results with the columns that tell how the sessions stand."""
+    columns = [*partials.columns, *map(pa.array, (end, revision, removed))]
+    return pa.Table.from_arrays(columns, schema=pa.schema([*partials.schema, *_STATUS]))
 
 
 def ends(entries: Entries) -> Times:
@@ -114,7 +114,7 @@ def revisions(entries: Entries) -> Numbers:
     return found
 
 
-def gone(entries: Entries) -> Flags:
+def removed(entries: Entries) -> Flags:
     """Tell which sessions have become part of others."""
     found: Flags = entries.rows.column(_GONE).to_numpy()
     return found
@@ -122,12 +122,12 @@ def gone(entries: Entries) -> Flags:
 
 def partials(entries: Entries) -> pa.Table:
     """Return the partial results of sessions."""
-    return entries.rows.select(list(range(len(entries.rows.columns) - len(_TOLD))))
+    return entries.rows.select(list(range(len(entries.rows.columns) - len(_STATUS))))
 
 
 def living(entries: Entries) -> Entries:
-    """Return the sessions that are not gone."""
-    dead = gone(entries)
+    """Return the sessions that are not removed."""
+    dead = removed(entries)
     return entries.take(np.flatnonzero(~dead)) if dead.any() else entries
 
 

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from headwater.durations import MICROSECOND
 from headwater.operators.event_time import Times, times
-from headwater.operators.groups import Numbers, firsts, number, pairs
+from headwater.operators.groups import Flags, Numbers, firsts, number, pairs
 from headwater.operators.memory.key_ids import KeyIds
-from headwater.operators.memory.partials import Entries, Flags, Partials, arranged, spans
+from headwater.operators.memory.partials import Entries, Partials, arranged, spans
 from headwater.operators.memory.publications import PublicationCounts
 from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import FOREVER, NEVER, Step
@@ -212,9 +212,9 @@ class Sliding(Windowed[SlidingEvents]):
         new: Numbers = sums[end] - sums[start]
         return new
 
-    def _windows(self, events: Entries, places: Numbers) -> Entries:
+    def _windows(self, events: Entries, indices: Numbers) -> Entries:
         """Merge the windows of events at some places, of those that are sorted by key and time."""
-        keys, at = events.lead[places], events.then[places]
+        keys, at = events.lead[indices], events.then[indices]
         start, end = spans(events, keys, at - self._size() + 1, at + 1)
         return Entries(at - self._size(), keys, over(events, start, end, self._held.merge))
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from headwater.operators.columns import one_array
 from headwater.operators.event_time import times
 from headwater.operators.memory.partials import Entries
 from headwater.operators.operator import NEVER
-from headwater.operators.windows.windowing import one
 
 CLOCK = "clock"
 PLACE = pa.field("_place", pa.int64())
@@ -30,7 +30,7 @@ def encode(parts: dict[str, pa.Table], clock: int) -> pa.Table:
 
 def decode(chunk: pa.Table, kind: str) -> pa.Table:
     """Return the rows of a kind."""
-    return pa.Table.from_struct_array(one(chunk.column(kind)).drop_null())
+    return pa.Table.from_struct_array(one_array(chunk.column(kind)).drop_null())
 
 
 def decode_clock(chunk: pa.Table) -> int:
@@ -45,4 +45,6 @@ def chunk_rows(entries: Entries, by_lead: bool = True) -> pa.Table:
 
 
 def _struct(rows: pa.Table) -> pa.StructArray:
-    return pa.StructArray.from_arrays([one(column) for column in rows.columns], fields=list(rows.schema))
+    return pa.StructArray.from_arrays(
+        [one_array(column) for column in rows.columns], fields=list(rows.schema)
+    )

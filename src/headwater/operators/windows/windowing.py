@@ -20,11 +20,10 @@ from headwater.durations import MICROSECOND
 from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import Aggregate
 from headwater.operators.aggregates.row_count import RowCount
-from headwater.operators.columns import check_columns, check_time
+from headwater.operators.columns import check_columns, check_time, one_array
 from headwater.operators.event_time import Times, times
-from headwater.operators.groups import Groups, Numbers, group
+from headwater.operators.groups import Flags, Groups, Numbers, group
 from headwater.operators.memory.key_ids import KeyIds
-from headwater.operators.memory.partials import Flags
 from headwater.operators.operator import FOREVER, NEVER, Operator
 from headwater.operators.order import order
 from headwater.record import DELETED
@@ -78,8 +77,8 @@ class Windowing:
         made = [field for name, each in self.aggregates for field in each.output(name, schema)]
         made = [field.with_nullable(True) for field in made] if retracts else made
         edges = [pa.field(START, TIMESTAMP), pa.field(END, TIMESTAMP)]
-        told = [pa.field(REVISION, pa.int32()), pa.field(COMPLETE, pa.bool_())]
-        fields = [*map(schema.field, self.by), *edges, *made, *told]
+        status = [pa.field(REVISION, pa.int32()), pa.field(COMPLETE, pa.bool_())]
+        fields = [*map(schema.field, self.by), *edges, *made, *status]
         fields += [pa.field(DELETED, pa.bool_())] if retracts else []
         self.check_names([field.name for field in fields])
         return pa.schema(fields)
@@ -104,11 +103,11 @@ class Windowing:
             return None
         unknown = at == NEVER
         behind = np.where(unknown, 0, clock - np.where(unknown, 0, at)) if clock != NEVER else at * 0
-        told = [
+        columns = [
             pa.array(behind, mask=unknown | (clock == NEVER)),
             pa.array(starts, mask=unknown).cast(TIMESTAMP),
         ]
-        return pa.Table.from_arrays([*rows.columns, *told], schema=self.late_schema(rows.schema))
+        return pa.Table.from_arrays([*rows.columns, *columns], schema=self.late_schema(rows.schema))
 
     def state_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of partial results."""
@@ -129,13 +128,13 @@ class Windowing:
         found = [part for each, columns in self._apart(rows) for part in each.merge(columns, groups, count)]
         return pa.Table.from_arrays([*keys, *found], schema=rows.schema)
 
-    def results(self, rows: pa.Table, start: Times, end: Times, told: list[pa.Array]) -> list[pa.Array]:
+    def results(self, rows: pa.Table, start: Times, end: Times, status: list[pa.Array]) -> list[pa.Array]:
         """Return the columns out: partial results finished, the windows' edges, and what is told of them."""
         made = [part for each, columns in self._apart(rows) for part in each.finish(columns)]
         edges = [pa.array(start).cast(TIMESTAMP), pa.array(end).cast(TIMESTAMP)]
-        return [*self._keys(rows).columns, *edges, *made, *told]
+        return [*self._keys(rows).columns, *edges, *made, *status]
 
-    def own(self, rows: pa.Table, names: list[str]) -> dict[str, pa.Array]:
+    def named_results(self, rows: pa.Table, names: list[str]) -> dict[str, pa.Array]:
         """Return, of partial results, the columns that bear the names of some aggregates."""
         named = zip((name for name, _ in self.aggregates), self._apart(rows), strict=True)
         return {name: each.finish(columns)[0] for name, (each, columns) in named if name in names}
@@ -156,7 +155,7 @@ class Windowing:
     def _apart(self, rows: pa.Table) -> Iterable[tuple[Aggregate, list[pa.Array]]]:
         columns = list(zip(rows.column_names, rows.columns, strict=True))[len(self.by) :]
         for name, each in self.aggregates:
-            yield each, [one(column) for known, column in columns if known.startswith(f"{name}.")]
+            yield each, [one_array(column) for known, column in columns if known.startswith(f"{name}.")]
 
     def _check_late(self, schema: pa.Schema) -> None:
         for name in (LATE_BY, LATE_START):
@@ -214,17 +213,11 @@ def bounded(time: int) -> int:
     return min(max(time, NEVER), FOREVER)
 
 
-def one(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column in one piece."""
-    found = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
-
-
 def _plain(column: pa.ChunkedArray) -> pa.Array:
     """Return a column of keys, where NaN and zero have one form each."""
     if not pa.types.is_floating(column.type):
         return column
-    whole = one(column)
+    whole = one_array(column)
     floats = whole.fill_null(0).to_numpy(zero_copy_only=False) + whole.type.to_pandas_dtype()(0)
     floats[np.isnan(floats)] = np.nan
     return pa.array(floats, whole.type, mask=whole.is_null().to_numpy(zero_copy_only=False))

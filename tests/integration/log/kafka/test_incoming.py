@@ -8,9 +8,11 @@ import decimal
 import orjson
 import pytest
 
+from headwater import topic as topics
 from headwater.errors import RowError, TopicError, TopicExists, UsageError
 from headwater.log import Log
-from kafka_kit import admin, consume, make_topic, produce, rows, until
+from headwater.log.open import open as open_log
+from kafka_kit import admin, consume, make_topic, produce, rows, settings, until
 
 pytestmark = pytest.mark.kafka
 
@@ -63,15 +65,55 @@ def test_a_foreign_topic_takes_rows_only_after_it_is_declared(
     produce(kafka_broker, name, [{"value": b'{"id": 1}'}])
     with pytest.raises(UsageError, match="made by another tool"):
         kafka.producer(name)
-    with pytest.raises(TopicError, match="no declaration"):
+    with pytest.raises(TopicError, match="made by another program"):
         kafka.alter_topic(name, partitions=3)
-    with pytest.raises(TopicExists, match="made by another tool") as told:
+    with pytest.raises(TopicExists, match="made by another program") as refused:
         kafka.create_topic(name, "id BIGINT")
-    assert "it has 2 partitions" in str(told.value)
-    kafka.create_topic(name, "id BIGINT", partitions=2)
+    assert "headwater topic adopt" in str(refused.value)
+    before = settings(kafka_broker, name)
+    assert kafka.adopt_topic(name, "id BIGINT").partitions == 2
     with kafka.producer(name) as producer:
         producer.send({"id": 2})
     assert sorted(row["id"] for row in rows(kafka, name)) == [1, 2]
+    with pytest.raises(TopicError, match="made by another program"):
+        kafka.alter_topic(name, retention="1 day")
+    assert settings(kafka_broker, name) == before
+
+
+def test_an_adopted_topic_is_declared_for_everybody_until_it_is_disowned(
+    kafka: Log, kafka_broker: str, name: str
+) -> None:
+    make_topic(kafka_broker, name)
+    produce(kafka_broker, name, [{"value": b'{"id": 1, "more": 2}'}])
+    kafka.adopt_topic(name, "id STRING")
+    kafka.adopt_topic(name, "id BIGINT")  # the first was wrong
+    with open_log(kafka.url) as other:
+        assert rows(other, name) == [{"id": 1}]
+        other.disown_topic(name)
+        assert rows(other, name) == [{"key": None, "value": '{"id": 1, "more": 2}'}]
+        with pytest.raises(TopicError, match="was not adopted"):
+            other.disown_topic(name)
+
+
+def test_what_was_made_here_is_neither_adopted_nor_disowned(kafka: Log, name: str) -> None:
+    kafka.create_topic(name, "id BIGINT")
+    with pytest.raises(TopicExists, match="was made here"):
+        kafka.adopt_topic(name, "id STRING")
+    with pytest.raises(TopicError, match="was not adopted"):
+        kafka.disown_topic(name)
+
+
+def test_a_topic_is_read_as_one_reader_declares_it_and_no_other_sees_that(
+    kafka: Log, kafka_broker: str, name: str
+) -> None:
+    make_topic(kafka_broker, name)
+    produce(kafka_broker, name, [{"value": b'{"id": 1, "at": "2026-01-01T00:00:00Z"}'}])
+    with open_log(kafka.url) as other:
+        other.read_as(topics.create(name, "id BIGINT"))
+        assert rows(other, name) == [{"id": 1}]
+        with pytest.raises(TopicError, match="declared in two ways"):
+            other.read_as(topics.create(name, "id STRING"))
+    assert kafka.topic(name).schema.names == ["key", "value"]
 
 
 def test_a_topic_made_again_by_others_has_not_the_old_declaration(

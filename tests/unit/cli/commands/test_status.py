@@ -17,7 +17,7 @@ from tests.unit.engine.figures.test_progress import write
 from headwater import Log
 from headwater.cli.commands.status import waiting
 from headwater.engine.figures.progress import Progress
-from headwater.engine.source.offset_plan import NEVER
+from headwater.engine.source.watermark import NEVER
 from headwater.pipeline import loading
 
 SHOP = """

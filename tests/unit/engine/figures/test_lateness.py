@@ -14,7 +14,8 @@ import headwater
 from headwater import Log, durations
 from headwater.durations import MICROSECOND
 from headwater.engine.figures.lateness import profile
-from headwater.engine.source.offset_plan import Offsets, Timing, advance
+from headwater.engine.source.offset_plan import advance
+from headwater.engine.source.watermark import Offsets, Timing
 from headwater.errors import UsageError
 from headwater.log.embedded.partition import receipt
 from soaking import examples

@@ -13,7 +13,7 @@ from tests.unit.engine.source.test_offset_plan import Feed, begin
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.checkpoint import Input, InputProgress
 from headwater.engine.home.node_progress import RETAINED, NodeProgress
-from headwater.engine.source.offset_plan import NEVER, Offsets
+from headwater.engine.source.watermark import NEVER, Offsets
 from headwater.log import Position
 
 SECOND = 1_000_000

@@ -52,6 +52,7 @@ def test_values_are_asked_for_in_the_type_of_the_column_whatever_its_width() -> 
 
 def test_nothing_asked_is_nothing_told() -> None:
     assert may_contain(made(Bloom("s"), ["a"]), pa.array([], pa.string())) == []
+    assert may_contain(made(Bloom("s"), ["a"]), []) == []
 
 
 @pytest.mark.parametrize("values", [["a", None], [Decimal("1.5")], [["a"]]])

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +21,6 @@ from headwater.operators.aggregates.by_group import (
     ranks_within,
     reduced,
     together,
-    whole,
 )
 from headwater.operators.groups import Numbers
 from soaking import examples
@@ -80,15 +78,8 @@ def test_the_last_place_of_a_group_is_chosen_and_of_none_there_is_null() -> None
     assert chosen(pa.array(["a", "b", "c"]), places).to_pylist() == ["b", None, "c", None]
 
 
-@pytest.mark.parametrize("chunks", [[], [[1]], [[1], [], [2]]])
-def test_a_column_of_any_chunks_is_one_array(chunks: list[list[int]]) -> None:
-    column = pa.chunked_array(chunks, pa.int64())
-    assert isinstance(whole(column), pa.Array)
-    assert whole(column).to_pylist() == [value for chunk in chunks for value in chunk]
-
-
 def test_a_column_without_nulls_is_passed_on_as_it_is() -> None:
     groups = np.array([0, 1])
     found = present(pa.table({"v": [1, 2]}), "v", groups)
-    assert found.places is None
+    assert found.indices is None
     assert found.groups is groups

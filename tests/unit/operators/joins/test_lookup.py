@@ -119,7 +119,7 @@ def test_memory_of_rows_and_keys_that_are_gone_is_given_back() -> None:
         LOOKUP.step(state, FIELD.sent([], [right(0, k, deleted=True) for k in keys[1:]]), NEVER)
     assert len(state.present) == 30
     assert len(state.present.slots) < 1300
-    assert len(state.present._pile) < 1300
+    assert len(state.present._rows) < 1300
     done = LOOKUP.step(state, FIELD.sent([left(k="7-0"), left(k="7-1")], []), NEVER)
     assert [row["w"] for row in listed(done.out)] == [1, None]
 

@@ -240,7 +240,7 @@ def test_memory_is_given_back_and_keys_with_it() -> None:
     # Of each step's rows 36 of 200 are within ten of their right one.
     assert max(slots for _, _, slots in stored) < 2500
     assert {kept for _, kept, _ in stored} == {200}
-    assert len(state.left._pile) < 2500
+    assert len(state.left._rows) < 2500
     assert len(operator.snapshot(state)) == 400
 
 

@@ -256,7 +256,7 @@ def test_memory_follows_the_rows_that_are_there() -> None:
         session(*(gone(order(n, ""), ["id"]) for n in numbers))
     state = session.state
     assert (len(state.rows), len(state.groups), len(SHOPS.snapshot(state))) == (0, 50, 0)
-    assert len(state.rows._pile) <= 1024 + 400
+    assert len(state.rows._rows) <= 1024 + 400
     assert not any(tally._ranked for (kind, _), tally in state.tallies.items() if kind is agg.Max.tally)
 
 

@@ -295,7 +295,7 @@ def test_memory_follows_the_rows_that_are_there() -> None:
         session([gone(order(n, 0), ["order"]) for n in numbers])
     kept = session.state.left
     assert (len(kept), len(session.state.keys)) == (0, 50)
-    assert len(kept._pile) <= 1024 + 400
+    assert len(kept._rows) <= 1024 + 400
     assert len(kept.index._array) < 4096
     assert len(FOREIGN.snapshot(session.state)) == 0
 

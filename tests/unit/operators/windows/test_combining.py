@@ -14,7 +14,7 @@ from headwater.operators.memory.partials import Entries
 from headwater.operators.operator import NEVER
 from headwater.operators.windows.combining import Combining, SessionChange
 from headwater.operators.windows.early import Early
-from headwater.operators.windows.sessions import ends, gone, partials, revisions, told
+from headwater.operators.windows.sessions import ends, partials, removed, revisions, with_status
 from headwater.operators.windows.windowing import Windowing
 from soaking import examples
 
@@ -42,7 +42,9 @@ def grouped(rows: list[tuple[int, int]]) -> list[Session]:
 def entries(some: list[Session], revision: list[int] | None = None) -> Entries:
     key, start, n, end = np.array(some, np.int64).reshape(-1, 4).T
     revised = end * 0 if revision is None else np.array(revision, np.int64)
-    return Entries(key, start, told(pa.table({"n.count": n}), end, revised, np.zeros(len(some), np.bool_)))
+    return Entries(
+        key, start, with_status(pa.table({"n.count": n}), end, revised, np.zeros(len(some), np.bool_))
+    )
 
 
 def listed(found: Entries) -> list[Session]:
@@ -75,7 +77,7 @@ def test_what_is_held_and_what_a_reader_has_is_what_all_rows_make(steps: list[An
                 if not out:
                     del reader[each[:2]]
         told_of = zip(listed(change.written), revisions(change.written).tolist(), strict=True)
-        for (each, revision), away in zip(told_of, gone(change.written).tolist(), strict=True):
+        for (each, revision), away in zip(told_of, removed(change.written).tolist(), strict=True):
             held[each[:2]] = (each, revision)
             if away:
                 del held[each[:2]]

@@ -15,7 +15,7 @@ from headwater.operators.aggregates.row_count import RowCount
 from headwater.operators.memory.partials import Entries
 from headwater.operators.operator import NEVER
 from headwater.operators.windows.early import Early
-from headwater.operators.windows.sessions import told
+from headwater.operators.windows.sessions import with_status
 from headwater.operators.windows.windowing import Windowing
 from soaking import examples
 
@@ -25,7 +25,7 @@ TIMED, ROWS, OFF = Early(timedelta(microseconds=10)), Early(3), Early(None)
 def sessions(*given: tuple[int, int, int]) -> Entries:
     """Return sessions of one key: start, end, and what is held beside the aggregates."""
     start, end, beside = np.array(given, np.int64).reshape(-1, 3).T
-    rows = told(pa.table({"n.beside": beside}), end, end * 0, np.zeros(len(end), np.bool_))
+    rows = with_status(pa.table({"n.beside": beside}), end, end * 0, np.zeros(len(end), np.bool_))
     return Entries(start * 0, start, rows)
 
 
@@ -73,15 +73,15 @@ def test_an_open_session_is_told_to_end_after_the_rows_that_are_shown() -> None:
 
 
 def test_there_is_more_to_show_where_a_piece_has_come_due_or_a_multiple_of_rows_was_passed() -> None:
-    parts, whole = sessions((5, 90, 6), (12, 90, 13), (25, 90, 26)), np.array([0, 0, 1])
+    parts, session = sessions((5, 90, 6), (12, 90, 13), (25, 90, 26)), np.array([0, 0, 1])
     old = np.zeros(3, np.bool_)
-    assert TIMED.grown(parts, old, whole, before=10, clock=20).tolist() == [True, False]
-    assert TIMED.grown(parts, old, whole, before=20, clock=29).tolist() == [False, False]
-    assert TIMED.grown(parts, ~old, whole, before=30, clock=30).tolist() == [True, True]
+    assert TIMED.grown(parts, old, session, before=10, clock=20).tolist() == [True, False]
+    assert TIMED.grown(parts, old, session, before=20, clock=29).tolist() == [False, False]
+    assert TIMED.grown(parts, ~old, session, before=30, clock=30).tolist() == [True, True]
     few, of_two = sessions((0, 9, 2), (0, 9, 1), (0, 9, 4), (0, 9, 1)), np.array([0, 0, 1, 1])
     new = np.array([False, True, False, True])
     assert ROWS.grown(few, new, of_two, NEVER, NEVER).tolist() == [True, False]
-    assert len(TIMED.grown(sessions(), old[:0], whole[:0], 0, 9)) == 0
+    assert len(TIMED.grown(sessions(), old[:0], session[:0], 0, 9)) == 0
 
 
 def test_a_clock_that_knows_no_time_has_passed_none() -> None:

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from headwater.operators.memory.partials import Entries
 from headwater.operators.operator import NEVER
-from headwater.operators.windows.sessions import Sessions, ends, gone, living, partials, revisions, told
+from headwater.operators.windows.sessions import (
+    Sessions,
+    ends,
+    living,
+    partials,
+    removed,
+    revisions,
+    with_status,
+)
 from soaking import examples
 
 STATE = pa.schema([("n", pa.int64())])
@@ -24,7 +32,7 @@ def written(writes: dict[Key, tuple[int, bool]]) -> Entries:
     lead, start = np.array(list(writes), np.int64).reshape(-1, 2).T
     lasting, away = (list(part) for part in zip(*writes.values(), strict=True)) if writes else ([], [])
     end = start + np.array(lasting, np.int64)
-    rows = told(pa.table({"n": end}, schema=STATE), end, end * 2, np.array(away, np.bool_))
+    rows = with_status(pa.table({"n": end}, schema=STATE), end, end * 2, np.array(away, np.bool_))
     return Entries(lead, start, rows)
 
 
@@ -80,7 +88,7 @@ def test_pieces_of_cut_sessions_come_due_at_their_starts() -> None:
 def test_what_is_told_of_sessions_stands_beside_their_partial_results() -> None:
     entries = written({(0, 1): (2, False), (0, 7): (3, True)})
     assert (ends(entries).tolist(), revisions(entries).tolist()) == ([3, 10], [6, 20])
-    assert gone(entries).tolist() == [False, True]
+    assert removed(entries).tolist() == [False, True]
     assert partials(entries).equals(pa.table({"n": [3, 10]}))
     assert listed(living(entries)) == {(0, 1): 3}
 

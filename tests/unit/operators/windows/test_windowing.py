@@ -13,7 +13,7 @@ from headwater import agg
 from headwater.errors import UsageError
 from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.operator import FOREVER, NEVER
-from headwater.operators.windows.windowing import LONGEST_AGO, Windowing, bounded, grouped, one, timed
+from headwater.operators.windows.windowing import LONGEST_AGO, Windowing, bounded, grouped, timed
 from headwater.schema import parse
 from unit.operators.stepping import listed, table
 
@@ -54,7 +54,7 @@ def test_partial_results_of_parts_are_merged_into_that_of_all_rows() -> None:
     edges = np.zeros(3, np.int64)
     told = SUMS.results(merged, edges, edges + 10, [])
     assert [column.to_pylist() for column in told[:1] + told[3:]] == [["a", "b", None], [2, 1, 1], [4, 2, 4]]
-    assert SUMS.own(merged, ["total"])["total"].to_pylist() == [4, 2, 4]
+    assert SUMS.named_results(merged, ["total"])["total"].to_pylist() == [4, 2, 4]
 
 
 def test_equal_keys_are_written_in_one_way() -> None:
@@ -103,10 +103,3 @@ def test_times_so_far_away_that_no_window_can_be_written_are_none() -> None:
     times = np.array([NEVER, -LONGEST_AGO, -LONGEST_AGO + 1, 0, LONGEST_AGO - 1, LONGEST_AGO, FOREVER])
     assert timed(times).tolist() == [False, False, True, True, True, False, False]
     assert [bounded(t) for t in (NEVER - 1, 5, FOREVER + 1)] == [NEVER, 5, FOREVER]
-
-
-@pytest.mark.parametrize("chunks", [[], [[1]], [[1], [2]]])
-def test_a_column_of_any_chunks_is_one_piece(chunks: list[list[int]]) -> None:
-    made = one(pa.chunked_array(chunks, pa.int64()))
-    assert isinstance(made, pa.Array)
-    assert made.to_pylist() == [value for chunk in chunks for value in chunk]
