@@ -45,7 +45,7 @@ class Background(Generic[T]):
         return self._result[0]
 
 
-def apart(call: Callable[[], T], stop: Callable[[], bool] = lambda: False) -> T:
+def run_in_thread(call: Callable[[], T], stop: Callable[[], bool] = lambda: False) -> T:
     """Return what a call returns that is made in a thread of its own.
 
     When the wait for it is interrupted, ``stop`` is called until the call has ended, or until it returns

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.api import session
-from headwater.api.background import apart
+from headwater.api.background import run_in_thread
 from headwater.api.subject import Subject, checked
 from headwater.pipeline.pipeline import Pipeline
 from headwater.schema import ddl
@@ -44,7 +44,7 @@ def check(pipeline: Subject, *, brief: bool = False) -> list[NodeColumns]:
     process ends soon, so that Java need not compile well.
     """
     found = checked(pipeline)
-    schemas = apart(partial(_schemas, found, brief))
+    schemas = run_in_thread(partial(_schemas, found, brief))
     return [NodeColumns(node.name, node.kind, node.key, schemas[node.name]) for node in found.order()]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headwater.api import session
-from headwater.api.background import apart
+from headwater.api.background import run_in_thread
 from headwater.api.subject import SparkOptions, Subject, checked
 from headwater.errors import HeadwaterError, UsageError
 from headwater.log import Start
@@ -36,7 +36,7 @@ def rebuild(
     that; readers see the view as before.
     """
     call = _RunnerCall(_with_view(pipeline, view), SparkOptions(master, settings or {}))
-    return Rebuilt(view, apart(lambda: call.run(lambda runner: runner.rebuild(view)), call.stop))
+    return Rebuilt(view, run_in_thread(lambda: call.run(lambda runner: runner.rebuild(view)), call.stop))
 
 
 def reset(
@@ -53,7 +53,7 @@ def reset(
     position.
     """
     call = _RunnerCall(_with_view(pipeline, view), SparkOptions(master, settings or {}))
-    return Rebuilt(view, apart(lambda: call.run(lambda runner: runner.reset(view, to)), call.stop))
+    return Rebuilt(view, run_in_thread(lambda: call.run(lambda runner: runner.reset(view, to)), call.stop))
 
 
 def check_rebuildable(pipeline: Pipeline, name: str) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from headwater.api import session
-from headwater.api.background import apart
+from headwater.api.background import run_in_thread
 from headwater.api.status import status
 from headwater.api.subject import SparkOptions, Subject, checked
 from headwater.engine.home.view_locations import views_of
@@ -38,7 +38,9 @@ def verify(
     ready = _begun(found)
     names = [node.name for node in chosen if node.name in ready]
     where = SparkOptions(master, settings or {})
-    proved = {each.node: each for each in (apart(partial(_verdicts, found, names, where)) if names else ())}
+    proved = {
+        each.node: each for each in (run_in_thread(partial(_verdicts, found, names, where)) if names else ())
+    }
     return [
         replace(proved.get(node.name) or Verdict(node.name, unproved=NOT_BEGUN), kind=node.kind)
         for node in chosen

@@ -25,7 +25,7 @@ from headwater.operators.operator import NEVER, Operator, Step
 
 
 @dataclass(frozen=True)
-class Memory:
+class DedupState:
     """The rows that were passed on: to be looked up, and as they are stored."""
 
     spans: Spans
@@ -43,7 +43,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Dedup(Operator[Memory]):
+class Dedup(Operator[DedupState]):
     """Leave out a row whose event time is less than ``within`` away from one of its key that was passed on.
 
     Rows are taken, and emitted, in the order in which they come. A row from before the clock less
@@ -73,17 +73,17 @@ class Dedup(Operator[Memory]):
         check_time("dedup", self.event_time, schema)
         return schema
 
-    def initial_state(self, schema: pa.Schema) -> Memory:
+    def initial_state(self, schema: pa.Schema) -> DedupState:
         """Return an empty memory."""
         columns = pa.schema([schema.field(name) for name in self._state_columns()])
-        return Memory(Spans(self._width()), Timeline(columns))
+        return DedupState(Spans(self._width()), Timeline(columns))
 
-    def restore_chunk(self, state: Memory, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: DedupState, chunk: pa.Table) -> None:
         """Remember the rows of a chunk."""
         groups = group(chunk, self.on)
         state.add(groups.keys[groups.of], times(chunk, self.event_time), chunk)
 
-    def step(self, state: Memory, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: DedupState, rows: pa.Table, clock: int) -> Step:
         """Pass on what is new, and forget what can decide nothing more."""
         rows, at, late = split(rows.combine_chunks(), self.event_time, clock - self._width())
         groups = group(rows, self.on)
@@ -94,12 +94,12 @@ class Dedup(Operator[Memory]):
         state.drop(max(clock - 2 * self._width() + 1, NEVER))
         return Step(out, late, len(rows) - len(out), chunk if len(chunk) else None)
 
-    def next_timer(self, state: Memory) -> int | None:
+    def next_timer(self, state: DedupState) -> int | None:
         """Return the clock from which on the oldest span of time is forgotten."""
         end = state.spans.end()
         return None if end is None else end - 1 + 2 * self._width()
 
-    def snapshot(self, state: Memory) -> pa.Table:
+    def snapshot(self, state: DedupState) -> pa.Table:
         """Return the keys and times that are remembered."""
         return state.rows.rows()
 

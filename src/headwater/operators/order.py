@@ -20,10 +20,10 @@ from headwater.operators.groups import Numbers, text
 _RADIX = 1 << 16
 
 
-def order(rows: pa.Table, *leads: Numbers) -> Numbers:
-    """Return the places of rows in order: by the leads, the first one foremost, then by all columns."""
-    places = _by_leads(leads)
-    alike = np.all([lead[places[1:]] == lead[places[:-1]] for lead in leads], axis=0)
+def order(rows: pa.Table, *majors: Numbers) -> Numbers:
+    """Return the places of rows in order: by the majors, the first one foremost, then by all columns."""
+    places = _by_leads(majors)
+    alike = np.all([lead[places[1:]] == lead[places[:-1]] for lead in majors], axis=0)
     if not alike.any():
         return places
     tied = np.flatnonzero(np.append(alike, False) | np.append(False, alike))
@@ -43,9 +43,9 @@ def stable(numbers: Numbers) -> Numbers:
     return np.argsort(numbers, kind="stable")
 
 
-def _by_leads(leads: tuple[Numbers, ...]) -> Numbers:
-    places = stable(leads[-1])
-    for lead in reversed(leads[:-1]):
+def _by_leads(majors: tuple[Numbers, ...]) -> Numbers:
+    places = stable(majors[-1])
+    for lead in reversed(majors[:-1]):
         places = places[stable(lead[places])]
     return places
 

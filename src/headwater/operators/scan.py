@@ -20,13 +20,13 @@ from headwater.errors import UsageError
 from headwater.operators.columns import check_columns, check_time
 from headwater.operators.event_time import split, times
 from headwater.operators.fold import KNOWN, Folding
+from headwater.operators.fold_failures import split_failing_events
 from headwater.operators.groups import Keys, Numbers, group
 from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.row_by_key import RowByKey
 from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import FOREVER, NEVER, Operator, Step
 from headwater.operators.order import order
-from headwater.operators.tolerance import sift
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Scan(Operator[ScanProgress]):
             if not self.tolerant:
                 raise
             call = partial(self._call, Folding(self.fold, self.state_schema))
-            good, dead = sift(call, before, ripe)
+            good, dead = split_failing_events(call, before, ripe)
             ripe, known = _only(ripe, good)
             slots, before = slots[known], before.take(pa.array(known))
             out = self._folded(ripe, before)

@@ -12,18 +12,18 @@ from headwater.views.store import Store, Views
 from headwater.views.view import View, ViewScan
 
 if TYPE_CHECKING:
-    from headwater.views.sqlite.sink import ViewSink
+    from headwater.views.sqlite.sink import SqliteSink
     from headwater.views.sqlite.store import ViewStore
 
-__all__ = ["Behind", "Change", "Store", "View", "ViewScan", "ViewSink", "ViewStore", "Views", "open_views"]
+__all__ = ["Behind", "Change", "SqliteSink", "Store", "View", "ViewScan", "ViewStore", "Views", "open_views"]
 
 
 def __getattr__(name: str) -> Any:
     """Find what is made of this package, when it is asked for: whichever is imported first must do."""
-    if name == "ViewSink":
-        from headwater.views.sqlite.sink import ViewSink
+    if name == "SqliteSink":
+        from headwater.views.sqlite.sink import SqliteSink
 
-        return ViewSink
+        return SqliteSink
     if name == "ViewStore":
         from headwater.views.sqlite.store import ViewStore
 

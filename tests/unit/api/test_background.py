@@ -12,14 +12,14 @@ import pytest
 
 import headwater
 from headwater import Pipeline
-from headwater.api.background import Background, apart
+from headwater.api.background import Background
 from headwater.errors import TopicError
 
 
 def test_work_apart_returns_or_raises_as_if_it_were_here() -> None:
-    assert apart(lambda: 7) == 7
+    assert run_in_thread(lambda: 7) == 7
     with pytest.raises(ZeroDivisionError):
-        apart(lambda: 1 // 0)
+        run_in_thread(lambda: 1 // 0)
     assert not Background(lambda: time.sleep(5)).ended(0.01)
 
 
@@ -43,7 +43,7 @@ def test_an_interrupt_stops_work_apart_and_waits_for_its_end() -> None:
 
     interrupt_soon()
     with pytest.raises(KeyboardInterrupt):
-        apart(work, stop)
+        run_in_thread(work, stop)
     assert ended.is_set()
 
 
@@ -51,7 +51,7 @@ def test_an_interrupt_does_not_wait_for_work_that_cannot_be_stopped() -> None:
     released = threading.Event()
     interrupt_soon()
     with pytest.raises(KeyboardInterrupt):
-        apart(lambda: released.wait(30))
+        run_in_thread(lambda: released.wait(30))
     released.set()
 
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 
 from headwater.engine.stage.bucket_step import StepContext, step_in_driver
-from headwater.engine.state.bucket import Meta
+from headwater.engine.state.bucket import BucketMeta
 from headwater.operators.dedup import Dedup
 from headwater.operators.joins.within import HOW, Within
 from headwater.operators.latest import Latest
@@ -65,7 +65,7 @@ def ran(operator: Operator[Any], steps: Steps, count: int, forgetful: bool = Fal
                 Counter(text for each in done for late in each.late for text in texts(listed(late)))
             )
             told.duplicates.append(sum(each.duplicates for each in done))
-            after: dict[int, Meta] = {each.bucket: each.meta for each in done}
+            after: dict[int, BucketMeta] = {each.bucket: each.meta for each in done}
             buckets, clock = {**buckets, **after}, now
     return told
 

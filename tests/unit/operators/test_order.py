@@ -26,9 +26,9 @@ def test_rows_are_ordered_by_the_leads_and_then_by_all_columns(some: list[tuple[
 
 @given(st.lists(st.tuples(st.sampled_from([0, 1, 2**40]), INT64)))
 def test_the_first_lead_counts_most(pairs: list[tuple[int, int]]) -> None:
-    leads = np.array(pairs, np.int64).reshape(-1, 2)
+    majors = np.array(pairs, np.int64).reshape(-1, 2)
     rows = pa.table({"n": pa.array(range(len(pairs)))})
-    assert [pairs[place] for place in order(rows, leads[:, 0], leads[:, 1])] == sorted(pairs)
+    assert [pairs[place] for place in order(rows, majors[:, 0], majors[:, 1])] == sorted(pairs)
 
 
 @given(st.lists(st.integers(0, 5) | INT64))

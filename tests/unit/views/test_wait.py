@@ -11,7 +11,7 @@ import pytest
 from headwater import Position
 from headwater.errors import Behind, TopicReplaced, UsageError
 from headwater.sinks import Batch
-from headwater.views import View, ViewSink, ViewStore
+from headwater.views import SqliteSink, View, ViewStore
 from headwater.views.reading import Reading
 from headwater.views.wait import wait
 
@@ -25,21 +25,21 @@ def store(tmp_path: Path) -> Iterator[ViewStore]:
 
 
 @pytest.fixture
-def sink(store: ViewStore) -> ViewSink:
+def sink(store: ViewStore) -> SqliteSink:
     sink = store.sink("stock", "id BIGINT", "id")
     sink.begin()
     return sink
 
 
 @pytest.fixture
-def reading(store: ViewStore, sink: ViewSink) -> Iterator[Reading]:
+def reading(store: ViewStore, sink: SqliteSink) -> Iterator[Reading]:
     view: View = store.view("stock")
     with view._lend() as reading:
         yield reading
 
 
 def test_what_is_committed_while_nobody_looks_is_seen_by_the_next_look(
-    sink: ViewSink, reading: Reading
+    sink: SqliteSink, reading: Reading
 ) -> None:
     wanted = Position("orders", {0: 3, 1: 1})
     with pytest.raises(Behind):
@@ -57,14 +57,14 @@ def test_a_view_that_has_read_nothing_lacks_everything(reading: Reading) -> None
     wait(reading, Position("orders", {}), 0)
 
 
-def test_a_topic_that_the_view_does_not_read_is_not_waited_for(sink: ViewSink, reading: Reading) -> None:
+def test_a_topic_that_the_view_does_not_read_is_not_waited_for(sink: SqliteSink, reading: Reading) -> None:
     sink.commit(Batch(0, ROWS, (Position("orders", {0: 3}),)))
     with pytest.raises(UsageError, match='does not read topic "oders"') as refused:
         wait(reading, Position("oders", {0: 1}), 60)
     assert refused.value.hint == 'did you mean "orders"?'
 
 
-def test_a_place_in_another_topic_of_the_same_name_is_refused(sink: ViewSink, reading: Reading) -> None:
+def test_a_place_in_another_topic_of_the_same_name_is_refused(sink: SqliteSink, reading: Reading) -> None:
     sink.commit(Batch(0, ROWS, (Position("orders", {0: 3}, "one"),)))
     wait(reading, Position("orders", {0: 3}, "one"), 0)
     wait(reading, Position("orders", {0: 3}), 0)

@@ -26,7 +26,7 @@ from headwater.engine.plan.user_code import call
 from headwater.engine.stage import bucket_step, runtime
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.engine.stage.runtime import Results
-from headwater.engine.state.bucket import Meta
+from headwater.engine.state.bucket import BucketMeta
 from headwater.pipeline.declaration import Declaration
 
 
@@ -39,7 +39,7 @@ class Computed:
     """Rows that came behind the watermark."""
     rejected: list[pa.Table] = field(default_factory=list)
     """Rows of the operator, and results of it, on which code fails, each with its error."""
-    buckets: Mapping[int, Meta] = field(default_factory=dict)
+    buckets: Mapping[int, BucketMeta] = field(default_factory=dict)
     """The states that the operator has now."""
     notes: list[dict[str, Any]] = field(default_factory=list)
     """What its buckets count."""

@@ -27,7 +27,7 @@ from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.batch.retry import Retry
 from headwater.engine.failure import failures
 from headwater.engine.home import checkpoint, node_progress
-from headwater.engine.home.recovery import recover
+from headwater.engine.home.checkpoint_recovery import recover
 from headwater.errors import HeadwaterError
 from headwater.log import Position
 from headwater.pipeline.declaration import Declaration

@@ -7,8 +7,8 @@ stored, one of each per node.
 1. One search. Over DataFrames it is ``failing_rows.py``: a plan runs again so that it reports rows
    (``guarded_plan.py``, ``guarded_code.py``), and where that names none, ``headwater.bisection`` finds them.
    ``batch/failing_records.py`` asks it for records before the operator, ``batch/post_operator.py`` for
-   results after it. Within an operator a fold is tried event by event (``operators/tolerance.py``), for it
-   depends on the state that the events before have left.
+   results after it. Within an operator a fold is tried event by event (``operators/fold_failures.py``), for
+   it depends on the state that the events before have left.
 2. One type, ``RejectedRow``. A record that the node has read has its offset; what an operator or the node's
    code has made has none.
 3. One writer, ``DeadLetterWriter``: it alone writes to the dead-letter topic, each row once.

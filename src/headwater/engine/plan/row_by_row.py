@@ -14,10 +14,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from headwater.engine.plan import refusals
+from headwater.engine.plan import refusal_messages
 from headwater.engine.plan.blank import leaf_of
 from headwater.engine.plan.catalyst import listed
-from headwater.engine.plan.refusals import NotRowByRow
+from headwater.engine.plan.refusal_messages import NotRowByRow
 
 _ROW_BY_ROW = {
     *("Project", "Filter", "Generate", "Expand", "MapInPandas", "MapInArrow"),
@@ -37,7 +37,7 @@ def check(rows: DataFrame, leaves: Mapping[int | None, str]) -> frozenset[str]:
     _check_repeatable(plan, rows.sparkSession._jvm)
     found = _PlanWalk(leaves).sources(plan)
     if not found:
-        raise NotRowByRow(refusals.CONSTANTS)
+        raise NotRowByRow(refusal_messages.CONSTANTS)
     return found
 
 
@@ -85,7 +85,7 @@ class _PlanWalk:
         if special is not None:
             return special(plan)
         if kind(plan) not in _ROW_BY_ROW or _is_udtf(plan):
-            raise NotRowByRow(refusals.of(kind(plan), plan), self._below(plan))
+            raise NotRowByRow(refusal_messages.of(kind(plan), plan), self._below(plan))
         return self._children(plan)
 
     def _children(self, plan: Any) -> frozenset[str]:
@@ -99,7 +99,7 @@ class _PlanWalk:
     def _leaf(self, plan: Any) -> frozenset[str]:
         leaf = leaf_of(plan)
         if leaf not in self._leaves:
-            raise NotRowByRow(refusals.FOREIGN)
+            raise NotRowByRow(refusal_messages.FOREIGN)
         return frozenset({self._leaves[leaf]})
 
     def _with(self, plan: Any) -> frozenset[str]:
@@ -110,28 +110,28 @@ class _PlanWalk:
 
     def _union(self, plan: Any) -> frozenset[str]:
         if not all(each.isStreaming() for each in listed(plan.children())):
-            raise NotRowByRow(refusals.CONSTANTS)
+            raise NotRowByRow(refusal_messages.CONSTANTS)
         return self._children(plan)
 
     def _join(self, plan: Any) -> frozenset[str]:
         left, right = listed(plan.children())
         if left.isStreaming() and right.isStreaming():
-            raise NotRowByRow(refusals.joined(self.sources(left), self.sources(right)))
+            raise NotRowByRow(refusal_messages.joined(self.sources(left), self.sources(right)))
         stream, constant = (left, right) if left.isStreaming() else (right, left)
         kept = _KEEPS_ITS_LEFT if stream is left else _KEEPS_ITS_RIGHT
         if plan.joinType().sql() not in kept:
-            raise NotRowByRow(refusals.OUTER)
+            raise NotRowByRow(refusal_messages.OUTER)
         if not _is_broadcast(constant):
-            raise NotRowByRow(refusals.NOT_BROADCAST)
+            raise NotRowByRow(refusal_messages.NOT_BROADCAST)
         self._check_constant(constant)
         return self.sources(stream)
 
     def _check_constant(self, plan: Any) -> None:
         for each in walk(plan):
             if each.isStreaming():
-                raise NotRowByRow(refusals.SUBQUERY)
+                raise NotRowByRow(refusal_messages.SUBQUERY)
             if not each.children().size() and kind(each) not in _CONSTANT | {"CTERelationRef"}:
-                raise NotRowByRow(refusals.OUTSIDE)
+                raise NotRowByRow(refusal_messages.OUTSIDE)
 
 
 def _is_udtf(plan: Any) -> bool:
@@ -155,9 +155,13 @@ def _check_repeatable(plan: Any, jvm: Any) -> None:
         return
     for expression in (found for each in walk(plan) for found in listed(each.expressions())):
         if expression.containsPattern(now):
-            raise NotRowByRow(refusals.now(_innermost(expression, lambda each: each.containsPattern(now))))
+            raise NotRowByRow(
+                refusal_messages.now(_innermost(expression, lambda each: each.containsPattern(now)))
+            )
         if not expression.deterministic():
-            raise NotRowByRow(refusals.random(_innermost(expression, lambda each: not each.deterministic())))
+            raise NotRowByRow(
+                refusal_messages.random(_innermost(expression, lambda each: not each.deterministic()))
+            )
 
 
 def _innermost(expression: Any, wrong: Callable[[Any], bool]) -> str:

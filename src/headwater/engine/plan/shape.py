@@ -13,12 +13,12 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from headwater.engine.plan import column_marks, keyed_results, phases, pruning, refusals, row_by_row
+from headwater.engine.plan import column_marks, keyed_results, phases, pruning, refusal_messages, row_by_row
 from headwater.engine.plan.blank import Blank
 from headwater.engine.plan.local_plan import LocalPlan
 from headwater.engine.plan.phases import Capturing, Stage, arrow_schema
 from headwater.engine.plan.pruning import Used
-from headwater.engine.plan.refusals import NotRowByRow, Refusal
+from headwater.engine.plan.refusal_messages import NotRowByRow, Refusal
 from headwater.engine.plan.user_code import call, pickle_by_value
 from headwater.errors import PipelineError
 from headwater.pipeline.declaration import Declaration
@@ -129,15 +129,15 @@ class _PlanCheck:
     def _check_without_operator(self, rows: DataFrame) -> None:
         read = self._sources(rows)
         if len(read) > 1 and read & self._tables and self._node.replacement_key:
-            raise self._refused(refusals.SEVERAL)
+            raise self._refused(refusal_messages.SEVERAL)
 
     def _check_before_operator(self, side: DataFrame, stage: Stage, number: int) -> None:
         if not self._sources(side) & self._tables:
             return
         if DELETED not in side.columns:
-            raise self._refused(refusals.UNMARKED)
+            raise self._refused(refusal_messages.UNMARKED)
         if number in stage.tables and row_by_row.drops_rows(side):
-            raise self._refused(refusals.FILTERED)
+            raise self._refused(refusal_messages.FILTERED)
 
     def _sources(self, rows: DataFrame) -> frozenset[str]:
         try:
@@ -146,12 +146,12 @@ class _PlanCheck:
             raise self._refused(error.refusal, error.read) from None
 
     def _refused(self, refusal: Refusal, read: frozenset[str] = frozenset()) -> PipelineError:
-        return _error(self._node, refusal, refusals.hint(refusal, self._tables, read))
+        return _error(self._node, refusal, refusal_messages.hint(refusal, self._tables, read))
 
     def _refused_after(self, refusal: Refusal, stage: Stage) -> PipelineError:
         if any(each & set(self._leaves.values()) for each in refusal.joined):
             return _upstream_after(self._node, stage)
-        hint = refusals.hint(refusal, (), ())
+        hint = refusal_messages.hint(refusal, (), ())
         return _error(
             self._node,
             refusal,

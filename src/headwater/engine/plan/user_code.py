@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 
-from headwater.engine.plan import refusals
+from headwater.engine.plan import refusal_messages
 from headwater.errors import HeadwaterError, PipelineError
 from headwater.operators.spec import setting_aside
 from headwater.pipeline.node import Node
@@ -97,9 +97,9 @@ def _failed(node: Node, error: BaseException) -> PipelineError:
 
 
 _STREAM_REFUSALS = {
-    "Queries with streaming sources must be executed with writeStream": refusals.LOOKED_AT,
-    "CALL_ON_STREAMING_DATASET_UNSUPPORTED": refusals.LOOKED_AT,
-    "INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY": refusals.SUBQUERY,
+    "Queries with streaming sources must be executed with writeStream": refusal_messages.LOOKED_AT,
+    "CALL_ON_STREAMING_DATASET_UNSUPPORTED": refusal_messages.LOOKED_AT,
+    "INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY": refusal_messages.SUBQUERY,
 }
 """The refusal behind what Spark says of streams, by a part of its message."""
 _JAVA = re.compile(r"^: [\w.$]+: (.+)$", re.MULTILINE)

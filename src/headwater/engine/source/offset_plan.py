@@ -47,7 +47,7 @@ def advance(
     begins = {partition: start.offsets.get(partition, 0) for partition in ends}
     queue = _Queue({partition: appended_ranges(partition, at) for partition, at in begins.items()})
     plan = _plan(begins, queue, ends, limit, _Taken(start.claims, timing))
-    known = watermark.by_now(start, now)
+    known = watermark.cap_at_now(start, now)
     new = replace(known, offsets=plan.offsets)
     if timing is not None:
         new = watermark.advance(new, plan.taken, Backlog(now, plan.waiting, plan.unread, plan.cut), timing)

@@ -161,10 +161,10 @@ def advance(offsets: Offsets, taken: Sequence[AppendedRange], backlog: Backlog, 
     quiet = backlog.waiting is None and clock > NEVER
     silent = quiet and timing.silence is not None and heard < at - timing.silence
     timed = replace(offsets, clock=clock, claims=awake, heard=heard, silent=silent, furthest=furthest)
-    return by_now(replace(timed, pending=tuple(pending)), backlog.now)
+    return cap_at_now(replace(timed, pending=tuple(pending)), backlog.now)
 
 
-def by_now(offsets: Offsets, now: int) -> Offsets:
+def cap_at_now(offsets: Offsets, now: int) -> Offsets:
     """Let nothing have been heard later than now, by a clock that was ahead: it would never be long ago."""
     ahead = {key: each for key, each in offsets.claims.items() if each.received > now}
     if now == NEVER or not (ahead or offsets.heard > now):

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from headwater.engine.plan.phases import BUCKETS
 from headwater.engine.source.data_source import HeadwaterSource
-from headwater.engine.source.planner import PlanSource
+from headwater.engine.source.plan_source import PlanSource
 from headwater.engine.spark import class_archive, java
 from headwater.engine.spark.class_archive import with_options
 from headwater.engine.spark.spark_log import printing_to

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.engine.exchange import blobs, routing
-from headwater.engine.state.bucket import Bucket, Meta
+from headwater.engine.state.bucket import Bucket, BucketMeta
 from headwater.engine.state.chunk_files import Chunks, Files, Pack
 from headwater.operators.operator import NEVER, Operator, Step
 
@@ -37,15 +37,15 @@ class StepContext:
     """The clock from before the micro-batch."""
     now: int = NEVER
     """The clock after it."""
-    buckets: Mapping[int, Meta] = field(default_factory=dict)
+    buckets: Mapping[int, BucketMeta] = field(default_factory=dict)
 
     def due(self) -> list[int]:
         """Return the buckets that want to be woken, though no rows may come for them."""
-        return [number for number, meta in self.buckets.items() if self._is_due(meta.wake)]
+        return [number for number, meta in self.buckets.items() if self._is_due(meta.next_timer)]
 
     def step(self, number: int, rows: pa.Table, chunks: Chunks | None = None) -> StepResult:
         """Let a bucket take its new rows; ``chunks`` is where it stores what it learns, if not by itself."""
-        meta = self.buckets.get(number, Meta())
+        meta = self.buckets.get(number, BucketMeta())
         kept = chunks or Files(Path(self.chunks))
         bucket = Bucket(self.operator, self.schema, (self.node, number), kept)
         loaded = bucket.load(meta)
@@ -68,8 +68,8 @@ class StepContext:
         if self._is_due(self.operator.next_timer(state)):
             yield self.operator.step(state, self.schema.empty_table(), self.now)
 
-    def _is_due(self, wake: int | None) -> bool:
-        return wake is not None and wake <= self.now
+    def _is_due(self, next_timer: int | None) -> bool:
+        return next_timer is not None and next_timer <= self.now
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class StepResult:
     rows: int
     """Rows that went in."""
     steps: list[Step]
-    meta: Meta
+    meta: BucketMeta
     hit: bool
     loaded: bool
     read: int

@@ -20,8 +20,8 @@ from headwater.engine.exchange import blobs, worker_gc
 from headwater.engine.exchange.blobs import BLOB, BUCKET, PACKED, RESULT, TAG, TALLY, TASK
 from headwater.engine.exchange.frames import frame
 from headwater.engine.stage.bucket_step import StepContext, StepResult
-from headwater.engine.stage.without_late import without
-from headwater.engine.state.bucket import Meta
+from headwater.engine.stage.late_subtraction import without
+from headwater.engine.state.bucket import BucketMeta
 from headwater.errors import HeadwaterError
 from headwater.operators import operator as operators
 from headwater.operators.operator import Operator
@@ -38,7 +38,7 @@ class Results:
     main: pa.Table
     late: pa.Table
     dead: list[pa.Table]
-    buckets: dict[int, Meta]
+    buckets: dict[int, BucketMeta]
     """Those that were stepped, as they are now."""
     notes: list[dict[str, Any]]
 
@@ -168,7 +168,7 @@ def _collected(results: DataFrame, late_schema: pa.Schema, output: pa.Schema) ->
     for row in sorted(results.collect(), key=itemgetter(BUCKET)):
         tagged[row[TAG]].append(bytes(row[BLOB]))
     notes = [json.loads(note) for note in tagged[NOTE]]
-    buckets = {note["bucket"]: Meta.from_json(note.pop("meta")) for note in notes}
+    buckets = {note["bucket"]: BucketMeta.from_json(note.pop("meta")) for note in notes}
     main, late = blobs.decode_all(tagged[MAIN], output), blobs.decode_all(tagged[LATE], late_schema)
     collected = Results(main, late, list(map(blobs.decode, tagged[DEAD])), buckets, notes)
     collected.check(sum(map(int, tagged[COUNT])))

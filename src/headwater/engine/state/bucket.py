@@ -28,11 +28,11 @@ SNAPSHOT_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
-class Meta:
+class BucketMeta:
     """What is known of a bucket without reading its chunks."""
 
     chunks: tuple[Chunk, ...] = ()
-    wake: int | None = None
+    next_timer: int | None = None
     """The clock at which the bucket wants to be woken."""
 
     @property
@@ -42,13 +42,13 @@ class Meta:
 
     def to_json(self) -> list[Any]:
         """Return the form that is stored."""
-        return [self.chunks, self.wake]
+        return [self.chunks, self.next_timer]
 
     @classmethod
-    def from_json(cls, stored: list[Any]) -> Meta:
+    def from_json(cls, stored: list[Any]) -> BucketMeta:
         """Read what ``to_json`` has written."""
-        chunks, wake = stored
-        return cls(tuple(Chunk(*chunk) for chunk in chunks), wake)
+        chunks, next_timer = stored
+        return cls(tuple(Chunk(*chunk) for chunk in chunks), next_timer)
 
 
 class Loaded(NamedTuple):
@@ -66,7 +66,7 @@ class Bucket:
         self._operator, self._schema, self._key = operator, schema, key
         self._chunks = chunks
 
-    def load(self, meta: Meta, cache: Cache = STATES) -> Loaded:
+    def load(self, meta: BucketMeta, cache: Cache = STATES) -> Loaded:
         """Return the state: from memory, from memory and newer chunks, or from all chunks."""
         entry = cache.take(self._key)
         restored = _restored(entry, meta) if entry is not None else 0
@@ -76,15 +76,17 @@ class Bucket:
             self._operator.restore_chunk(state, part)
         return Loaded(state, restored > 0, sum(map(len, data)))
 
-    def store(self, meta: Meta, state: Any, chunk: pa.Table | None, cache: Cache = STATES) -> Meta:
+    def store(
+        self, meta: BucketMeta, state: Any, chunk: pa.Table | None, cache: Cache = STATES
+    ) -> BucketMeta:
         """Store what a step has learnt, and keep the state at hand."""
         if chunk is not None and chunk.num_rows:
             meta = self._stored(meta, state, blobs.encode(chunk))
         if meta.chunks:
             cache.put(self._key, CachedState(state, meta.chunks[-1].file), meta.size)
-        return replace(meta, wake=self._operator.next_timer(state))
+        return replace(meta, next_timer=self._operator.next_timer(state))
 
-    def _stored(self, meta: Meta, state: Any, learnt: bytes) -> Meta:
+    def _stored(self, meta: BucketMeta, state: Any, learnt: bytes) -> BucketMeta:
         """Store one chunk: what was learnt, compacted with what is newer than the first, or a snapshot."""
         first, newer = meta.chunks[:1], meta.chunks[1:]
         if first and sum(each.size for each in newer) + len(learnt) > max(first[0].size, SNAPSHOT_BYTES):
@@ -93,15 +95,15 @@ class Bucket:
             return self._appended(first, self._compacted([*map(self._chunks.get, newer), learnt]))
         return self._appended(meta.chunks, learnt)
 
-    def _appended(self, chunks: tuple[Chunk, ...], data: bytes) -> Meta:
-        return Meta((*chunks, self._chunks.put(data)))
+    def _appended(self, chunks: tuple[Chunk, ...], data: bytes) -> BucketMeta:
+        return BucketMeta((*chunks, self._chunks.put(data)))
 
     def _compacted(self, chunks: list[bytes]) -> bytes:
         """Make one chunk of several; each stays a record batch of its own."""
         return blobs.encode(pa.concat_tables([part for each in chunks for part in _parts(each)]))
 
 
-def _restored(entry: CachedState, meta: Meta) -> int:
+def _restored(entry: CachedState, meta: BucketMeta) -> int:
     """Return how many of the chunks that are stored an entry was made from; 0 if it is of others."""
     files = [chunk.file for chunk in meta.chunks]
     return files.index(entry.file) + 1 if entry.file in files else 0

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from headwater import durable
 from headwater.engine.home import notes
 from headwater.engine.state import chunk_files
-from headwater.engine.state.bucket import Meta
+from headwater.engine.state.bucket import BucketMeta
 from headwater.errors import HeadwaterError
 
 RETAINED = 3
@@ -32,7 +32,7 @@ _TRIMMED = "trimmed"
 _MANIFEST = re.compile(r"(\d+)\.(\d+)\.json")
 _CHUNK = re.compile(r"[0-9a-f]{16}")
 
-Buckets = dict[int, Meta]
+Buckets = dict[int, BucketMeta]
 
 
 class ManifestName(NamedTuple):
@@ -80,7 +80,7 @@ class StateManifests:
             self._unchecked.discard(name)
         return buckets
 
-    def commit(self, batch: int, changed: Mapping[int, Meta]) -> None:
+    def commit(self, batch: int, changed: Mapping[int, BucketMeta]) -> None:
         """Note the buckets as they are after a micro-batch, given those that it has changed."""
         name, buckets = ManifestName(batch, self._term), {**self.before(batch), **changed}
         notes.write(self._path(name), {number: meta.to_json() for number, meta in buckets.items()})
@@ -148,4 +148,4 @@ def _next_term(folder: Path, names: list[ManifestName]) -> int:
 
 
 def _read(path: Path) -> Buckets:
-    return {int(number): Meta.from_json(meta) for number, meta in notes.read(path).items()}
+    return {int(number): BucketMeta.from_json(meta) for number, meta in notes.read(path).items()}

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from headwater import durable, record
 from headwater.errors import DamagedLog
-from headwater.log.embedded.catalog import Stored
+from headwater.log.embedded.catalog import StoredTopic
 from headwater.schema import evolve
 from headwater.topic import Topic
 
@@ -40,13 +40,13 @@ class Archived(NamedTuple):
     """Of the footer."""
 
 
-def topic_directory(root: Path, stored: Stored) -> Path | None:
+def topic_directory(root: Path, stored: StoredTopic) -> Path | None:
     """Return the directory of a topic's archive; a relative archive is below the log's directory."""
     archive = stored.topic.archive
     return None if archive is None else root / archive / f"{stored.topic.name}@{stored.id}"
 
 
-def partition_directory(root: Path, stored: Stored, number: int) -> Path | None:
+def partition_directory(root: Path, stored: StoredTopic, number: int) -> Path | None:
     """Return the directory of a partition's archive."""
     topic = topic_directory(root, stored)
     return None if topic is None else topic / str(number)

@@ -35,7 +35,7 @@ _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)
 """What reading a damaged declaration raises, beside errors of Headwater's own."""
 
 
-class Stored(NamedTuple):
+class StoredTopic(NamedTuple):
     """A topic, and where it is stored."""
 
     topic: Topic
@@ -56,12 +56,12 @@ class EmbeddedCatalog:
 
     def __init__(self, root: Path):
         self.root = root
-        self._cache: dict[str, tuple[tuple[int, int, int], Stored]] = {}
+        self._cache: dict[str, tuple[tuple[int, int, int], StoredTopic]] = {}
         self._seen = False
         """Whether a topic was found: a directory that has none any more, and is no log, was deleted."""
         self._check_marker()
 
-    def get(self, name: str) -> Stored:
+    def get(self, name: str) -> StoredTopic:
         """Return a topic as it is declared now."""
         topics.check_name("topic", name)  # it becomes a path: "../other" must not
         path = self.root / "topics" / name / "topic.json"
@@ -90,7 +90,7 @@ class EmbeddedCatalog:
         visible = (name for name in entries if not name.startswith("."))
         return sorted(name for name in visible if self._is_topic(name))
 
-    def add(self, topic: Topic) -> Stored:
+    def add(self, topic: Topic) -> StoredTopic:
         """Make a topic's directory, whole or not at all."""
         with self._locked():
             directory = self.root / "topics" / topic.name
@@ -107,7 +107,7 @@ class EmbeddedCatalog:
             durable.replace(draft, directory)
         return self.get(topic.name)
 
-    def change(self, name: str, changes: dict[str, Any]) -> Stored:
+    def change(self, name: str, changes: dict[str, Any]) -> StoredTopic:
         """Alter a topic; new partitions are there before the declaration names them."""
         with self._locked():
             stored = self.get(name)
@@ -118,7 +118,7 @@ class EmbeddedCatalog:
             durable.write(stored.directory / "topic.json", body)
         return self.get(name)
 
-    def remove(self, name: str) -> Stored:
+    def remove(self, name: str) -> StoredTopic:
         """Delete a topic's directory; whoever has it open is told at the next append or read."""
         with ExitStack() as removing:
             with self._locked():
@@ -254,10 +254,10 @@ def _declaration(topic: Topic) -> bytes:
     raise TopicError(f'declaration of topic "{topic.name}" cannot be stored', detail=reason)
 
 
-def _load(path: Path) -> Stored:
+def _load(path: Path) -> StoredTopic:
     text = path.read_bytes()
     try:
-        return Stored(_read(text), path.parent)
+        return StoredTopic(_read(text), path.parent)
     except (*_UNREADABLE, HeadwaterError) as error:
         raise _unreadable(path, f"{type(error).__name__}: {error}") from None
 

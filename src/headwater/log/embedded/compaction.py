@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater import durable, durations
-from headwater.log.embedded.catalog import Stored
+from headwater.log.embedded.catalog import StoredTopic
 from headwater.log.embedded.partition import frame, segment
 from headwater.log.embedded.partition.frame import Header, Kind
 from headwater.log.embedded.partition.segment import IndexEntry, Segment
@@ -31,7 +31,7 @@ from headwater.values import keys
 _NEWEST = pa.schema([("key", pa.binary()), ("offset", pa.int64())])
 
 
-def compact(root: Path, stored: Stored, number: int, partition: Partition) -> None:
+def compact(root: Path, stored: StoredTopic, number: int, partition: Partition) -> None:
     """Compact everything received so far in one partition."""
     with partition.locked():
         partition.refresh()
@@ -93,7 +93,11 @@ def _groups(closed: list[Segment], active: int) -> Iterator[tuple[list[Segment],
 
 
 def _rewrite(
-    root: Path, stored: Stored, number: int, work: tuple[list[Segment], int], survivors: npt.NDArray[np.int64]
+    root: Path,
+    stored: StoredTopic,
+    number: int,
+    work: tuple[list[Segment], int],
+    survivors: npt.NDArray[np.int64],
 ) -> None:
     """Write what stays of a group of segments into a new one that takes their place."""
     group, end = work
@@ -149,7 +153,9 @@ def _frame(batch: pa.RecordBatch, topic: Topic) -> tuple[Header, pa.Buffer]:
     return header, payload
 
 
-def _batches(root: Path, stored: Stored, number: int, bounds: tuple[int, int]) -> Iterator[pa.RecordBatch]:
+def _batches(
+    root: Path, stored: StoredTopic, number: int, bounds: tuple[int, int]
+) -> Iterator[pa.RecordBatch]:
     return RecordReader(root, lambda: stored, number, bounds[0], meta=True).until(bounds[1])
 
 

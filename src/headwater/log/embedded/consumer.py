@@ -21,7 +21,7 @@ from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.position import Position, check_position
 
 if TYPE_CHECKING:
-    from headwater.log.embedded.catalog import Stored
+    from headwater.log.embedded.catalog import StoredTopic
 
 
 class EmbeddedConsumer(Consumer):
@@ -29,7 +29,7 @@ class EmbeddedConsumer(Consumer):
 
     def __init__(
         self,
-        stored: Callable[[], Stored],
+        stored: Callable[[], StoredTopic],
         member: Member,
         committed: Callable[[], dict[int, int]],
         start: Callable[[], Mapping[int, int]],

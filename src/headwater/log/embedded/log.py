@@ -20,7 +20,7 @@ from headwater.log.embedded import archive as archives
 from headwater.log.embedded import verify
 from headwater.log.embedded.appended_ranges import appended_ranges
 from headwater.log.embedded.appender import EmbeddedAppender
-from headwater.log.embedded.catalog import Stored
+from headwater.log.embedded.catalog import StoredTopic
 from headwater.log.embedded.consumer import EmbeddedConsumer
 from headwater.log.embedded.failures import translating_errors, unusable
 from headwater.log.embedded.groups import Member, holds_lock
@@ -209,12 +209,12 @@ class EmbeddedLog(Log):
 
     # Inside
 
-    def _start(self, stored: Stored, start: Start) -> Mapping[int, int]:
+    def _start(self, stored: StoredTopic, start: Start) -> Mapping[int, int]:
         """Return where a group begins that has committed nothing yet."""
         topic = self._storage.current(stored.topic).topic
         return self._resolve_offsets(topic, start, range(topic.partitions))
 
-    def _reader(self, stored: Stored, number: int, offset: int, meta: bool) -> RecordReader:
+    def _reader(self, stored: StoredTopic, number: int, offset: int, meta: bool) -> RecordReader:
         """Open a partition where a group is, if it holds that offset."""
         check_within(stored.topic.name, number, offset, self._stat(stored, number, PartitionStats.extent))
         return self._storage.reader(stored, number, offset, meta)
@@ -225,13 +225,13 @@ class EmbeddedLog(Log):
         stored = self._storage.current(topic)
         return {number: self._stat(stored, number, stat) for number in numbers}
 
-    def _all_stats(self, stored: Stored, stat: Callable[[PartitionStats], _T]) -> list[_T]:
+    def _all_stats(self, stored: StoredTopic, stat: Callable[[PartitionStats], _T]) -> list[_T]:
         return [self._stat(stored, number, stat) for number in range(stored.topic.partitions)]
 
-    def _stat(self, stored: Stored, number: int, stat: Callable[[PartitionStats], _T]) -> _T:
+    def _stat(self, stored: StoredTopic, number: int, stat: Callable[[PartitionStats], _T]) -> _T:
         return self._storage.with_retry(stored, lambda: stat(PartitionStats(self._storage, stored, number)))
 
-    def _verify(self, stored: Stored, number: int) -> Verification:
+    def _verify(self, stored: StoredTopic, number: int) -> Verification:
         directory = self._storage.directory(stored, number)
         archived = archives.listing(archives.partition_directory(self.root, stored, number))
         return verify.verify_partition(stored.topic.name, number, directory, archived)
@@ -257,20 +257,20 @@ class EmbeddedLog(Log):
             except OSError as error:
                 raise unusable(self.root, error) from None
 
-    def _has_members(self, group: str, stored: Stored) -> bool:
+    def _has_members(self, group: str, stored: StoredTopic) -> bool:
         query = "SELECT 1 FROM members WHERE grp = ? AND topic = ? LIMIT 1"
         return bool(self._storage.state.rows(query, (group, stored.id)))
 
     # The generators open their files when they are first asked, so that one that never is leaks none.
 
     def _spans(
-        self, stored: Stored, first: Mapping[int, int], last: Mapping[int, int], meta: bool
+        self, stored: StoredTopic, first: Mapping[int, int], last: Mapping[int, int], meta: bool
     ) -> Iterator[pa.RecordBatch]:
         for number, offset in first.items():
             yield from self._storage.reader(stored, number, offset, meta).until(last[number])
 
     def _arriving(
-        self, stored: Stored, first: Mapping[int, int], meta: bool, every: bool
+        self, stored: StoredTopic, first: Mapping[int, int], meta: bool, every: bool
     ) -> Iterator[pa.RecordBatch]:
         with ExitStack() as stack:
             readers: list[RecordReader] = []

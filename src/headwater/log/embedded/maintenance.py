@@ -15,7 +15,7 @@ from pathlib import Path
 
 from headwater.errors import HeadwaterError, UnknownTopic
 from headwater.log.embedded import compaction, retention
-from headwater.log.embedded.catalog import Stored
+from headwater.log.embedded.catalog import StoredTopic
 from headwater.log.embedded.storage import Storage
 
 LOCK = "maintenance.lock"
@@ -29,7 +29,7 @@ class Maintenance:
         self._storage = storage
         self._running: set[threading.Thread] = set()
 
-    def begin(self, stored: Stored) -> None:
+    def begin(self, stored: StoredTopic) -> None:
         """Apply a topic's cleanup, as declared now, in a thread of its own, where it has any."""
         try:
             topic = self._storage.current(stored.topic).topic
@@ -43,7 +43,7 @@ class Maintenance:
         self._running.add(thread)
         thread.start()
 
-    def now(self, stored: Stored) -> None:
+    def now(self, stored: StoredTopic) -> None:
         """Apply a topic's cleanup to everything received so far, and wait for it."""
         for number in range(stored.topic.partitions):
             self._storage.with_retry(stored, partial(self._partition, stored, number, thorough=True))
@@ -53,7 +53,7 @@ class Maintenance:
         for thread in list(self._running):
             thread.join()
 
-    def _in_background(self, stored: Stored) -> None:
+    def _in_background(self, stored: StoredTopic) -> None:
         try:
             for number in range(self._storage.current(stored.topic).topic.partitions):
                 self._storage.with_retry(stored, partial(self._partition, stored, number, thorough=False))
@@ -64,7 +64,7 @@ class Maintenance:
         finally:
             self._running.discard(threading.current_thread())
 
-    def _partition(self, stored: Stored, number: int, thorough: bool) -> None:
+    def _partition(self, stored: StoredTopic, number: int, thorough: bool) -> None:
         directory = self._storage.directory(stored, number)
         with _exclusive(directory, wait=thorough) as held:
             if not held:

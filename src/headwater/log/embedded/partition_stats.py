@@ -9,7 +9,7 @@ from typing import Literal
 
 from headwater import durations
 from headwater.log.embedded import archive
-from headwater.log.embedded.catalog import Stored
+from headwater.log.embedded.catalog import StoredTopic
 from headwater.log.embedded.partition import segment, times
 from headwater.log.embedded.storage import Storage
 from headwater.log.position import Extent
@@ -19,7 +19,7 @@ from headwater.log.report import Lag, PartitionInfo
 class PartitionStats:
     """Looks at one partition as it is now."""
 
-    def __init__(self, storage: Storage, stored: Stored, number: int):
+    def __init__(self, storage: Storage, stored: StoredTopic, number: int):
         self._storage, self._stored, self._number = storage, stored, number
         self._directory = stored.partition(number)
         self._head = storage.head(stored, number)

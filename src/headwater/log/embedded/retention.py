@@ -13,7 +13,7 @@ from pathlib import Path
 
 from headwater import durable, durations, record
 from headwater.log.embedded import archive
-from headwater.log.embedded.catalog import Stored
+from headwater.log.embedded.catalog import StoredTopic
 from headwater.log.embedded.partition import segment, times
 from headwater.log.embedded.partition.receipt import SKEW
 from headwater.log.embedded.partition.segment import Segment
@@ -22,7 +22,7 @@ from headwater.log.embedded.stream import RecordReader
 from headwater.topic import Topic
 
 
-def enforce(root: Path, stored: Stored, number: int, partition: Partition, fsync: bool) -> None:
+def enforce(root: Path, stored: StoredTopic, number: int, partition: Partition, fsync: bool) -> None:
     """Let go of what the topic's retention no longer covers."""
     topic = stored.topic
     if topic.retention is None and topic.retention_bytes is None:
@@ -77,7 +77,7 @@ def _newest(log_segment: Segment, following: int, later: list[Segment], topic: T
     return next((at for at in beginnings if at is not None and at <= now + SKEW), newest)
 
 
-def _archive(root: Path, stored: Stored, number: int, bounds: tuple[int, int]) -> None:
+def _archive(root: Path, stored: StoredTopic, number: int, bounds: tuple[int, int]) -> None:
     directory = archive.partition_directory(root, stored, number)
     assert directory is not None
     schema = record.read_schema(stored.topic.schema, stored.topic.compacted, meta=True)

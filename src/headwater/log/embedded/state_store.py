@@ -20,8 +20,8 @@ from pathlib import Path
 from headwater.errors import LogRefused, LogUnavailable, UsageError
 from headwater.log.embedded.failures import log_deleted
 from headwater.log.process import check_process
+from headwater.sqlite_wal import write_ahead
 from headwater.topic import Topic
-from headwater.wal import write_ahead
 
 _BUSY_SECONDS = 60.0
 _TRANSIENT = {

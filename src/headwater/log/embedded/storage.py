@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from headwater import topic as topics
 from headwater.errors import DamagedLog
-from headwater.log.embedded.catalog import EmbeddedCatalog, Stored
+from headwater.log.embedded.catalog import EmbeddedCatalog, StoredTopic
 from headwater.log.embedded.failures import translating_errors, unusable
 from headwater.log.embedded.partition import head, reader
 from headwater.log.embedded.partition.head import Head
@@ -65,14 +65,14 @@ class Storage:
             self._state.close()
             self._state = None
 
-    def current(self, topic: Topic) -> Stored:
+    def current(self, topic: Topic) -> StoredTopic:
         """Return a topic as declared now, if the one of its name still is that topic."""
         now = self.catalog.get(topic.name)
         if now.id != topic.id:
             raise topics.replaced(now.topic, topic.id, *topics.OPEN)
         return now
 
-    def with_retry(self, stored: Stored, operation: Callable[[], _T]) -> _T:
+    def with_retry(self, stored: StoredTopic, operation: Callable[[], _T]) -> _T:
         """Return what an operation on a topic's files returns; it is retried if one vanishes meanwhile."""
         for _ in range(_TRIES):
             try:
@@ -93,12 +93,14 @@ class Storage:
         """Return the directory of a group's members, for a topic of that identity."""
         return self.root / "groups" / f"{group}@{topic}"
 
-    def partition(self, stored: Stored, number: int, on_roll: Callable[[], None] | None = None) -> Partition:
+    def partition(
+        self, stored: StoredTopic, number: int, on_roll: Callable[[], None] | None = None
+    ) -> Partition:
         """Open a partition for appending."""
         directory = stored.partition(number)
         return Partition(directory, fsync=self.fsync, segment_bytes=self._segment_bytes, on_roll=on_roll)
 
-    def directory(self, stored: Stored, number: int) -> Path:
+    def directory(self, stored: StoredTopic, number: int) -> Path:
         """Return a partition's directory, its head brought up to date after a power loss."""
         path = stored.partition(number)
         if path not in self._recovered:
@@ -107,7 +109,7 @@ class Storage:
             self._recovered.add(path)
         return path
 
-    def head(self, stored: Stored, number: int) -> Head:
+    def head(self, stored: StoredTopic, number: int) -> Head:
         """Return how far a partition may be read."""
         path = self.directory(stored, number)
         published = reader.published(path)
@@ -116,13 +118,13 @@ class Storage:
             published = reader.published(path)
         return published or reader.worked_out(path)
 
-    def reader(self, stored: Stored, number: int, offset: int, meta: bool) -> RecordReader:
+    def reader(self, stored: StoredTopic, number: int, offset: int, meta: bool) -> RecordReader:
         """Open a partition for reading."""
         self.with_retry(stored, lambda: self.head(stored, number))
         with translating_errors(self.root):
             return RecordReader(self.root, lambda: self.current(stored.topic), number, offset, meta)
 
-    def _recover(self, stored: Stored, number: int) -> None:
+    def _recover(self, stored: StoredTopic, number: int) -> None:
         """Bring a head up to date, where it may be written and there is anything that it could tell.
 
         Recovery cuts the newest segment back to its first damage, so it is left alone where the

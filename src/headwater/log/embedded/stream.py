@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headwater.errors import DamagedLog, OffsetLost
 from headwater.log.embedded import archive
-from headwater.log.embedded.catalog import Stored
+from headwater.log.embedded.catalog import StoredTopic
 from headwater.log.embedded.failures import unusable
 from headwater.log.embedded.partition import reader
 
@@ -24,7 +24,7 @@ _NOTHING_HERE = pa.RecordBatch.from_arrays([], names=[])
 class RecordReader:
     """Reads batches of one partition; never blocks."""
 
-    def __init__(self, root: Path, stored: Callable[[], Stored], number: int, offset: int, meta: bool):
+    def __init__(self, root: Path, stored: Callable[[], StoredTopic], number: int, offset: int, meta: bool):
         self.number = number
         self._root, self._stored, self._meta = root, stored, meta
         self._frames = reader.FrameReader(stored().partition(number), offset)

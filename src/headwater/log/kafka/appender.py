@@ -16,9 +16,9 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from headwater.errors import Fenced, HeadwaterError, LogUnavailable
-from headwater.log.kafka import failures, groups, messages
+from headwater.log.kafka import failures, groups, outgoing
 from headwater.log.kafka.catalog import KafkaCatalog
-from headwater.log.kafka.messages import Message
+from headwater.log.kafka.outgoing import Message
 from headwater.log.kafka.scan import last_sequences
 from headwater.log.record_batch import OutgoingBatch
 from headwater.topic import Topic
@@ -58,12 +58,12 @@ class KafkaAppender:
         if self._client is None or topic.partitions != self._partitions:
             self._reopen()  # a client learns of new partitions late
             self._partitions = topic.partitions
-        fresh = messages.unsent(records, self._last)
+        fresh = outgoing.unsent(records, self._last)
         reached = self._untouched(records, fresh)
         if len(fresh.batch):
-            made = messages.messages(fresh, topic, self.id)
-            reached |= self._guarded(lambda: self._send(made, messages.newest(fresh)))
-            self._last |= messages.newest(fresh)
+            made = outgoing.messages(fresh, topic, self.id)
+            reached |= self._guarded(lambda: self._send(made, outgoing.newest(fresh)))
+            self._last |= outgoing.newest(fresh)
             self._reached |= reached
         return reached
 
@@ -71,7 +71,7 @@ class KafkaAppender:
         """Append to every partition that this producer sends nothing older any more."""
         if self._client is None:
             self._reopen()
-        made = messages.marks(self.id, before, self.topic().partitions)
+        made = outgoing.marks(self.id, before, self.topic().partitions)
         self._guarded(lambda: self._send(made, {}))
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class KafkaAppender:
         self._client = None
 
     def _open(self) -> None:
-        with failures.saying(self._config, f'open a producer of topic "{self._name}"'):
+        with failures.translating_errors(self._config, f'open a producer of topic "{self._name}"'):
             self._client = Producer(self._config.producer())
 
     def _reopen(self) -> None:
@@ -95,12 +95,12 @@ class KafkaAppender:
 
     def _untouched(self, records: OutgoingBatch, fresh: OutgoingBatch) -> dict[int, int]:
         """Return the ends of partitions whose records are all stored already."""
-        stored = messages.newest(records).keys() - messages.newest(fresh).keys()
+        stored = outgoing.newest(records).keys() - outgoing.newest(fresh).keys()
         return self._catalog.cluster.ends(self._name, stored) if stored else {}
 
     def _guarded(self, send: Callable[[], dict[int, int]]) -> dict[int, int]:
         try:
-            with failures.saying(self._config, f'append to topic "{self._name}"'):
+            with failures.translating_errors(self._config, f'append to topic "{self._name}"'):
                 return send()
         except Fenced:
             raise self._fenced() from None
@@ -171,7 +171,7 @@ class NamedAppender(KafkaAppender):
         self._begin()
 
     def _begin(self) -> None:
-        with failures.saying(self._config, f'open producer "{self.id}" of topic "{self._name}"'):
+        with failures.translating_errors(self._config, f'open producer "{self.id}" of topic "{self._name}"'):
             client = Producer(
                 self._config.producer(**{"transactional.id": f"headwater.{self._name}.{self.id}",
                                          "transaction.timeout.ms": TRANSACTION_MS})

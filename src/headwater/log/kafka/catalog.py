@@ -29,7 +29,7 @@ STALE_SECONDS = 1.0
 _DAY_MS = 86_400_000
 
 
-class Known(NamedTuple):
+class KafkaTopic(NamedTuple):
     """A topic, with the broker's id of it, and whether it was declared."""
 
     topic: Topic
@@ -49,11 +49,11 @@ class KafkaCatalog:
     def __init__(self, cluster: Cluster):
         self.cluster = cluster
         self.registry = Registry(cluster)
-        self._recent: dict[str, tuple[float, Known]] = {}
+        self._recent: dict[str, tuple[float, KafkaTopic]] = {}
         self._local: dict[str, Topic] = {}
         """Declarations that hold for topics of other programs, as far as this catalog is asked."""
 
-    def get(self, name: str) -> Known:
+    def get(self, name: str) -> KafkaTopic:
         """Return a topic as it is declared now."""
         found = self.cluster.find([name]) if name and not name.startswith("__") else {}
         if name not in found:
@@ -62,7 +62,7 @@ class KafkaCatalog:
         self.registry.refresh()
         return self._remember(self._known(name, found[name]))
 
-    def recent(self, name: str, id: str) -> Known:
+    def recent(self, name: str, id: str) -> KafkaTopic:
         """Return a topic as it was declared a moment ago, if it is still the one with that id."""
         at, known = self._recent.get(name, (0.0, None))
         if known is None or time.monotonic() - at > STALE_SECONDS:
@@ -71,21 +71,21 @@ class KafkaCatalog:
             raise topics.replaced(known.topic, id, *topics.OPEN)
         return known
 
-    def opened(self, topic: Topic) -> Known:
+    def opened(self, topic: Topic) -> KafkaTopic:
         """Return a topic as it is declared now, if the one of its name still is that topic."""
         known = self.get(topic.name)
         if known.id != topic.id:
             raise topics.replaced(known.topic, topic.id, *topics.OPEN)
         return known
 
-    def all(self) -> list[Known]:
+    def all(self) -> list[KafkaTopic]:
         """Return every topic, by name."""
         found = self.cluster.find(self.cluster.names())
         self.registry.refresh()
         within = {name: each for name, each in sorted(found.items()) if each.partitions <= MOST_PARTITIONS}
         return [self._known(name, each) for name, each in within.items()]
 
-    def add(self, topic: Topic) -> Known:
+    def add(self, topic: Topic) -> KafkaTopic:
         """Make a topic on the broker and declare it."""
         if topic.name.startswith("__"):
             raise TopicError(
@@ -100,7 +100,7 @@ class KafkaCatalog:
         self.registry.declare(replace(topic, id=found.id))
         return self.get(topic.name)
 
-    def adopt(self, topic: Topic) -> Known:
+    def adopt(self, topic: Topic) -> KafkaTopic:
         """Declare a topic that another program has made; of the topic itself nothing is changed."""
         known = self.get(topic.name)
         if known.declared and not known.foreign:
@@ -130,7 +130,7 @@ class KafkaCatalog:
             )
         self._recent.pop(topic.name, None)
 
-    def change(self, name: str, changes: dict[str, Any]) -> Known:
+    def change(self, name: str, changes: dict[str, Any]) -> KafkaTopic:
         """Alter a topic on the broker and in its declaration."""
         known = self.get(name)
         if known.foreign:
@@ -153,12 +153,14 @@ class KafkaCatalog:
         self._recent.pop(name, None)
         self.registry.forget(name, known.id)
 
-    def _known(self, name: str, found: BrokerTopic) -> Known:
+    def _known(self, name: str, found: BrokerTopic) -> KafkaTopic:
         declared = self.registry.declared(name)
         if declared is not None and declared.id == found.id:
-            return Known(replace(declared, partitions=found.partitions), True, self.registry.is_foreign(name))
+            return KafkaTopic(
+                replace(declared, partitions=found.partitions), True, self.registry.is_foreign(name)
+            )
         local = self._local.get(name) or topics.create(name, FOREIGN_SCHEMA)
-        return Known(replace(local, id=found.id, partitions=found.partitions), name in self._local, True)
+        return KafkaTopic(replace(local, id=found.id, partitions=found.partitions), name in self._local, True)
 
     def _exists(self, name: str) -> TopicExists:
         for _ in range(20):  # another process may be between making and declaring it
@@ -169,7 +171,7 @@ class KafkaCatalog:
             self.registry.refresh()
         return TopicExists(f'topic "{name}" exists already, made by another program', hint=ADOPT_HINT)
 
-    def _remember(self, known: Known) -> Known:
+    def _remember(self, known: KafkaTopic) -> KafkaTopic:
         self._recent[known.topic.name] = (time.monotonic(), known)
         return known
 

@@ -73,7 +73,7 @@ class Cluster:
 
     def names(self) -> list[str]:
         """Return every topic that is not internal."""
-        with failures.saying(self.config, "list topics"):
+        with failures.translating_errors(self.config, "list topics"):
             known = self.admin.list_topics(timeout=CALL_SECONDS).topics
         return sorted(name for name in known if not name.startswith("__"))
 
@@ -84,7 +84,7 @@ class Cluster:
             return {}
         found = {}
         for name, future in self.admin.describe_topics(TopicCollection(asked)).items():
-            with failures.saying(self.config, f'look up topic "{name}"'):
+            with failures.translating_errors(self.config, f'look up topic "{name}"'):
                 try:
                     told = future.result(CALL_SECONDS)
                 except KafkaException as error:
@@ -126,7 +126,7 @@ class Cluster:
         if not asked:
             return {}
         futures = self.admin.list_offsets(asked, isolation_level=isolation)
-        with failures.saying(self.config, f'look up offsets of topic "{topic}"'):
+        with failures.translating_errors(self.config, f'look up offsets of topic "{topic}"'):
             told = {where.partition: future.result(CALL_SECONDS) for where, future in futures.items()}
         return {partition: TimedOffset(each.offset, each.timestamp) for partition, each in told.items()}
 
@@ -149,7 +149,7 @@ class Cluster:
         return {number: Extent(starts[number], each.offset) for number, each in ends.items()}
 
     def _one(self, futures: Mapping[Any, Any], doing: str) -> None:
-        with failures.saying(self.config, doing):
+        with failures.translating_errors(self.config, doing):
             for future in futures.values():
                 future.result(CALL_SECONDS)
 

@@ -20,7 +20,7 @@ from confluent_kafka import Consumer as Client
 from headwater.errors import Fenced, HeadwaterError, OffsetLost, UsageError
 from headwater.log.consumer import Consumer
 from headwater.log.kafka import failures, groups, incoming, scan
-from headwater.log.kafka.catalog import KafkaCatalog, Known
+from headwater.log.kafka.catalog import KafkaCatalog, KafkaTopic
 from headwater.log.position import Extent, Position, check_position, check_within
 
 JOIN_SECONDS = 10.0
@@ -41,7 +41,7 @@ class KafkaConsumer(Consumer):
     def __init__(
         self,
         catalog: KafkaCatalog,
-        known: Known,
+        known: KafkaTopic,
         group: str,
         *,
         start: Callable[[int], int | None],
@@ -113,7 +113,7 @@ class KafkaConsumer(Consumer):
     # The group
 
     def _join(self) -> None:
-        with failures.saying(self._config, f'join group "{self._group}"'):
+        with failures.translating_errors(self._config, f'join group "{self._group}"'):
             self._client = Client(self._config.consumer(self._group, **_SESSION))
             self._client.subscribe(
                 [self._name], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
@@ -127,7 +127,7 @@ class KafkaConsumer(Consumer):
         if self._closed:
             return
         try:
-            with failures.saying(self._config, f'look up offsets of group "{self._group}"'):
+            with failures.translating_errors(self._config, f'look up offsets of group "{self._group}"'):
                 client.incremental_assign(self._placed(client, partitions))
         except HeadwaterError as error:  # raised by poll, not inside of the client
             self._failed |= dict.fromkeys((each.partition for each in partitions), error)
@@ -239,11 +239,11 @@ class KafkaConsumer(Consumer):
 
     def _hear(self, timeout: float, more: bool = False) -> None:
         """Let the client do its work for a while; keep what arrives, but ask for ``more`` only if wanted."""
-        with failures.saying(self._config, f'read topic "{self._name}"'):
+        with failures.translating_errors(self._config, f'read topic "{self._name}"'):
             for message in scan.take(self._client, timeout, scan.MESSAGES if more else 1):
                 if message.error() is None or scan.is_end(message):
                     self._keep(message)
-                elif not scan.is_passing(message):
+                elif not scan.is_transient(message):
                     self._fail(message)
 
     def _check_open(self) -> None:

@@ -94,7 +94,7 @@ def translated(error: KafkaError, config: Config, doing: str) -> HeadwaterError:
 
 
 @contextmanager
-def saying(config: Config, doing: str) -> Iterator[None]:
+def translating_errors(config: Config, doing: str) -> Iterator[None]:
     """Translate what confluent-kafka raises inside the block."""
     try:
         yield

@@ -27,7 +27,7 @@ _IDENTITY = "headwater.topic="
 
 def names(cluster: Cluster) -> list[str]:
     """Return every group that is not internal."""
-    with failures.saying(cluster.config, "list groups"):
+    with failures.translating_errors(cluster.config, "list groups"):
         told = cluster.admin.list_consumer_groups().result(CALL_SECONDS)
     return sorted(group.group_id for group in told.valid if not group.group_id.startswith("__headwater"))
 
@@ -72,7 +72,7 @@ def set_committed(cluster: Cluster, group: str, topic: Topic, offsets: Mapping[i
             detail="on Kafka the offsets of a group can be set only while nobody reads in it",
             hint="stop its consumers, seek, and start them again",
         )
-    with failures.saying(cluster.config, f'move group "{group}"'):
+    with failures.translating_errors(cluster.config, f'move group "{group}"'):
         asked = [ConsumerGroupTopicPartitions(group, places(topic, offsets))]
         told = cluster.admin.alter_consumer_group_offsets(asked)[group].result(CALL_SECONDS)
         for each in told.topic_partitions:
@@ -92,7 +92,7 @@ def forget(cluster: Cluster, group: str) -> bool:
 
 
 def _committed(cluster: Cluster, group: str) -> dict[str, dict[int, int]]:
-    with failures.saying(cluster.config, f'look up group "{group}"'):
+    with failures.translating_errors(cluster.config, f'look up group "{group}"'):
         asked = [ConsumerGroupTopicPartitions(group)]
         told = cluster.admin.list_consumer_group_offsets(asked)[group].result(CALL_SECONDS)
     offsets: dict[str, dict[int, int]] = {}

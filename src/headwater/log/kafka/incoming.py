@@ -16,8 +16,8 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE
 from headwater import record
 from headwater import topic as topics
 from headwater.errors import HeadwaterError, RowError
-from headwater.log.kafka.catalog import Known
-from headwater.log.kafka.messages import MARK, OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
+from headwater.log.kafka.catalog import KafkaTopic
+from headwater.log.kafka.outgoing import MARK, OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
 from headwater.schema import TIMESTAMP
 from headwater.topic import Topic
 from headwater.values import jsonl, jsonl_columns, keys
@@ -43,7 +43,7 @@ def mark(message: Any) -> int | None:
     return next((_number(v) for name, v in message.headers() or () if name == MARK and v), None)
 
 
-def decode(messages: Sequence[Any], known: Known, meta: bool) -> Decoded:
+def decode(messages: Sequence[Any], known: KafkaTopic, meta: bool) -> Decoded:
     """Return messages of one partition as rows, with ``_deleted`` or all metadata as asked for."""
     values = [message.value() for message in messages]
     rows, bad = _decoded(messages, values, known)
@@ -57,7 +57,7 @@ def decode(messages: Sequence[Any], known: Known, meta: bool) -> Decoded:
     return Decoded(_read_batch(messages, values, rows, known.topic, meta), error)
 
 
-def decode_fitting(messages: Sequence[Any], known: Known) -> tuple[pa.RecordBatch, list[int]]:
+def decode_fitting(messages: Sequence[Any], known: KafkaTopic) -> tuple[pa.RecordBatch, list[int]]:
     """Return the messages that fit as rows with all metadata, and the indexes of those that do not."""
     fitting, unfit = list(range(len(messages))), list[int]()
     while True:
@@ -71,7 +71,7 @@ def decode_fitting(messages: Sequence[Any], known: Known) -> tuple[pa.RecordBatc
         fitting = [index for index in fitting if index not in wrong]
 
 
-def _decoded(messages: Sequence[Any], values: Sequence[bytes | None], known: Known) -> Rows:
+def _decoded(messages: Sequence[Any], values: Sequence[bytes | None], known: KafkaTopic) -> Rows:
     return (_typed if known.declared else _foreign)(messages, values, known.topic)
 
 

@@ -19,7 +19,7 @@ from headwater.log.appended_range import AppendedRange
 from headwater.log.interface import Log
 from headwater.log.kafka import groups, maintenance
 from headwater.log.kafka.appender import KafkaAppender, NamedAppender
-from headwater.log.kafka.catalog import ADOPT_HINT, KafkaCatalog, Known
+from headwater.log.kafka.catalog import ADOPT_HINT, KafkaCatalog, KafkaTopic
 from headwater.log.kafka.cluster import Cluster, since
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
@@ -182,7 +182,7 @@ class KafkaLog(Log):
 
     # Inside
 
-    def _declared(self, topic: str) -> Known:
+    def _declared(self, topic: str) -> KafkaTopic:
         known = self._catalog.get(topic)
         if not known.declared:
             raise UsageError(
@@ -191,7 +191,7 @@ class KafkaLog(Log):
             )
         return known
 
-    def _first(self, known: Known, start: Start, number: int) -> int:
+    def _first(self, known: KafkaTopic, start: Start, number: int) -> int:
         """Return where a group begins in a partition of which it has committed nothing."""
         topic = self._catalog.opened(known.topic).topic
         return self._resolve_offsets(topic, start, range(topic.partitions))[number]

@@ -13,16 +13,16 @@ from confluent_kafka import Consumer, TopicPartition
 from headwater import durations
 from headwater.errors import DamagedLog
 from headwater.log.kafka import incoming, scan
-from headwater.log.kafka.catalog import Known
+from headwater.log.kafka.catalog import KafkaTopic
 from headwater.log.kafka.cluster import NEWEST, Cluster, TimedOffset, since
-from headwater.log.kafka.messages import PRODUCER, SEQUENCE
+from headwater.log.kafka.outgoing import PRODUCER, SEQUENCE
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.report import Finding, PartitionInfo, TopicInfo, Verification
 
 RATE_SECONDS = 60
 
 
-def describe(cluster: Cluster, known: Known) -> TopicInfo:
+def describe(cluster: Cluster, known: KafkaTopic) -> TopicInfo:
     """Return what the broker tells of a topic."""
     name, partitions = known.topic.name, range(known.topic.partitions)
     ends = cluster.ends(name, partitions)
@@ -50,7 +50,7 @@ def _rate(cluster: Cluster, name: str, ends: Mapping[int, int]) -> float:
     return max(0, lately) / RATE_SECONDS
 
 
-def verify(cluster: Cluster, known: Known) -> Verification:
+def verify(cluster: Cluster, known: KafkaTopic) -> Verification:
     """Read a topic whole: checksums, values that fit, and rising sequences of every producer."""
     name, partitions = known.topic.name, range(known.topic.partitions)
     starts, ends = cluster.starts(name, partitions), cluster.ends(name, partitions)
@@ -58,7 +58,9 @@ def verify(cluster: Cluster, known: Known) -> Verification:
     return sum(parts, Verification())
 
 
-def _verify_partition(cluster: Cluster, known: Known, number: int, span: tuple[int, int]) -> Verification:
+def _verify_partition(
+    cluster: Cluster, known: KafkaTopic, number: int, span: tuple[int, int]
+) -> Verification:
     start, end = span
     batches = records = size = 0
     findings: list[Finding] = []
@@ -91,7 +93,7 @@ def _sequences(messages: list[Any], last: dict[bytes, int]) -> Iterator[str]:
         last[producer] = max(sequence, last.get(producer, -1))
 
 
-def _values(messages: list[Any], known: Known) -> Iterator[str]:
+def _values(messages: list[Any], known: KafkaTopic) -> Iterator[str]:
     while messages:
         batch, error = incoming.decode(messages, known, False)
         if error is None:

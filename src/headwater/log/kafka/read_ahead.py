@@ -25,8 +25,8 @@ from confluent_kafka import Consumer, TopicPartition
 from headwater.errors import HeadwaterError, LogUnavailable
 from headwater.log.appended_range import AppendedRange
 from headwater.log.kafka import failures, incoming, scan
-from headwater.log.kafka.catalog import KafkaCatalog, Known
-from headwater.log.kafka.messages import PRODUCER
+from headwater.log.kafka.catalog import KafkaCatalog, KafkaTopic
+from headwater.log.kafka.outgoing import PRODUCER
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.prefetched import PrefetchFolder
 from headwater.topic import Topic
@@ -130,7 +130,9 @@ class ReadAhead:
     def _run(self) -> None:
         consumer = Consumer(self._catalog.cluster.config.consumer(READER_GROUP))
         try:
-            with failures.saying(self._catalog.cluster.config, f'read topic "{self._topic.name}"'):
+            with failures.translating_errors(
+                self._catalog.cluster.config, f'read topic "{self._topic.name}"'
+            ):
                 while not self._stopped:
                     self._assign(consumer)
                     self._fetch(consumer)
@@ -179,14 +181,14 @@ class ReadAhead:
                 arrived[message.partition()].append(message)
             elif scan.is_end(message):
                 ends[message.partition()] = message.offset()
-            elif not scan.is_passing(message):
+            elif not scan.is_transient(message):
                 raise scan.trouble(message, self._catalog.cluster.config, message.offset())
         for number, records in arrived.items():
             self._take(number, records, known)
         for number, end in ends.items():
             self._reach(number, end)
 
-    def _take(self, number: int, messages: Sequence[Any], known: Known) -> None:
+    def _take(self, number: int, messages: Sequence[Any], known: KafkaTopic) -> None:
         """Take in what has arrived of a partition."""
         if number not in self._assigned:
             return  # these are of a reading that is begun anew
@@ -206,7 +208,7 @@ class ReadAhead:
         if run:
             self._add(number, run, run[-1].offset() + 1, known)
 
-    def _add(self, number: int, messages: Sequence[Any], end: int, known: Known) -> None:
+    def _add(self, number: int, messages: Sequence[Any], end: int, known: KafkaTopic) -> None:
         """Keep the records of a partition up to an offset, and what they tell of time."""
         current = self._partitions[number]
         base = current.next

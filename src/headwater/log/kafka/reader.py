@@ -12,7 +12,7 @@ import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
 
 from headwater.log.kafka import failures, incoming, scan
-from headwater.log.kafka.catalog import KafkaCatalog, Known
+from headwater.log.kafka.catalog import KafkaCatalog, KafkaTopic
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.position import check_within
 
@@ -22,7 +22,7 @@ FOLLOW_SECONDS = 1.0
 class Reader:
     """Reads partitions of one topic."""
 
-    def __init__(self, catalog: KafkaCatalog, known: Known, meta: bool):
+    def __init__(self, catalog: KafkaCatalog, known: KafkaTopic, meta: bool):
         self._catalog, self._first, self._meta = catalog, known, meta
         self._config = catalog.cluster.config
 
@@ -66,7 +66,7 @@ class Reader:
         for message in scan.take(consumer, FOLLOW_SECONDS):
             if message.error() is None:
                 arrived.setdefault(message.partition(), []).append(message)
-            elif not scan.is_end(message) and not scan.is_passing(message):
+            elif not scan.is_end(message) and not scan.is_transient(message):
                 raise self._trouble(message, places)
         return arrived.values()
 
@@ -74,7 +74,7 @@ class Reader:
     def _name(self) -> str:
         return self._first.topic.name
 
-    def _known(self) -> Known:
+    def _known(self) -> KafkaTopic:
         return self._catalog.recent(self._name, self._first.id)
 
     def _partition(
@@ -82,7 +82,7 @@ class Reader:
     ) -> Iterator[pa.RecordBatch]:
         self._check(partition, start)
         where = TopicPartition(self._name, partition, start)
-        with failures.saying(self._config, f'read topic "{self._name}"'):
+        with failures.translating_errors(self._config, f'read topic "{self._name}"'):
             for messages in scan.span(consumer, self._config, where, end):
                 yield from self._decoded(messages)
 

@@ -83,7 +83,7 @@ class Registry:
 
     def refresh(self) -> None:
         """Read on to the end of the internal topic."""
-        with self._lock, failures.saying(self._cluster.config, "read topic declarations"):
+        with self._lock, failures.translating_errors(self._cluster.config, "read topic declarations"):
             end = self._cluster.ends(NAME, [0])[0] if self._opened() else 0
             deadline = time.monotonic() + CALL_SECONDS
             while self._next < end:
@@ -127,7 +127,7 @@ class Registry:
             self._declared[name] = _declared(body)
 
     def _put(self, key: str, body: dict[str, Any] | None) -> None:
-        with self._lock, failures.saying(self._cluster.config, "store a topic declaration"):
+        with self._lock, failures.translating_errors(self._cluster.config, "store a topic declaration"):
             if self._producer is None:
                 self._create()
                 self._producer = Producer(self._cluster.config.producer())

@@ -17,7 +17,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from headwater.errors import LogUnavailable
 from headwater.log.kafka import failures
 from headwater.log.kafka.config import Config
-from headwater.log.kafka.messages import PRODUCER, SEQUENCE
+from headwater.log.kafka.outgoing import PRODUCER, SEQUENCE
 from headwater.log.kafka.registry import READER_GROUP
 
 MESSAGES = 10_000
@@ -42,7 +42,7 @@ def is_end(message: Any) -> bool:
     return message.error() is not None and message.error().code() == KafkaError._PARTITION_EOF
 
 
-def is_passing(message: Any) -> bool:
+def is_transient(message: Any) -> bool:
     """Tell whether this is trouble from which the client recovers by itself."""
     return message.error() is not None and message.error().code() in _PASSING
 
@@ -78,7 +78,7 @@ def _before(arrived: list[Any], end: int, at: int) -> tuple[list[Any], int, Any]
                 records.append(message)
         elif is_end(message):
             at = max(at, message.offset())
-        elif not is_passing(message):
+        elif not is_transient(message):
             return records, at, message
     return records, at, None
 

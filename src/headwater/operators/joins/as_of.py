@@ -38,7 +38,7 @@ _DONE = "_done"
 
 
 @dataclass
-class Past:
+class AsOfState:
     """The versions of a table, the events that wait for them, and those that may have to be corrected."""
 
     joined: Joined
@@ -53,7 +53,7 @@ class Past:
 
 
 @dataclass(frozen=True)
-class AsOf(Operator[Past]):
+class AsOf(Operator[AsOfState]):
     """Join an event with the row of its key that was valid at its time.
 
     Events come out when the clock has passed them, in the order of their time and then of their columns;
@@ -114,11 +114,11 @@ class AsOf(Operator[Past]):
             )
         return joined.append(pa.field(REVISION, pa.int64()))
 
-    def initial_state(self, schema: pa.Schema) -> Past:
+    def initial_state(self, schema: pa.Schema) -> AsOfState:
         """Return a state without events and versions."""
         left, right = sides(schema)
         types = [schema.field(name).type for name in self.key]
-        return Past(
+        return AsOfState(
             self._joined(schema),
             types,
             KeySlots(),
@@ -127,14 +127,14 @@ class AsOf(Operator[Past]):
             RowsByKeyAndTime(left),
         )
 
-    def restore_chunk(self, state: Past, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: AsOfState, chunk: pa.Table) -> None:
         """Take over rows as the step did, but for what came out."""
         left, right = decode(chunk, LEFT), decode(chunk, RIGHT)
         self._take(state, _timed(left, self.times[0]), _timed(right, self.times[1]), decode_clock(chunk))
         done = decode(chunk, _DONE)
         state.done.note(self._remember(state, done), extra_column(chunk, _DONE, REVISION))
 
-    def step(self, state: Past, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: AsOfState, rows: pa.Table, clock: int) -> Step:
         """Take new versions, and join the events that the clock has passed."""
         at = times_of(rows, *self.times)
         come = arrivals(rows, at, self._late(rows, at, clock), self.pairing, None)
@@ -144,7 +144,7 @@ class AsOf(Operator[Past]):
         chunk = self._chunk(come.left.rows, come.right.rows, none, np.empty(0, np.int64), clock)
         return Step(out, come.late, chunk=chunk if learnt else None)
 
-    def next_timer(self, state: Past) -> int | None:
+    def next_timer(self, state: AsOfState) -> int | None:
         """Return the clock that has just passed the first event that waits, or that need not be kept."""
         first, done = state.waiting.first(), state.done.first()
         ends = [None if first is None else first + 1, None if done is None else done + self._back + 1]
@@ -154,7 +154,7 @@ class AsOf(Operator[Past]):
         """Return how far back corrections go, if there are any."""
         return behind(clock, self._back) if self.correct else clock
 
-    def snapshot(self, state: Past) -> pa.Table:
+    def snapshot(self, state: AsOfState) -> pa.Table:
         """Return the events that wait, those that may be corrected, and the versions in use."""
         versions, numbers = state.versions.since(self._floor(state.clock)), state.done.numbers()
         events, revisions = state.done.take(numbers), state.done.notes(numbers)
@@ -191,7 +191,7 @@ class AsOf(Operator[Past]):
             late |= mine & ((asked == NEVER) | (asked < oldest))
         return late
 
-    def _take(self, state: Past, left: Arrived, right: Arrived, clock: int) -> tuple[int, pa.Table]:
+    def _take(self, state: AsOfState, left: Arrived, right: Arrived, clock: int) -> tuple[int, pa.Table]:
         """Take new rows; return how many events were waited for, and what comes out."""
         state.clock = max(state.clock, clock)
         corrected = self._learn(state, right)
@@ -209,7 +209,7 @@ class AsOf(Operator[Past]):
         self._tidy(state)
         return len(events), pa.concat_tables(out)
 
-    def _learn(self, state: Past, new: Arrived) -> pa.Table:
+    def _learn(self, state: AsOfState, new: Arrived) -> pa.Table:
         """Take new versions, and return the events that come out again with another one."""
         slots = slots_of(new.rows, self._names[1], state.types, state.slots.of)
         known = slots != NOWHERE
@@ -224,7 +224,7 @@ class AsOf(Operator[Past]):
         state.done.note(touched[changed], revisions)
         return self._out(state, events.take(pa.array(changed)), after[changed], revisions)
 
-    def _touched(self, state: Past, slots: Numbers, at: Times) -> Numbers:
+    def _touched(self, state: AsOfState, slots: Numbers, at: Times) -> Numbers:
         """Return the events that have come out and ask for a time from a version's to the next one's."""
         if not len(state.done):
             return np.empty(0, np.int64)
@@ -235,17 +235,17 @@ class AsOf(Operator[Past]):
         at = times(events, self.times[0])
         return at if self.at is None else np.minimum(at, times(events, self.at))
 
-    def _versions(self, state: Past, events: pa.Table) -> Numbers:
+    def _versions(self, state: AsOfState, events: pa.Table) -> Numbers:
         """Return the version of each event; NOWHERE if there is none."""
         slots = slots_of(events, self._names[0], state.types, state.slots.find)
         return state.versions.valid(slots, self._asked(events))
 
-    def _remember(self, state: Past, events: pa.Table) -> Numbers:
+    def _remember(self, state: AsOfState, events: pa.Table) -> Numbers:
         """Keep events that have come out, for they may have to be corrected."""
         slots = slots_of(events, self._names[0], state.types, state.slots.of)
         return state.done.add(events, self._asked(events), slots)
 
-    def _out(self, state: Past, events: pa.Table, versions: Numbers, revisions: Numbers) -> pa.Table:
+    def _out(self, state: AsOfState, events: pa.Table, versions: Numbers, revisions: Numbers) -> pa.Table:
         if self.how == "inner":
             there = np.flatnonzero(versions != NOWHERE)
             events, versions, revisions = events.take(pa.array(there)), versions[there], revisions[there]
@@ -255,7 +255,7 @@ class AsOf(Operator[Past]):
         rows = state.joined.rows(events, right)
         return rows.append_column(REVISION, pa.array(revisions)) if self.correct else rows
 
-    def _tidy(self, state: Past) -> None:
+    def _tidy(self, state: AsOfState) -> None:
         """Give back memory where about half of it is of no use."""
         forgotten = len(state.slots) > 2 * (len(state.versions) + len(state.done)) + LITTLE
         if state.versions.crowded or forgotten:

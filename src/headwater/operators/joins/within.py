@@ -40,7 +40,7 @@ _MATCHED = 1
 
 
 @dataclass(frozen=True)
-class Meeting:
+class IntervalJoinState:
     """The rows of both sides that wait, those that have had a match marked, and the numbers of their keys."""
 
     slots: KeySlots
@@ -60,7 +60,7 @@ class _Rows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Within(Operator[Meeting]):
+class Within(Operator[IntervalJoinState]):
     """Join a left row at ``t`` with the right rows of its key from ``t - before`` to ``t + after``.
 
     A pair comes out when its second row comes; a row without a match, where ``how`` asks for it, when
@@ -103,15 +103,15 @@ class Within(Operator[Meeting]):
         joined = self._joined(schema)
         return sides(schema)[0] if joined is None else joined.schema
 
-    def initial_state(self, schema: pa.Schema) -> Meeting:
+    def initial_state(self, schema: pa.Schema) -> IntervalJoinState:
         """Return a state without rows."""
         left, right = sides(schema)
         types = [schema.field(name).type for name in self.key]
-        return Meeting(
+        return IntervalJoinState(
             KeySlots(), RowsByKeyAndTime(left), RowsByKeyAndTime(right), types, self._joined(schema)
         )
 
-    def restore_chunk(self, state: Meeting, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: IntervalJoinState, chunk: pa.Table) -> None:
         """Take over rows that wait, mark those that they match, and forget what has come out."""
         self._drop(state, decode_clock(chunk))
         names = tuple(zip(*self.pairing.on, strict=True))
@@ -127,7 +127,7 @@ class Within(Operator[Meeting]):
         _mark(state, _Rows(*(each[mark] for each, mark in zip(numbers, marks, strict=True))))
         tidied(state.slots, state.left, state.right)
 
-    def step(self, state: Meeting, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: IntervalJoinState, rows: pa.Table, clock: int) -> Step:
         """Let new rows meet those that wait, and let go those that the clock has passed."""
         at = times_of(rows, *self.times)
         come = arrivals(rows, at, (at < clock) | (at == NEVER), self.pairing, state.slots)
@@ -142,7 +142,7 @@ class Within(Operator[Meeting]):
         tidied(state.slots, state.left, state.right)
         return Step(out, come.late, chunk=chunk)
 
-    def next_timer(self, state: Meeting) -> int | None:
+    def next_timer(self, state: IntervalJoinState) -> int | None:
         """Return the clock from which on a row can have no match any more."""
         ends = ((state.left.first(), self._after), (state.right.first(), self._before))
         return min((first + wait + 1 for first, wait in ends if first is not None), default=None)
@@ -152,7 +152,7 @@ class Within(Operator[Meeting]):
         wait = max(self._after, self._before) if self.how in _RIGHT_ALONE else self._after
         return behind(clock, wait)
 
-    def snapshot(self, state: Meeting) -> pa.Table:
+    def snapshot(self, state: IntervalJoinState) -> pa.Table:
         """Return the rows that wait."""
         return self._chunk(state, _Rows(state.left.numbers(), state.right.numbers()), NEVER)
 
@@ -170,7 +170,7 @@ class Within(Operator[Meeting]):
         left, right = sides(schema)
         return Joined("within", self.pairing, left, right, self.prefix, optional=self.how in _RIGHT_ALONE)
 
-    def _stored(self, state: Meeting, rows: pa.Table, names: tuple[str, ...], time: str) -> Arrived:
+    def _stored(self, state: IntervalJoinState, rows: pa.Table, names: tuple[str, ...], time: str) -> Arrived:
         slots = slots_of(rows, names, state.types, state.slots.of)
         return Arrived(rows, times(rows, time), slots)
 
@@ -182,7 +182,7 @@ class Within(Operator[Meeting]):
             right if self.how in _RIGHT_ALONE else right.only(right.slots != NOWHERE),
         )
 
-    def _meet(self, state: Meeting, left: Arrived, right: Arrived) -> tuple[_Rows, _Rows]:
+    def _meet(self, state: IntervalJoinState, left: Arrived, right: Arrived) -> tuple[_Rows, _Rows]:
         """Add new rows; return their numbers, and the pairs of which they are."""
         known = state.left.find(right.slots, moved(right.at, -self._after), moved(right.at, self._before))
         new = _Rows(state.left.add(*left), state.right.add(*right))
@@ -193,7 +193,7 @@ class Within(Operator[Meeting]):
         )
         return new, pairs
 
-    def _meet_once(self, state: Meeting, left: Arrived, right: Arrived) -> tuple[_Rows, _Rows]:
+    def _meet_once(self, state: IntervalJoinState, left: Arrived, right: Arrived) -> tuple[_Rows, _Rows]:
         """Add new rows; return their numbers, and the left rows that have a first match.
 
         Whether there is a match is asked of each left row: the pairs may be many more than the rows.
@@ -203,7 +203,7 @@ class Within(Operator[Meeting]):
         fresh = state.right.any(left.slots, *self._matching(left.at))
         return new, _Rows(np.concatenate([known, new.left[fresh]]), np.empty(0, np.int64))
 
-    def _mark_met(self, state: Meeting, left: Arrived, right: Arrived) -> None:
+    def _mark_met(self, state: IntervalJoinState, left: Arrived, right: Arrived) -> None:
         """Mark the rows that wait and match new ones."""
         state.left.note(_met(state.left, self.times[0], right, (self._before, self._after)), _MATCHED)
         if self.how in _RIGHT_ALONE:
@@ -213,7 +213,7 @@ class Within(Operator[Meeting]):
         """Return from when to when right rows match left ones."""
         return moved(at, -self._before), moved(at, self._after)
 
-    def _due(self, state: Meeting, clock: int) -> _Rows:
+    def _due(self, state: IntervalJoinState, clock: int) -> _Rows:
         """Return the rows that can have no match any more and had none, of the sides that come out alone."""
         none = np.empty(0, np.int64)
         left, right = self._ends(clock)
@@ -222,14 +222,14 @@ class Within(Operator[Meeting]):
             _unmarked(state.right, state.right.until(right)) if self.how in _RIGHT_ALONE else none,
         )
 
-    def _matched(self, state: Meeting, pairs: _Rows) -> pa.Table:
+    def _matched(self, state: IntervalJoinState, pairs: _Rows) -> pa.Table:
         """Return pairs as rows out, or left rows that have their first match."""
         if state.joined is not None:
             return _side_by_side(state, state.joined, pairs)
         first = np.unique(pairs.left) if self.how == "semi" else pairs.left[:0]
         return state.left.take(_unmarked(state.left, first))
 
-    def _unmatched(self, state: Meeting, due: _Rows) -> pa.Table:
+    def _unmatched(self, state: IntervalJoinState, due: _Rows) -> pa.Table:
         """Return rows of one side as rows out."""
         if state.joined is None:
             return state.left.take(due.left)
@@ -248,11 +248,11 @@ class Within(Operator[Meeting]):
         """Return the times before which no left row, and no right one, can have another match."""
         return behind(clock, self._after), behind(clock, self._before)
 
-    def _drop(self, state: Meeting, clock: int) -> None:
+    def _drop(self, state: IntervalJoinState, clock: int) -> None:
         for waiting, end in zip((state.left, state.right), self._ends(clock), strict=True):
             waiting.drop(end)
 
-    def _chunk(self, state: Meeting, numbers: _Rows, clock: int) -> pa.Table:
+    def _chunk(self, state: IntervalJoinState, numbers: _Rows, clock: int) -> pa.Table:
         """Return rows with their marks; left ones that have done all they can are left out."""
         if state.joined is None:
             numbers = numbers._replace(left=_unmarked(state.left, numbers.left))
@@ -261,7 +261,7 @@ class Within(Operator[Meeting]):
         return encode(tables, clock, {_MARKED: marks})
 
 
-def _mark(state: Meeting, rows: _Rows) -> None:
+def _mark(state: IntervalJoinState, rows: _Rows) -> None:
     state.left.note(rows.left, _MATCHED)
     state.right.note(rows.right, _MATCHED)
 
@@ -288,6 +288,6 @@ def _unmarked(waiting: RowsByKeyAndTime, numbers: Numbers) -> Numbers:
     return unmarked
 
 
-def _side_by_side(state: Meeting, joined: Joined, pairs: _Rows) -> pa.Table:
+def _side_by_side(state: IntervalJoinState, joined: Joined, pairs: _Rows) -> pa.Table:
     needed = () if joined.optional else joined.added
     return joined.rows(state.left.take(pairs.left), state.right.take(pairs.right, *needed))

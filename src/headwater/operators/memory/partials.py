@@ -26,20 +26,20 @@ Merge = Callable[[pa.Table, Numbers, int], pa.Table]
 class Entries:
     """Rows, each with its two numbers."""
 
-    lead: Numbers
-    then: Numbers
+    major: Numbers
+    minor: Numbers
     rows: pa.Table
 
     def __len__(self) -> int:
-        return len(self.lead)
+        return len(self.major)
 
     def take(self, indices: Numbers) -> Entries:
         """Return some of the entries."""
-        return Entries(self.lead[indices], self.then[indices], self.rows.take(pa.array(indices)))
+        return Entries(self.major[indices], self.minor[indices], self.rows.take(pa.array(indices)))
 
     def slice(self, start: int, end: int) -> Entries:
         """Return the entries from one place to another."""
-        return Entries(self.lead[start:end], self.then[start:end], self.rows.slice(start, end - start))
+        return Entries(self.major[start:end], self.minor[start:end], self.rows.slice(start, end - start))
 
 
 class Partials:
@@ -67,22 +67,22 @@ class Partials:
         """Return what has a first number from one up to, and without, another."""
         pieces = []
         for run in self._runs:
-            start, end = np.searchsorted(run.lead, [first, last])
+            start, end = np.searchsorted(run.major, [first, last])
             pieces += [run.slice(start, end)] if start < end else []
         return merged(pieces, self._merge) if pieces else self._none
 
     def count(self, first: int, last: int) -> int:
         """Return how many parts have a first number from one up to, and without, another."""
-        return sum(int(np.diff(np.searchsorted(run.lead, [first, last]))[0]) for run in self._runs)
+        return sum(int(np.diff(np.searchsorted(run.major, [first, last]))[0]) for run in self._runs)
 
-    def within(self, lead: Numbers, first: Numbers, last: Numbers) -> Entries:
+    def within(self, major: Numbers, first: Numbers, last: Numbers) -> Entries:
         """Return what has one of some first numbers, and a second one in that one's range.
 
         The ranges of equal first numbers must not overlap.
         """
         pieces = []
         for run in self._runs:
-            starts, ends = spans(run, lead, first, last)
+            starts, ends = spans(run, major, first, last)
             places = spread(starts, ends)
             pieces += [run.take(places)] if len(places) else []
         return merged(pieces, self._merge) if pieces else self._none
@@ -92,7 +92,7 @@ class Partials:
         runs, held = self._runs, self._held
         self._runs, self._held = [], []
         for run, whole in zip(runs, held, strict=True):
-            cut = int(np.searchsorted(run.lead, before))
+            cut = int(np.searchsorted(run.major, before))
             left = len(run) - cut
             if left and 2 * left > whole:
                 self._runs.append(run.slice(cut, len(run)))
@@ -102,7 +102,7 @@ class Partials:
 
     def retain(self, after: int) -> None:
         """Forget what has a second number that is not after one; this looks at everything."""
-        runs = [run.take(np.flatnonzero(run.then > after)) for run in self._runs]
+        runs = [run.take(np.flatnonzero(run.minor > after)) for run in self._runs]
         self._runs, self._held = [], []
         for run in runs:
             if len(run):
@@ -110,20 +110,20 @@ class Partials:
 
     def next(self, first: int) -> int | None:
         """Return the least first number that is not before one."""
-        found = [(run, int(np.searchsorted(run.lead, first))) for run in self._runs]
-        return min((int(run.lead[place]) for run, place in found if place < len(run)), default=None)
+        found = [(run, int(np.searchsorted(run.major, first))) for run in self._runs]
+        return min((int(run.major[place]) for run, place in found if place < len(run)), default=None)
 
     def all(self) -> Entries:
         """Return everything."""
         return merged(self._runs, self._merge) if self._runs else self._none
 
-    def leads(self) -> Numbers:
+    def majors(self) -> Numbers:
         """Return the first numbers of everything, in no order."""
-        return np.concatenate([self._none.lead, *(run.lead for run in self._runs)])
+        return np.concatenate([self._none.major, *(run.major for run in self._runs)])
 
-    def thens(self) -> Numbers:
+    def minors(self) -> Numbers:
         """Return the second numbers of everything, in no order."""
-        return np.concatenate([self._none.then, *(run.then for run in self._runs)])
+        return np.concatenate([self._none.minor, *(run.minor for run in self._runs)])
 
     def _push(self, run: Entries) -> None:
         self._runs.append(run)
@@ -136,46 +136,46 @@ class Partials:
 
 def merged(pieces: list[Entries], merge: Merge) -> Entries:
     """Return entries sorted by their numbers, those of equal numbers merged."""
-    lead = np.concatenate([piece.lead for piece in pieces])
-    then = np.concatenate([piece.then for piece in pieces])
+    major = np.concatenate([piece.major for piece in pieces])
+    minor = np.concatenate([piece.minor for piece in pieces])
     rows = pa.concat_tables([piece.rows for piece in pieces]).combine_chunks()
-    places = arranged(lead, then)
-    lead, then, rows = lead[places], then[places], rows.take(pa.array(places))
-    new = opening(lead, then)
+    places = arranged(major, minor)
+    major, minor, rows = major[places], minor[places], rows.take(pa.array(places))
+    new = opening(major, minor)
     if new.all():
-        return Entries(lead, then, rows)
+        return Entries(major, minor, rows)
     rows = merge(rows, np.cumsum(new) - 1, int(new.sum()))
-    return Entries(lead[new], then[new], rows)
+    return Entries(major[new], minor[new], rows)
 
 
-def arranged(lead: Numbers, then: Numbers) -> Numbers:
+def arranged(major: Numbers, minor: Numbers) -> Numbers:
     """Return the places of pairs of numbers in order; equal ones stay in theirs."""
-    if not len(lead):
+    if not len(major):
         return np.empty(0, np.int64)
-    width = int(then.max()) - int(then.min()) + 1
-    if (int(lead.max()) - int(lead.min()) + 1) * width > FOREVER:
-        return np.lexsort((then, lead))
+    width = int(minor.max()) - int(minor.min()) + 1
+    if (int(major.max()) - int(major.min()) + 1) * width > FOREVER:
+        return np.lexsort((minor, major))
     # As one number: that is sorted once, and fast where it is of a few sorted runs.
-    return np.argsort((lead - lead.min()) * width + (then - then.min()), kind="stable")
+    return np.argsort((major - major.min()) * width + (minor - minor.min()), kind="stable")
 
 
-def opening(lead: Numbers, then: Numbers) -> Flags:
+def opening(major: Numbers, minor: Numbers) -> Flags:
     """Tell of sorted pairs of numbers which are the first of those that are equal."""
-    return np.append(True, (lead[1:] != lead[:-1]) | (then[1:] != then[:-1]))[: len(lead)]
+    return np.append(True, (major[1:] != major[:-1]) | (minor[1:] != minor[:-1]))[: len(major)]
 
 
-def distinct(lead: Numbers, then: Numbers) -> tuple[Numbers, Numbers]:
+def distinct(major: Numbers, minor: Numbers) -> tuple[Numbers, Numbers]:
     """Return distinct pairs of numbers, in their order."""
-    places = arranged(lead, then)
-    lead, then = lead[places], then[places]
-    new = opening(lead, then)
-    return lead[new], then[new]
+    places = arranged(major, minor)
+    major, minor = major[places], minor[places]
+    new = opening(major, minor)
+    return major[new], minor[new]
 
 
-def spans(run: Entries, lead: Numbers, first: Numbers, last: Numbers) -> tuple[Numbers, Numbers]:
+def spans(run: Entries, major: Numbers, first: Numbers, last: Numbers) -> tuple[Numbers, Numbers]:
     """Return where, in sorted entries, the range of second numbers of each first number is."""
-    low, high = np.searchsorted(run.lead, lead), np.searchsorted(run.lead, lead, side="right")
-    return _bisect(run.then, low, high, first), _bisect(run.then, low, high, last)
+    low, high = np.searchsorted(run.major, major), np.searchsorted(run.major, major, side="right")
+    return _bisect(run.minor, low, high, first), _bisect(run.minor, low, high, last)
 
 
 def spread(starts: Numbers, ends: Numbers) -> Numbers:

@@ -30,7 +30,7 @@ from headwater.record import DELETED
 
 
 @dataclass(frozen=True)
-class TableMeeting:
+class TableJoinState:
     """The rows of both tables, and the numbers of the keys by which they meet."""
 
     schema: pa.Schema
@@ -61,7 +61,7 @@ class _Results(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TableJoin(Operator[TableMeeting]):
+class TableJoin(Operator[TableJoinState]):
     """Join two tables, and tell each result that is new, changed or gone.
 
     Of several changes of a key in one step the last one counts. A step emits an identity once at the
@@ -101,20 +101,20 @@ class TableJoin(Operator[TableMeeting]):
         self._shape().check()
         return self._shape().joined.schema.append(pa.field(DELETED, pa.bool_()))
 
-    def initial_state(self, schema: pa.Schema) -> TableMeeting:
+    def initial_state(self, schema: pa.Schema) -> TableJoinState:
         """Return two tables without rows."""
         sides = (IndexedTable(self.left.schema), IndexedTable(self.right.schema))
-        return TableMeeting(
+        return TableJoinState(
             schema.remove_metadata(), self.output_schema(schema), self._shape().joined, Slots(), *sides
         )
 
-    def restore_chunk(self, state: TableMeeting, chunk: pa.Table) -> None:
+    def restore_chunk(self, state: TableJoinState, chunk: pa.Table) -> None:
         """Make the changes of a chunk."""
         changes = self._changes(state, chunk)
         _put(state, changes)
         _tidy(state, changes)
 
-    def step(self, state: TableMeeting, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: TableJoinState, rows: pa.Table, clock: int) -> Step:
         """Make changes, and compare the results that they touch before and after."""
         rows = rows.combine_chunks()
         changes = self._changes(state, rows)
@@ -128,22 +128,22 @@ class TableJoin(Operator[TableMeeting]):
         _tidy(state, changes)
         return Step(out, chunk=rows.take(pa.array(indices)))
 
-    def next_timer(self, state: TableMeeting) -> int | None:
+    def next_timer(self, state: TableJoinState) -> int | None:
         """Return None: time alone changes nothing."""
         return None
 
-    def snapshot(self, state: TableMeeting) -> pa.Table:
+    def snapshot(self, state: TableJoinState) -> pa.Table:
         """Return the rows of both tables."""
         return self.pairing.sent(state.left.rows(), state.right.rows(), state.schema).combine_chunks()
 
     def _shape(self) -> TableShape:
         return TableShape(self.pairing, self.left, self.right, self.how, self.prefix)
 
-    def _changes(self, state: TableMeeting, rows: pa.Table) -> tuple[_JoinChange, _JoinChange]:
+    def _changes(self, state: TableJoinState, rows: pa.Table) -> tuple[_JoinChange, _JoinChange]:
         left = self._side(state, rows, LEFT, self.pairing.left(rows))
         return left, self._side(state, rows, RIGHT, self.pairing.right(rows))
 
-    def _side(self, state: TableMeeting, rows: pa.Table, side: str, changes: pa.Table) -> _JoinChange:
+    def _side(self, state: TableJoinState, rows: pa.Table, side: str, changes: pa.Table) -> _JoinChange:
         table, primary = (state.left, self.left.table) if side == LEFT else (state.right, self.right.table)
         found = last(changes, primary)
         slots = table.find(found.keys)
@@ -167,7 +167,7 @@ class TableJoin(Operator[TableMeeting]):
         numbers[new] = keys.give(groups.keys[new])
         return numbers[groups.of]
 
-    def _results(self, state: TableMeeting, changes: tuple[_JoinChange, _JoinChange]) -> _Results:
+    def _results(self, state: TableJoinState, changes: tuple[_JoinChange, _JoinChange]) -> _Results:
         """Return the results that are now, of those that the changes touch."""
         left, right = state.left, state.right
         mine, other = _there(left, changes[0].delta), _there(right, changes[1].delta)
@@ -186,7 +186,7 @@ class TableJoin(Operator[TableMeeting]):
         pairs = np.concatenate(found)
         return _Results(pairs, left.ages((pairs >> 32) - 1), right.ages((pairs & 0xFFFFFFFF) - 1))
 
-    def _emitted(self, state: TableMeeting, before: _Results, after: _Results) -> pa.Table:
+    def _emitted(self, state: TableJoinState, before: _Results, after: _Results) -> pa.Table:
         """Return the results that are gone, and those that are new or changed."""
         gone = before.only(~np.isin(before.pairs, after.pairs, assume_unique=True))
         identity = self.identity
@@ -198,18 +198,18 @@ class TableJoin(Operator[TableMeeting]):
         tables = [_marked(old, state.output, True), _marked(new, state.output, False)]
         return pa.concat_tables(tables).combine_chunks()
 
-    def _rows(self, state: TableMeeting, results: _Results) -> pa.Table:
+    def _rows(self, state: TableJoinState, results: _Results) -> pa.Table:
         order = np.lexsort((results.right, results.left))
         left = state.left.take(results.left[order], *state.joined.left.names)
         return state.joined.rows(left, state.right.take(results.right[order], *state.joined.right.names))
 
 
-def _put(state: TableMeeting, changes: tuple[_JoinChange, _JoinChange]) -> None:
+def _put(state: TableJoinState, changes: tuple[_JoinChange, _JoinChange]) -> None:
     for table, change in zip((state.left, state.right), changes, strict=True):
         table.put(change.delta, change.rows)
 
 
-def _tidy(state: TableMeeting, changes: tuple[_JoinChange, _JoinChange]) -> None:
+def _tidy(state: TableJoinState, changes: tuple[_JoinChange, _JoinChange]) -> None:
     """Forget the keys by which nothing meets any more, and the rows that are gone."""
     touched = np.unique(np.concatenate([change.delta.before for change in changes]))
     touched = touched[touched != NOWHERE]

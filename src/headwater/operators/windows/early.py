@@ -21,7 +21,7 @@ from headwater.operators.event_time import Times
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.partials import Entries
 from headwater.operators.operator import NEVER
-from headwater.operators.windows.sessions import ends, partials
+from headwater.operators.windows.session_state import ends, partials
 from headwater.operators.windows.windowing import Windowing, bounded
 
 
@@ -63,7 +63,7 @@ class Early:
 
     def shown(self, sessions: Entries, clock: int) -> Flags:
         """Tell which sessions are shown if they are open at a clock."""
-        return _last(sessions) >= self.crowd if self.crowd else sessions.then < self.passed(clock)
+        return _last(sessions) >= self.crowd if self.crowd else sessions.minor < self.passed(clock)
 
     def until(self, sessions: Entries, clock: int, gap: int) -> Times:
         """Return which end is told of sessions: of one that is open, that of the rows that are shown."""
@@ -78,7 +78,7 @@ class Early:
             np.maximum.at(known, session[~new], _last(parts)[~new])
             np.add.at(all_rows, session, _last(parts))
             return all_rows // self.crowd > known // self.crowd
-        due = (new | (parts.then >= self.passed(before))) & (parts.then < self.passed(clock))
+        due = (new | (parts.minor >= self.passed(before))) & (parts.minor < self.passed(clock))
         more[session[due]] = True
         return more
 

@@ -26,7 +26,14 @@ from headwater.operators.memory.publications import PublicationCounts
 from headwater.operators.operator import FOREVER, NEVER, Step
 from headwater.operators.windows import comparison
 from headwater.operators.windows.grid import Grid
-from headwater.operators.windows.publishing import Ready, counts, crowded, publish, ready, standing
+from headwater.operators.windows.publishing import (
+    Publishable,
+    counts,
+    crowded,
+    merge_panes,
+    publish,
+    ready,
+)
 from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_clock, encode
 from headwater.operators.windows.windowing import START, Windowed, Windowing, bounded, grouped, timed
 
@@ -48,7 +55,7 @@ class Panes:
         self.panes.drop(bounded(before - back))
         self.publications.drop(before)
         if self.key_ids.crowded:
-            self.key_ids.keep(np.unique(self.panes.thens()))
+            self.key_ids.keep(np.unique(self.panes.minors()))
 
 
 @dataclass(frozen=True)
@@ -175,7 +182,7 @@ class Hopping(Windowed[Panes]):
 
     def _settled(self, clock: int) -> int:
         """Return the start of the first window that is open, or may be corrected."""
-        return self._open(self.windowing.settled(clock))
+        return self._open(self.windowing.correction_horizon(clock))
 
     def _passed(self, clock: int) -> int:
         """Return the last time to publish early that the clock has passed."""
@@ -202,41 +209,43 @@ class Hopping(Windowed[Panes]):
         made = self._held.partials(rows, at, cells, first)
         return Entries(panes[first], key_ids[groups.of[first]], made)
 
-    def _ended(self, state: Panes, fresh: Entries, clock: int) -> list[Ready]:
+    def _ended(self, state: Panes, fresh: Entries, clock: int) -> list[Publishable]:
         """Return the windows that the clock has passed since the last step, and those that are corrected."""
         grid, before, now = self._grid, self._open(state.clock), self._open(clock)
         found = []
         if before < now:
             panes = state.panes.between(before, bounded(now - grid.hop + grid.size))
-            found += [Ready(self._windows((panes.lead, panes.then), panes, before, now), complete=True)]
-        again = grid.first(fresh.lead) < before
+            found += [
+                Publishable(self._windows((panes.major, panes.minor), panes, before, now), complete=True)
+            ]
+        again = grid.first(fresh.major) < before
         if again.any():
-            starts, keys = self._changed((fresh.lead[again], fresh.then[again]), before)
-            windows = standing(state.panes, starts, keys, grid, self._held.merge)
-            found += [Ready(windows, complete=True)]
+            starts, keys = self._changed((fresh.major[again], fresh.minor[again]), before)
+            windows = merge_panes(state.panes, starts, keys, grid, self._held.merge)
+            found += [Publishable(windows, complete=True)]
         return found
 
-    def _early(self, state: Panes, fresh: Entries, clock: int) -> list[Ready]:
+    def _early(self, state: Panes, fresh: Entries, clock: int) -> list[Publishable]:
         """Return the open windows that have changed before the last time to publish them early."""
         before, now = self._passed(state.clock), self._passed(clock)
-        old = fresh.take(np.flatnonzero(fresh.lead < before))
+        old = fresh.take(np.flatnonzero(fresh.major < before))
         new = state.panes.between(before, now)
-        cells = np.concatenate([old.lead, new.lead]), np.concatenate([old.then, new.then])
+        cells = np.concatenate([old.major, new.major]), np.concatenate([old.minor, new.minor])
         if not len(cells[0]):
             return []
         panes = self._near(state, cells)
-        panes = panes.take(np.flatnonzero(panes.lead < now))
-        return [Ready(self._windows(cells, panes, self._open(clock), FOREVER), complete=False)]
+        panes = panes.take(np.flatnonzero(panes.major < now))
+        return [Publishable(self._windows(cells, panes, self._open(clock), FOREVER), complete=False)]
 
-    def _crowded(self, state: Panes, fresh: Entries, clock: int) -> list[Ready]:
+    def _crowded(self, state: Panes, fresh: Entries, clock: int) -> list[Publishable]:
         """Return the open windows whose number of rows has passed a multiple of what is asked for."""
         if not isinstance(self.every, int) or not len(fresh):
             return []
-        cells, still = (fresh.lead, fresh.then), self._open(clock)
+        cells, still = (fresh.major, fresh.minor), self._open(clock)
         windows = self._windows(cells, self._near(state, cells), still, FOREVER)
         new = self._windows(cells, fresh, still, FOREVER)
         passed = crowded(windows.rows, counts(new.rows), self.every)
-        return [Ready(windows.take(np.flatnonzero(passed)), complete=False)]
+        return [Publishable(windows.take(np.flatnonzero(passed)), complete=False)]
 
     def _changed(self, cells: Cells, before: int) -> Cells:
         """Return the windows from before a time that have some cells, or are compared with one that has."""
@@ -251,7 +260,7 @@ class Hopping(Windowed[Panes]):
         if self.compare is None:
             return out
         asked = distinct(starts - self._back, keys)
-        before = standing(state.panes, *asked, self._grid, self._held.merge)
+        before = merge_panes(state.panes, *asked, self._grid, self._held.merge)
         return comparison.beside(self.windowing, out, (starts - self._back, keys), before)
 
     def _windows(self, cells: Cells, panes: Entries, first: int, last: int) -> Entries:

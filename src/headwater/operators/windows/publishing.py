@@ -25,7 +25,7 @@ Beside = Callable[[pa.Table, Times, Numbers], pa.Table]
 
 
 @dataclass(frozen=True)
-class Ready:
+class Publishable:
     """Windows to publish, by start and number of the key, and whether they are complete."""
 
     windows: Entries
@@ -34,15 +34,15 @@ class Ready:
 
 def ready(parts: Entries, starts: Times, keys: Numbers, size: int, merge: Merge) -> Entries:
     """Merge the parts, by time and number of the key, of windows; those without any are left out."""
-    places = arranged(parts.then, parts.lead)
-    by_key = Entries(parts.then[places], parts.lead[places], parts.rows.take(pa.array(places)))
+    places = arranged(parts.minor, parts.major)
+    by_key = Entries(parts.minor[places], parts.major[places], parts.rows.take(pa.array(places)))
     low, high = spans(by_key, keys, starts, starts + size)
     if (empty := low >= high).any():
         starts, keys, low, high = (each[~empty] for each in (starts, keys, low, high))
     return Entries(starts, keys, over(by_key, low, high, merge))
 
 
-def standing(panes: Partials, starts: Times, keys: Numbers, grid: Grid, merge: Merge) -> Entries:
+def merge_panes(panes: Partials, starts: Times, keys: Numbers, grid: Grid, merge: Merge) -> Entries:
     """Merge windows from the panes that are held; those without rows are left out."""
     if not len(starts):
         return panes.between(0, 0)
@@ -79,7 +79,7 @@ def crowded(windows: pa.Table, new: Numbers, every: int) -> Flags:
 def publish(
     windowing: Windowing,
     publications: PublicationCounts,
-    results: list[Ready],
+    results: list[Publishable],
     size: int,
     schema: pa.Schema,
     beside: Beside = lambda out, starts, keys: out,
@@ -89,8 +89,8 @@ def publish(
     if not results:
         nothing, out = np.empty(0, np.int64), schema.empty_table()
         return beside(out, nothing, nothing), publications.publish(nothing, nothing, out)
-    starts = np.concatenate([result.windows.lead for result in results])
-    keys = np.concatenate([result.windows.then for result in results])
+    starts = np.concatenate([result.windows.major for result in results])
+    keys = np.concatenate([result.windows.minor for result in results])
     rows = pa.concat_tables([result.windows.rows for result in results]).combine_chunks()
     complete = np.concatenate([np.full(len(result.windows), result.complete) for result in results])
     revision = publications.of(starts, keys)

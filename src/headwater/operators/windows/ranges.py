@@ -18,7 +18,7 @@ from headwater.operators.operator import NEVER
 
 def over(entries: Entries, starts: Numbers, ends: Numbers, merge: Merge) -> pa.Table:
     """Merge entries over ranges of their places, none of them empty, each within one first number."""
-    level, owner = entries.rows, entries.lead
+    level, owner = entries.rows, entries.major
     query, low, high = np.arange(len(starts)), starts, ends
     tables: list[pa.Table] = [level.slice(0, 0)]
     queries: list[Numbers] = [query[:0]]

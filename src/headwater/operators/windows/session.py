@@ -21,9 +21,9 @@ from headwater.operators.event_time import Times, times
 from headwater.operators.groups import Numbers
 from headwater.operators.memory.partials import Entries, arranged
 from headwater.operators.operator import NEVER, Step
-from headwater.operators.windows.combining import Combining, SessionChange
 from headwater.operators.windows.early import Early
-from headwater.operators.windows.sessions import Sessions, ends, partials, revisions, with_status
+from headwater.operators.windows.session_merge import Combining, SessionChange
+from headwater.operators.windows.session_state import Sessions, ends, partials, revisions, with_status
 from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_clock, encode
 from headwater.operators.windows.windowing import (
     END,
@@ -49,7 +49,7 @@ class Session(Windowed[Sessions]):
     again; one that has become part of another, or goes on and is not shown, is retracted. Rows come out in
     the order of their sessions' starts, then of their keys. The state is a partial result for each
     session (with a length of ``every``, for each stretch of it that is not shown yet), until it has been
-    settled for ``gap``; a restart finds it as it was.
+    horizon for ``gap``; a restart finds it as it was.
     """
 
     windowing: Windowing
@@ -88,17 +88,17 @@ class Session(Windowed[Sessions]):
         at, groups = times(rows, self.windowing.event_time), grouped(rows, self.windowing.by)
         key_ids = state.key_ids.numbers(groups.keys)
         known = state.of(np.union1d(key_ids, state.due(clock, self._early.passed(clock))))
-        settled = self.windowing.settled(clock)
-        late = ~timed(at) | (at + self._gap() <= settled) | (at < _bars(known, key_ids, settled)[groups.of])
+        horizon = self.windowing.correction_horizon(clock)
+        late = ~timed(at) | (at + self._gap() <= horizon) | (at < _bars(known, key_ids, horizon)[groups.of])
         away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], at[late], clock)
         fresh = self._fresh(rows.filter(pa.array(~late)), at[~late], key_ids[groups.of[~late]], clock)
-        live = known.take(np.flatnonzero(ends(known) > self.windowing.settled(state.clock)))
+        live = known.take(np.flatnonzero(ends(known) > self.windowing.correction_horizon(state.clock)))
         change = Combining(self._held, self._early, state.clock, clock).combined(live, fresh)
         state.put(change.written)
         out = self._out(change, state.clock, clock, self.output_schema(rows.schema))
         state.clock = max(state.clock, clock)
         self._drop(state)
-        parts = {"session": chunk_rows(change.written, by_lead=False)}
+        parts = {"session": chunk_rows(change.written, by_major=False)}
         return Step(out, away, chunk=encode(parts, clock) if len(change.written) or len(out) else None)
 
     def next_timer(self, state: Sessions) -> int | None:
@@ -109,12 +109,12 @@ class Session(Windowed[Sessions]):
 
     def output_watermark(self, clock: int) -> int:
         """Return the end of the first session that may still be published, as far as it is shown."""
-        settled = self.windowing.settled(clock)
-        return min(settled, self._early.passed(clock)) if self._early.period else settled
+        horizon = self.windowing.correction_horizon(clock)
+        return min(horizon, self._early.passed(clock)) if self._early.period else horizon
 
     def snapshot(self, state: Sessions) -> pa.Table:
         """Return all sessions."""
-        return encode({"session": chunk_rows(state.all(), by_lead=False)}, state.clock)
+        return encode({"session": chunk_rows(state.all(), by_major=False)}, state.clock)
 
     def _margin(self) -> int:
         return (self.gap + self.windowing.keep) // MICROSECOND
@@ -163,7 +163,7 @@ class Session(Windowed[Sessions]):
         more = [pa.array(np.zeros(len(sessions), np.bool_))] if self._retracts else []
         status = [pa.array(revisions(sessions).astype(np.int32)), pa.array(ends(sessions) <= clock), *more]
         until = self._early.until(sessions, clock, self._gap())
-        columns = self.windowing.results(partials(sessions), sessions.then, until, status)
+        columns = self.windowing.results(partials(sessions), sessions.minor, until, status)
         return pa.Table.from_arrays(columns, schema=schema)
 
     def _retracted(self, sessions: Entries, clock: int, schema: pa.Schema) -> pa.Table:
@@ -181,13 +181,13 @@ class Session(Windowed[Sessions]):
         return self.gap // MICROSECOND
 
 
-def _bars(held: Entries, key_ids: Numbers, settled: int) -> Times:
-    """Return for each key the end of its last session that is settled.
+def _bars(held: Entries, key_ids: Numbers, horizon: int) -> Times:
+    """Return for each key the end of its last session that is horizon.
 
     A row that is open alone, and begins before that end, overlaps that session.
     """
-    keys, of = np.unique(np.append(key_ids, held.lead), return_inverse=True)
+    keys, of = np.unique(np.append(key_ids, held.major), return_inverse=True)
     bars = np.full(len(keys), NEVER)
-    done = ends(held) <= settled
+    done = ends(held) <= horizon
     np.maximum.at(bars, of[len(key_ids) :][done], ends(held)[done])
     return bars[of[: len(key_ids)]]

@@ -23,7 +23,7 @@ from headwater.operators.memory.partials import Entries, Partials, arranged, spa
 from headwater.operators.memory.publications import PublicationCounts
 from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import FOREVER, NEVER, Step
-from headwater.operators.windows.publishing import Ready, counts, crowded, publish
+from headwater.operators.windows.publishing import Publishable, counts, crowded, publish
 from headwater.operators.windows.ranges import over
 from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_clock, encode
 from headwater.operators.windows.windowing import END, Windowed, Windowing, bounded, grouped, timed
@@ -45,10 +45,10 @@ class SlidingEvents:
     def add(self, fresh: Entries) -> None:
         """Add partial results of events."""
         self.held.add(fresh)
-        events = pa.Table.from_arrays([pa.array(fresh.lead), pa.array(fresh.then)], schema=_EVENT)
-        new = np.flatnonzero(fresh.then >= self.clock)
-        self._waiting.add(events.take(pa.array(new)), fresh.then[new])
-        self._fading.add(events, fresh.then)
+        events = pa.Table.from_arrays([pa.array(fresh.major), pa.array(fresh.minor)], schema=_EVENT)
+        new = np.flatnonzero(fresh.minor >= self.clock)
+        self._waiting.add(events.take(pa.array(new)), fresh.minor[new])
+        self._fading.add(events, fresh.minor)
 
     def due(self, clock: int) -> tuple[Numbers, Times]:
         """Return the keys and times of events that the clock has passed since the last step."""
@@ -66,7 +66,7 @@ class SlidingEvents:
             self.held.retain(before)
             self._spent = 0
         if self.key_ids.crowded:
-            self.key_ids.keep(np.unique(self.held.leads()))
+            self.key_ids.keep(np.unique(self.held.majors()))
 
     def next_timer(self, margin: int) -> int | None:
         """Return the clock that has just passed an event, or at which one is forgotten, a margin after it."""
@@ -126,13 +126,16 @@ class Sliding(Windowed[SlidingEvents]):
         rows, at, late = self._split(rows.combine_chunks(), clock)
         fresh = self._fresh(state, rows, at)
         state.add(fresh)
-        found = [Ready(self._passed(state, fresh, clock), complete=True), *self._early(state, fresh, clock)]
+        found = [
+            Publishable(self._passed(state, fresh, clock), complete=True),
+            *self._early(state, fresh, clock),
+        ]
         out, counted = publish(
             self.windowing, state.publications, found, self._size(), self.output_schema(rows.schema)
         )
         state.clock = max(state.clock, clock)
         state.drop(self._forgotten(clock), clock)
-        parts = {"event": chunk_rows(fresh, by_lead=False), "window": chunk_rows(counted)}
+        parts = {"event": chunk_rows(fresh, by_major=False), "window": chunk_rows(counted)}
         return Step(out, late, chunk=encode(parts, clock) if len(fresh) or len(out) else None)
 
     def next_timer(self, state: SlidingEvents) -> int | None:
@@ -141,11 +144,11 @@ class Sliding(Windowed[SlidingEvents]):
 
     def output_watermark(self, clock: int) -> int:
         """Return the time of the first event that may still be published."""
-        return self.windowing.settled(clock)
+        return self.windowing.correction_horizon(clock)
 
     def snapshot(self, state: SlidingEvents) -> pa.Table:
         """Return all events, and how often windows were published."""
-        events = chunk_rows(state.held.all(), by_lead=False)
+        events = chunk_rows(state.held.all(), by_major=False)
         return encode({"event": events, "window": chunk_rows(state.publications.all())}, state.clock)
 
     @property
@@ -158,15 +161,15 @@ class Sliding(Windowed[SlidingEvents]):
 
     def _forgotten(self, clock: int) -> int:
         """Return the time up to which events are in no window any more that may be published."""
-        settled = self.windowing.settled(clock)
-        return settled if settled == NEVER else bounded(settled - self._size())
+        horizon = self.windowing.correction_horizon(clock)
+        return horizon if horizon == NEVER else bounded(horizon - self._size())
 
     def _key_ids(self, state: SlidingEvents, rows: pa.Table) -> Numbers:
         return self.windowing.key_ids(state.key_ids, rows.remove_column(0))
 
     def _split(self, rows: pa.Table, clock: int) -> tuple[pa.Table, Times, pa.Table | None]:
         at = times(rows, self.windowing.event_time)
-        late = ~timed(at) | (at < self.windowing.settled(clock))
+        late = ~timed(at) | (at < self.windowing.correction_horizon(clock))
         if not late.any():
             return rows, at, None
         starts = at[late] - self._size()
@@ -183,46 +186,46 @@ class Sliding(Windowed[SlidingEvents]):
 
     def _passed(self, state: SlidingEvents, fresh: Entries, clock: int) -> Entries:
         """Return the windows of events that the clock has just passed, or that have changed."""
-        again = fresh.take(np.flatnonzero(fresh.then < state.clock))
+        again = fresh.take(np.flatnonzero(fresh.minor < state.clock))
         due = state.due(clock)
-        key_ids, since = _earliest(np.append(due[0], again.lead), np.append(due[1], again.then))
+        key_ids, since = _earliest(np.append(due[0], again.major), np.append(due[1], again.minor))
         reach, end = since - self._size() + 1, np.full(len(key_ids), clock)
         events = state.held.within(key_ids, reach, end)
-        places = np.flatnonzero((events.then >= state.clock) | self._changed(events, again))
+        places = np.flatnonzero((events.minor >= state.clock) | self._changed(events, again))
         return self._windows(events, places)
 
-    def _early(self, state: SlidingEvents, fresh: Entries, clock: int) -> list[Ready]:
+    def _early(self, state: SlidingEvents, fresh: Entries, clock: int) -> list[Publishable]:
         """Return the windows of events that wait, whose number of rows has passed a multiple."""
         if self.every is None or not len(fresh):
             return []
-        key_ids, since = _earliest(fresh.lead, fresh.then)
+        key_ids, since = _earliest(fresh.major, fresh.minor)
         events = state.held.within(key_ids, since - self._size() + 1, np.full(len(key_ids), FOREVER))
-        new = np.where(events.then >= clock, self._new(events, fresh), 0)
+        new = np.where(events.minor >= clock, self._new(events, fresh), 0)
         places = np.flatnonzero(new)
         windows = self._windows(events, places)
         passed = crowded(windows.rows, new[places], self.every)
-        return [Ready(windows.take(np.flatnonzero(passed)), complete=False)]
+        return [Publishable(windows.take(np.flatnonzero(passed)), complete=False)]
 
     def _new(self, events: Entries, fresh: Entries) -> Numbers:
         """Return how many new rows there are in the windows of events."""
-        places = arranged(fresh.lead, fresh.then)
-        known = Entries(fresh.lead[places], fresh.then[places], fresh.rows)
-        start, end = spans(known, events.lead, events.then - self._size() + 1, events.then + 1)
+        places = arranged(fresh.major, fresh.minor)
+        known = Entries(fresh.major[places], fresh.minor[places], fresh.rows)
+        start, end = spans(known, events.major, events.minor - self._size() + 1, events.minor + 1)
         sums = np.append(0, np.cumsum(counts(fresh.rows)[places]))
         new: Numbers = sums[end] - sums[start]
         return new
 
     def _windows(self, events: Entries, indices: Numbers) -> Entries:
         """Merge the windows of events at some places, of those that are sorted by key and time."""
-        keys, at = events.lead[indices], events.then[indices]
+        keys, at = events.major[indices], events.minor[indices]
         start, end = spans(events, keys, at - self._size() + 1, at + 1)
         return Entries(at - self._size(), keys, over(events, start, end, self._held.merge))
 
     def _changed(self, events: Entries, new: Entries) -> Flags:
         """Tell which events, sorted by key and time, have a new one in their window."""
-        places = arranged(new.lead, new.then)
-        known = Entries(new.lead[places], new.then[places], new.rows)
-        start, end = spans(known, events.lead, events.then - self._size() + 1, events.then + 1)
+        places = arranged(new.major, new.minor)
+        known = Entries(new.major[places], new.minor[places], new.rows)
+        start, end = spans(known, events.major, events.minor - self._size() + 1, events.minor + 1)
         changed: Flags = start < end
         return changed
 

@@ -38,9 +38,9 @@ def decode_clock(chunk: pa.Table) -> int:
     return int(times(chunk, CLOCK).max(initial=NEVER))
 
 
-def chunk_rows(entries: Entries, by_lead: bool = True) -> pa.Table:
+def chunk_rows(entries: Entries, by_major: bool = True) -> pa.Table:
     """Return the rows of entries, and before them the number that is not the key's."""
-    positions = entries.lead if by_lead else entries.then
+    positions = entries.major if by_major else entries.minor
     return entries.rows.add_column(0, PLACE, pa.array(positions))
 
 

@@ -64,7 +64,7 @@ class Windowing:
         rough = (name for name, each in self.aggregates if not each.exact)
         return (REVISION, *(f"{name}{end}" for name in rough for end in ("", "_low", "_high")))
 
-    def settled(self, clock: int) -> int:
+    def correction_horizon(self, clock: int) -> int:
         """Return the clock behind which nothing is corrected any more."""
         return clock if clock == NEVER else max(clock - self.keep // MICROSECOND, NEVER)
 

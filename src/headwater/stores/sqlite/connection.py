@@ -20,8 +20,8 @@ from typing import Literal
 
 from headwater import durable
 from headwater.errors import HeadwaterError, RowError, SinkRefused, SinkUnavailable, UsageError
+from headwater.sqlite_wal import write_ahead
 from headwater.stores import disk
-from headwater.wal import write_ahead
 
 Durability = Literal["fsync", "os"]
 FORMAT = 2

@@ -25,7 +25,7 @@ _CHUNK = 50_000
 """Rows staged at a time: what is staged lies in memory."""
 
 
-class ViewSink(Sink):
+class SqliteSink(Sink):
     """Writes one version of a view.
 
     Of several rows with one key the last one counts; a row whose ``_deleted`` is true removes its

@@ -16,7 +16,7 @@ from headwater.values.keyed import KeyedSchema
 from headwater.views.query import index_columns
 from headwater.views.sqlite import catalog
 from headwater.views.sqlite.reading import SqliteReading
-from headwater.views.sqlite.sink import ViewSink
+from headwater.views.sqlite.sink import SqliteSink
 from headwater.views.store import Store, Views, check_droppable, existing
 from headwater.views.view_version import check_same
 
@@ -78,7 +78,7 @@ class ViewStore(FileViews, Store):
         self._writer = Writer(self.path, durability)
         super().__init__(self.path)
 
-    def open_sink(self, view: str, keyed: KeyedSchema, version: int | None, feed: int) -> ViewSink:
+    def open_sink(self, view: str, keyed: KeyedSchema, version: int | None, feed: int) -> SqliteSink:
         """Return the sink of a view, which is made if it is not there."""
         limits.check_sqlite(keyed)
         with self._writer.transaction() as db:
@@ -86,7 +86,7 @@ class ViewStore(FileViews, Store):
             if entry is None:
                 entry = catalog.add(db, view, version or 1, keyed)
         check_same(entry, keyed)
-        return ViewSink(self._writer, entry, feed)
+        return SqliteSink(self._writer, entry, feed)
 
     def index_by(self, view: str, order: str | None, *, version: int | None = None) -> None:
         """Index a version by a column, within the leading columns of its key; None drops the index."""

@@ -17,7 +17,7 @@ from tests.unit.cli.conftest import Run
 from headwater import Log, Position
 from headwater.cli.formats import view_changes
 from headwater.sinks import Batch
-from headwater.views import ViewSink, ViewStore
+from headwater.views import SqliteSink, ViewStore
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 SCHEMA = "shop STRING, day TIMESTAMP, item BIGINT, price DECIMAL(10,2), about STRUCT<colour: STRING>"
@@ -49,7 +49,7 @@ def store(home: Path) -> Iterator[ViewStore]:
 
 
 @pytest.fixture
-def stock(store: ViewStore) -> ViewSink:
+def stock(store: ViewStore) -> SqliteSink:
     """A view with three rows, by shop, day and item."""
     sink = store.sink("stock", SCHEMA, KEY)
     sink.begin()
@@ -66,13 +66,13 @@ def stock(store: ViewStore) -> ViewSink:
 # Where the views are
 
 
-def test_the_only_pipeline_beside_the_log_is_taken(run: Run, stock: ViewSink) -> None:
+def test_the_only_pipeline_beside_the_log_is_taken(run: Run, stock: SqliteSink) -> None:
     header, line = run("view", "list").stdout.splitlines()
     assert header.split() == ["view", "rows", "key", "batch", "clock", "version"]
     assert line.split() == ["stock", "3", "shop,", "day,", "item", "0", "2026-01-02T12:00:00Z", "1"]
 
 
-def test_of_several_pipelines_one_must_be_named(run: Run, stock: ViewSink, home: Path) -> None:
+def test_of_several_pipelines_one_must_be_named(run: Run, stock: SqliteSink, home: Path) -> None:
     make(home.with_name("audit")).close()
     result = run("view", "list")
     assert result.exit_code == 2
@@ -95,7 +95,7 @@ def test_home_names_a_pipeline_that_is_elsewhere(
 
 
 def test_a_home_that_is_a_level_too_high_is_answered_with_the_right_one(
-    run: Run, stock: ViewSink, home: Path
+    run: Run, stock: SqliteSink, home: Path
 ) -> None:
     result = run("view", "list", "--home", home.parent.parent)
     assert result.exit_code == 2
@@ -115,7 +115,7 @@ def test_a_pipeline_on_kafka_has_its_home_here(run: Run, tmp_path: Path) -> None
     assert "near" in run("view", "list", "--log", "kafka://nowhere:9092", "--pipeline", "shop").stdout
 
 
-def test_an_unknown_view_is_answered_with_the_nearest(run: Run, stock: ViewSink) -> None:
+def test_an_unknown_view_is_answered_with_the_nearest(run: Run, stock: SqliteSink) -> None:
     result = run("view", "get", "stok", "a")
     assert (result.exit_code, result.stderr) == (
         2,
@@ -126,7 +126,7 @@ def test_an_unknown_view_is_answered_with_the_nearest(run: Run, stock: ViewSink)
 # get
 
 
-def test_a_row_is_got_by_its_key_whatever_the_types(run: Run, stock: ViewSink) -> None:
+def test_a_row_is_got_by_its_key_whatever_the_types(run: Run, stock: SqliteSink) -> None:
     result = run("view", "get", "stock", "--format", "ndjson", "--", "a", "2026-01-02T12:00:00Z", "-7")
     assert json.loads(result.stdout) == {
         "shop": "a",
@@ -137,19 +137,19 @@ def test_a_row_is_got_by_its_key_whatever_the_types(run: Run, stock: ViewSink) -
     }
 
 
-def test_a_table_is_for_reading(run: Run, stock: ViewSink) -> None:
+def test_a_table_is_for_reading(run: Run, stock: SqliteSink) -> None:
     header, line = run("view", "get", "stock", "b", "2026-01-02 12:00", "3").stdout.splitlines()
     assert header.split() == ["shop", "day", "item", "price", "about"]
     assert line.split() == ["b", "2026-01-02T12:00:00Z", "3", "4.00", "null"]
 
 
-def test_a_key_without_a_row_exits_with_1(run: Run, stock: ViewSink) -> None:
+def test_a_key_without_a_row_exits_with_1(run: Run, stock: SqliteSink) -> None:
     result = run("view", "get", "stock", "z", "2026-01-02", "3")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == 'error: view "stock" has no row with the key (z, 2026-01-02, 3)\n'
 
 
-def test_a_key_of_another_length_is_told(run: Run, stock: ViewSink) -> None:
+def test_a_key_of_another_length_is_told(run: Run, stock: SqliteSink) -> None:
     result = run("view", "get", "stock", "a", "2026-01-02")
     assert result.exit_code == 2
     assert 'key of view "stock" is (shop, day, item)' in result.stderr
@@ -165,7 +165,7 @@ def test_a_key_of_another_length_is_told(run: Run, stock: ViewSink) -> None:
     ],
 )
 def test_a_value_that_is_not_of_its_type_is_told_with_how_to_write_it(
-    run: Run, stock: ViewSink, day: str, item: str, said: str
+    run: Run, stock: SqliteSink, day: str, item: str, said: str
 ) -> None:
     result = run("view", "get", "stock", "a", day, item)
     assert result.exit_code == 2
@@ -187,12 +187,12 @@ def test_a_key_may_be_of_any_type_that_keys_have(run: Run, store: ViewStore) -> 
 # scan
 
 
-def test_a_scan_is_by_key_and_as_csv_for_others(run: Run, stock: ViewSink) -> None:
+def test_a_scan_is_by_key_and_as_csv_for_others(run: Run, stock: SqliteSink) -> None:
     rows = list(csv.DictReader(run("view", "scan", "stock", "--format", "csv").stdout.splitlines()))
     assert [(row["shop"], row["item"]) for row in rows] == [("a", "-7"), ("a", "2"), ("b", "3")]
 
 
-def test_a_prefix_and_a_range_narrow_a_scan(run: Run, stock: ViewSink) -> None:
+def test_a_prefix_and_a_range_narrow_a_scan(run: Run, stock: SqliteSink) -> None:
     def items(*args: object) -> list[int]:
         lines = run("view", "scan", "stock", "--format", "ndjson", *args).stdout.splitlines()
         return [json.loads(line)["item"] for line in lines]
@@ -204,13 +204,13 @@ def test_a_prefix_and_a_range_narrow_a_scan(run: Run, stock: ViewSink) -> None:
     assert items("--from", "b") == [3]
 
 
-def test_an_order_a_direction_and_a_limit(run: Run, stock: ViewSink) -> None:
+def test_an_order_a_direction_and_a_limit(run: Run, stock: SqliteSink) -> None:
     result = run("view", "scan", "stock", "--order", "price", "--desc", "--limit", 2, "--format", "ndjson")
     assert [json.loads(line)["price"] for line in result.stdout.splitlines()] == ["9.00", "4.00"]
     assert run("view", "scan", "stock", "--limit", 0, "--format", "ndjson").stdout == ""
 
 
-def test_a_scan_that_cannot_be_meant_is_refused(run: Run, stock: ViewSink) -> None:
+def test_a_scan_that_cannot_be_meant_is_refused(run: Run, stock: SqliteSink) -> None:
     result = run("view", "scan", "stock", "--order", "prise")
     assert (result.exit_code, 'did you mean "price"?' in result.stderr) == (2, True)
     whole = ["--prefix", "a", "--prefix", "2026-01-02", "--prefix", "1"]
@@ -218,7 +218,7 @@ def test_a_scan_that_cannot_be_meant_is_refused(run: Run, stock: ViewSink) -> No
     assert "(shop, day, item)" in run("view", "scan", "stock", *whole, "--prefix", "1").stderr
 
 
-def test_a_scan_without_rows_says_so_and_csv_has_its_header(run: Run, stock: ViewSink) -> None:
+def test_a_scan_without_rows_says_so_and_csv_has_its_header(run: Run, stock: SqliteSink) -> None:
     result = run("view", "scan", "stock", "--prefix", "z")
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "no rows\n")
     result = run("view", "scan", "stock", "--prefix", "z", "--format", "csv")
@@ -230,7 +230,7 @@ def test_a_scan_without_rows_says_so_and_csv_has_its_header(run: Run, stock: Vie
 # Reading one's own writes
 
 
-def test_a_read_waits_for_a_position(run: Run, stock: ViewSink, store: ViewStore) -> None:
+def test_a_read_waits_for_a_position(run: Run, stock: SqliteSink, store: ViewStore) -> None:
     rows = [("c", NOON, 1, Decimal("1.00"), None)]
     later = threading.Timer(0.3, stock.commit, [batch(1, rows, store.view("stock").schema, read=4)])
     later.start()
@@ -239,14 +239,14 @@ def test_a_read_waits_for_a_position(run: Run, stock: ViewSink, store: ViewStore
     assert json.loads(result.stdout)["shop"] == "c"
 
 
-def test_a_view_that_does_not_get_there_in_time_is_told(run: Run, stock: ViewSink) -> None:
+def test_a_view_that_does_not_get_there_in_time_is_told(run: Run, stock: SqliteSink) -> None:
     result = run("view", "get", "stock", "b", "2026-01-02", "3", "--wait-for", "orders:0=9", "--timeout", 0.1)
     assert result.exit_code == 1
     assert 'view "stock" has not caught up within 0.1 seconds' in result.stderr
     assert "6 records are missing" in result.stderr
 
 
-def test_what_is_no_position_is_told(run: Run, stock: ViewSink) -> None:
+def test_what_is_no_position_is_told(run: Run, stock: SqliteSink) -> None:
     result = run("view", "scan", "stock", "--wait-for", "orders")
     assert (result.exit_code, 'invalid position "orders"' in result.stderr) == (2, True)
 
@@ -255,7 +255,7 @@ def test_what_is_no_position_is_told(run: Run, stock: ViewSink) -> None:
 
 
 @pytest.fixture
-def counts(store: ViewStore) -> ViewSink:
+def counts(store: ViewStore) -> SqliteSink:
     """A view whose row ``a`` was inserted, updated and deleted."""
     sink = store.sink("counts", "id STRING, n BIGINT", "id")
     sink.begin()
@@ -265,7 +265,7 @@ def counts(store: ViewStore) -> ViewSink:
     return sink
 
 
-def test_changes_show_the_row_after_or_before(run: Run, counts: ViewSink) -> None:
+def test_changes_show_the_row_after_or_before(run: Run, counts: SqliteSink) -> None:
     header, *lines = run("view", "changes", "counts").stdout.splitlines()
     assert header.split() == ["_sequence", "_change", "id", "n"]
     assert [line.split()[1:] for line in lines] == [
@@ -275,7 +275,7 @@ def test_changes_show_the_row_after_or_before(run: Run, counts: ViewSink) -> Non
     ]
 
 
-def test_changes_as_ndjson_have_both_rows(run: Run, counts: ViewSink) -> None:
+def test_changes_as_ndjson_have_both_rows(run: Run, counts: SqliteSink) -> None:
     lines = run("view", "changes", "counts", "--since", 1, "--format", "ndjson").stdout.splitlines()
     one, two = {"id": "a", "n": 1}, {"id": "a", "n": 2}
     assert [json.loads(line) for line in lines] == [
@@ -284,7 +284,7 @@ def test_changes_as_ndjson_have_both_rows(run: Run, counts: ViewSink) -> None:
     ]
 
 
-def test_changes_begin_where_one_says(run: Run, counts: ViewSink) -> None:
+def test_changes_begin_where_one_says(run: Run, counts: SqliteSink) -> None:
     assert run("view", "changes", "counts", "--since", 3, "--format", "ndjson").stdout == ""
     assert run("view", "changes", "counts", "--since", "latest", "--format", "ndjson").stdout == ""
     result = run("view", "changes", "counts", "--since", "now")
@@ -292,7 +292,7 @@ def test_changes_begin_where_one_says(run: Run, counts: ViewSink) -> None:
     assert run("view", "changes", "counts", "--since", 99).exit_code == 2
 
 
-def test_following_goes_on_with_what_comes(counts: ViewSink, store: ViewStore) -> None:
+def test_following_goes_on_with_what_comes(counts: SqliteSink, store: ViewStore) -> None:
     found = view_changes.blocks(store.view("counts"), 2, follow=True)
     assert [change.kind for change in next(found)] == ["delete"]
     rows = pa.table({"id": ["b", "c"], "n": [1, 2]})

@@ -21,9 +21,9 @@ from faults.synced import sitecustomize as synced
 from headwater.engine.batch import query_layout
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.checkpoint import Input, InputProgress
-from headwater.engine.home.recovery import recover
+from headwater.engine.home.checkpoint_recovery import recover
 from headwater.engine.home.versions import Version
-from headwater.engine.state.bucket import Meta
+from headwater.engine.state.bucket import BucketMeta
 from headwater.engine.state.chunk_files import Files, Pack
 from headwater.engine.state.state_manifests import StateManifests
 from headwater.log import Position
@@ -84,19 +84,19 @@ class Node:
         _write(checkpoint.offsets_file(self._query, number), "\n".join(["v1", "{}", json.dumps({"t": told})]))
         yield
 
-    def _step(self, number: int, buckets: dict[int, Meta], records: int) -> Iterator[None]:
+    def _step(self, number: int, buckets: dict[int, BucketMeta], records: int) -> Iterator[None]:
         packed = Pack(self._states.home)
         chunk = (packed if number % 2 else Files(self._states.home)).put(str(records).encode())
         packed.write()
         yield
-        kept = buckets.get(0, Meta()).chunks
-        self._states.commit(number, {0: Meta((*kept, chunk))})
+        kept = buckets.get(0, BucketMeta()).chunks
+        self._states.commit(number, {0: BucketMeta((*kept, chunk))})
         yield
 
     def _end(self, batch: int) -> int:
         return checkpoint.input_progress(self._query, batch).inputs["t"].position.offsets[0]
 
-    def _count(self, buckets: dict[int, Meta]) -> int:
+    def _count(self, buckets: dict[int, BucketMeta]) -> int:
         chunks = [chunk for meta in buckets.values() for chunk in meta.chunks]
         return sum(int(Files(self._states.home).get(chunk)) for chunk in chunks)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.engine.state import bucket as buckets
-from headwater.engine.state.bucket import Bucket, Meta
+from headwater.engine.state.bucket import Bucket, BucketMeta
 from headwater.engine.state.cache import Cache
 from headwater.engine.state.chunk_files import Chunk
 from headwater.operators.operator import Operator, Step
@@ -55,7 +55,7 @@ class Store:
     """Chunks that all tasks see, and which of them count: what the driver has listed last."""
 
     chunks: dict[str, bytes] = field(default_factory=dict)
-    meta: Meta = field(default_factory=Meta)
+    meta: BucketMeta = field(default_factory=BucketMeta)
 
     def task(self) -> Store:
         """Return the same chunks for a task whose list counts only if it is the one that is taken."""
@@ -100,7 +100,7 @@ def test_retried_and_doubled_tasks_spoil_neither_state_nor_cache(
             expected[row["k"]] = expected.get(row["k"], 0) + row["n"]
         store = store.task()
         assert run(store, caches[worker], rows) == expected
-        assert Meta.from_json(json.loads(json.dumps(store.meta.to_json()))) == store.meta
+        assert BucketMeta.from_json(json.loads(json.dumps(store.meta.to_json()))) == store.meta
     assert run(store, Cache(), []) == expected
 
 

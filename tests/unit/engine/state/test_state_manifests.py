@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.engine.state.bucket import Meta
+from headwater.engine.state.bucket import BucketMeta
 from headwater.engine.state.chunk_files import Chunk
 from headwater.engine.state.state_manifests import RETAINED, StateManifests
 from headwater.errors import HeadwaterError
@@ -20,9 +20,9 @@ def begun(home: Path) -> StateManifests:
     return states
 
 
-def chunk(states: StateManifests, token: str) -> Meta:
+def chunk(states: StateManifests, token: str) -> BucketMeta:
     (states.home / file(token)).write_bytes(b"x")
-    return Meta((Chunk(file(token), 1),), wake=7)
+    return BucketMeta((Chunk(file(token), 1),), next_timer=7)
 
 
 def file(token: str) -> str:

@@ -59,7 +59,7 @@ def test_no_exception_of_the_client_leaves_and_none_tells_a_secret() -> None:
     said = KafkaError(KafkaError._TRANSPORT, "connected as hush-4711")
     with (
         pytest.raises(LogUnavailable, match="cannot read: Kafka at") as told,
-        failures.saying(CONFIG, "read"),
+        failures.translating_errors(CONFIG, "read"),
     ):
         raise KafkaException(said)
     assert told.value.detail == "connected as ***"

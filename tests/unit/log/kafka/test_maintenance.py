@@ -6,11 +6,11 @@ from confluent_kafka import Message
 
 from headwater import topic as topics
 from headwater.log.kafka import maintenance
-from headwater.log.kafka.catalog import Known
+from headwater.log.kafka.catalog import KafkaTopic
 from headwater.log.kafka.cluster import TimedOffset
-from headwater.log.kafka.messages import PRODUCER, SEQUENCE
+from headwater.log.kafka.outgoing import PRODUCER, SEQUENCE
 
-ORDERS = Known(topics.create("orders", "id BIGINT"), True)
+ORDERS = KafkaTopic(topics.create("orders", "id BIGINT"), True)
 
 
 def record(offset: int, value: bytes = b'{"id": 1}', **headers: bytes) -> Message:

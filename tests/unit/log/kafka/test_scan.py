@@ -35,8 +35,8 @@ def test_the_end_of_a_partition_moves_the_place_over_markers_and_never_back() ->
 def test_trouble_that_passes_changes_nothing() -> None:
     passing = news(KafkaError._TRANSPORT, 4)
     assert scan._before([record(3), passing, record(4)], 9, 3)[1:] == (5, None)
-    assert (scan.is_passing(passing), scan.is_end(passing)) == (True, False)
-    assert not scan.is_passing(record(3))
+    assert (scan.is_transient(passing), scan.is_end(passing)) == (True, False)
+    assert not scan.is_transient(record(3))
 
 
 def test_what_comes_before_trouble_is_yielded_and_the_trouble_is_told_with_its_place() -> None:

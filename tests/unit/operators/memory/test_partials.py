@@ -29,7 +29,7 @@ def entries(parts: list[Part]) -> Entries:
 
 
 def counted(found: Entries) -> list[Part]:
-    return list(zip(found.lead.tolist(), found.then.tolist(), found.rows["n"].to_pylist(), strict=True))
+    return list(zip(found.major.tolist(), found.minor.tolist(), found.rows["n"].to_pylist(), strict=True))
 
 
 def summed(parts: list[Part]) -> list[Part]:
@@ -42,7 +42,7 @@ def summed(parts: list[Part]) -> list[Part]:
 @examples(200)
 @given(st.lists(PARTS, max_size=8), NUMBERS, NUMBERS, st.sets(NUMBERS), st.data())
 def test_parts_of_equal_numbers_are_one_and_found_by_ranges(
-    steps: list[list[Part]], first: int, last: int, leads: set[int], data: st.DataObject
+    steps: list[list[Part]], first: int, last: int, majors: set[int], data: st.DataObject
 ) -> None:
     held, parts = Partials(EMPTY, added), []
     for step in steps:
@@ -54,9 +54,9 @@ def test_parts_of_equal_numbers_are_one_and_found_by_ranges(
             parts = [part for part in parts if part[0] >= before]
     assert counted(held.all()) == summed(parts)
     assert counted(held.between(first, last)) == summed([p for p in parts if first <= p[0] < last])
-    asked = np.array(sorted(leads), np.int64)
+    asked = np.array(sorted(majors), np.int64)
     found = held.within(asked, np.full(len(asked), first), np.full(len(asked), last))
-    assert counted(found) == summed([p for p in parts if p[0] in leads and first <= p[1] < last])
+    assert counted(found) == summed([p for p in parts if p[0] in majors and first <= p[1] < last])
     assert held.next(first) == min((p[0] for p in parts if p[0] >= first), default=None)
     held.retain(first)
     assert counted(held.all()) == summed([p for p in parts if p[1] > first])

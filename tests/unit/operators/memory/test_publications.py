@@ -57,7 +57,7 @@ def test_the_entries_it_returns_make_the_same_counts_elsewhere(steps: list[set[t
     told = counts.of(*apart(EVERY)).tolist()
     assert by_step.of(*apart(EVERY)).tolist() == told
     assert at_once.of(*apart(EVERY)).tolist() == told
-    assert [f"k{key}" for key in counts.all().then.tolist()] == counts.all().rows["k"].to_pylist()
+    assert [f"k{key}" for key in counts.all().minor.tolist()] == counts.all().rows["k"].to_pylist()
 
 
 def test_where_each_window_is_published_once_nothing_is_held() -> None:

@@ -92,7 +92,7 @@ def turns(changes: st.SearchStrategy[Made]) -> st.SearchStrategy[list[Turn]]:
 
 
 def check_step(step: Step, identity: tuple[str, ...], before: dict[Key, Row], after: dict[Key, Row]) -> None:
-    """A step tells each identity once, only what has changed, and what leads from one table to the other."""
+    """A step tells each identity once, only what has changed, and what majors from one table to the other."""
     out = listed(step.out)
     keys = [key_of(row, identity) for row in out]
     assert len(set(keys)) == len(keys)

@@ -15,7 +15,7 @@ from headwater.operators.aggregates.row_count import RowCount
 from headwater.operators.memory.partials import Entries
 from headwater.operators.operator import NEVER
 from headwater.operators.windows.early import Early
-from headwater.operators.windows.sessions import with_status
+from headwater.operators.windows.session_state import with_status
 from headwater.operators.windows.windowing import Windowing
 from soaking import examples
 

@@ -14,7 +14,14 @@ from headwater.operators.groups import Numbers
 from headwater.operators.memory.partials import Entries, Partials
 from headwater.operators.memory.publications import PublicationCounts
 from headwater.operators.windows.grid import Grid
-from headwater.operators.windows.publishing import Ready, counts, crowded, publish, ready, standing
+from headwater.operators.windows.publishing import (
+    Publishable,
+    counts,
+    crowded,
+    merge_panes,
+    publish,
+    ready,
+)
 from headwater.operators.windows.windowing import Windowing
 from headwater.schema import parse
 from soaking import examples
@@ -50,7 +57,7 @@ def summed(panes: dict[Cell, int], cells: list[Cell]) -> dict[Cell, int]:
 
 
 def told(found: Entries) -> dict[Cell, int]:
-    cells = zip(found.lead.tolist(), found.then.tolist(), strict=True)
+    cells = zip(found.major.tolist(), found.minor.tolist(), strict=True)
     return dict(zip(cells, counts(found.rows).tolist(), strict=True))
 
 
@@ -66,7 +73,7 @@ def test_windows_are_merged_from_their_panes_and_those_without_any_are_left_out(
     partials.add(entries(held))
     expected = summed(held, asked)
     assert told(ready(entries(held), starts, keys, GRID.size, COUNTS.merge)) == expected
-    assert told(standing(partials, starts, keys, GRID, COUNTS.merge)) == expected
+    assert told(merge_panes(partials, starts, keys, GRID, COUNTS.merge)) == expected
 
 
 def test_windows_that_overlap_among_many_keys_have_each_pane_once() -> None:
@@ -75,7 +82,7 @@ def test_windows_that_overlap_among_many_keys_have_each_pane_once() -> None:
     partials.add(entries(held))
     asked = [(on_grid(0), 3), (on_grid(1), 3), (on_grid(2), 7)]
     starts, keys = np.array(asked).T
-    assert told(standing(partials, starts, keys, GRID, COUNTS.merge)) == dict.fromkeys(asked, 3)
+    assert told(merge_panes(partials, starts, keys, GRID, COUNTS.merge)) == dict.fromkeys(asked, 3)
 
 
 @examples(30)
@@ -86,7 +93,7 @@ def test_of_two_results_of_one_window_the_later_has_the_higher_revision(
     publications, seen = PublicationCounts([STATE.field("k")], counting=True), Counter[Cell]()
     for early, ended in steps:
         early = {cell: n for cell, n in early.items() if cell not in ended}
-        found = [Ready(entries(ended), True), Ready(entries(early), False)]
+        found = [Publishable(entries(ended), True), Publishable(entries(early), False)]
         out, kept = publish(COUNTS, publications, found, GRID.size, COUNTS.output_schema(SCHEMA))
         rows = [
             {"k": f"k{key}", "window_start": at, "window_end": at + 6, "n": n, "revision": seen[at, key]}
@@ -100,7 +107,7 @@ def test_of_two_results_of_one_window_the_later_has_the_higher_revision(
 
 def test_nothing_to_publish_is_no_rows_of_the_same_columns() -> None:
     publications, schema = PublicationCounts([STATE.field("k")], counting=True), COUNTS.output_schema(SCHEMA)
-    out, kept = publish(COUNTS, publications, [Ready(entries({}), True)], GRID.size, schema)
+    out, kept = publish(COUNTS, publications, [Publishable(entries({}), True)], GRID.size, schema)
     assert out.equals(schema.empty_table())
     assert len(kept) == 0
 

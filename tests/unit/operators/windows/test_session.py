@@ -89,15 +89,15 @@ class Oracle:
         self.late: list[Row] = []
 
     def take(self, move: Move) -> None:
-        settled = [rows for rows in self._all() if rows[-1]["at"] + self.gap <= move.clock - self.keep]
-        late = [self._late(row, settled, move.clock) for row in move.rows]
+        horizon = [rows for rows in self._all() if rows[-1]["at"] + self.gap <= move.clock - self.keep]
+        late = [self._late(row, horizon, move.clock) for row in move.rows]
         self.late += [row for row, is_late in zip(move.rows, late, strict=True) if is_late]
         self.used += [row for row, is_late in zip(move.rows, late, strict=True) if not is_late]
 
-    def _late(self, row: Row, settled: list[list[Row]], clock: int) -> bool:
+    def _late(self, row: Row, horizon: list[list[Row]], clock: int) -> bool:
         if row["at"] is None or row["at"] + self.gap <= clock - self.keep:
             return True
-        own = [rows for rows in settled if key(rows[0], self.by) == key(row, self.by)]
+        own = [rows for rows in horizon if key(rows[0], self.by) == key(row, self.by)]
         return any(abs(row["at"] - old["at"]) < self.gap for rows in own for old in rows)
 
     def _all(self) -> list[list[Row]]:

@@ -47,4 +47,4 @@ def test_the_clock_is_always_told() -> None:
 def test_entries_are_placed_by_the_number_that_is_not_the_key() -> None:
     entries = Entries(np.array([7, 8]), np.array([1, 2]), pa.table({"n": [5, 6]}))
     assert chunk_rows(entries).to_pylist() == [{"_place": 7, "n": 5}, {"_place": 8, "n": 6}]
-    assert chunk_rows(entries, by_lead=False)["_place"].to_pylist() == [1, 2]
+    assert chunk_rows(entries, by_major=False)["_place"].to_pylist() == [1, 2]

@@ -78,9 +78,13 @@ def test_a_late_row_is_told_how_late_it_is_and_for_which_window() -> None:
 
 def test_nothing_is_corrected_any_more_once_the_clock_is_as_far_ahead_as_is_kept() -> None:
     kept = Windowing("tumbling", (), "at", (), "correct", timedelta(microseconds=30))
-    assert (kept.settled(100), kept.settled(NEVER), kept.settled(NEVER + 5)) == (70, NEVER, NEVER)
+    assert (
+        kept.correction_horizon(100),
+        kept.correction_horizon(NEVER),
+        kept.correction_horizon(NEVER + 5),
+    ) == (70, NEVER, NEVER)
     assert (kept.corrects, SUMS.corrects) == (True, False)
-    assert SUMS.settled(100) == 100
+    assert SUMS.correction_horizon(100) == 100
 
 
 def test_only_what_is_estimated_may_differ_where_rows_came_in_other_steps() -> None:

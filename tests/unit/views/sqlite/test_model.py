@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from headwater import Position
 from headwater.errors import Fenced, OffsetLost
 from headwater.sinks import Batch
-from headwater.views import ViewSink, ViewStore, open_views
+from headwater.views import SqliteSink, ViewStore, open_views
 from soaking import examples
 
 KEYS = st.tuples(st.sampled_from("abc"), st.integers(0, 2))
@@ -44,7 +44,7 @@ class ViewMachine(RuleBasedStateMachine):
             self.store.close()
             shutil.rmtree(self.root)
 
-    def _begin(self) -> ViewSink:
+    def _begin(self) -> SqliteSink:
         sink = self.store.sink("v", "k STRING, m INT, n BIGINT", ("k", "m"), version=self.building, feed=FEED)
         assert sink.begin() == self.number
         return sink

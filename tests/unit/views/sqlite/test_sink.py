@@ -11,7 +11,7 @@ import pytest
 from headwater import Position
 from headwater.errors import Fenced, RowError, UsageError
 from headwater.sinks import Batch
-from headwater.views import ViewSink, ViewStore
+from headwater.views import SqliteSink, ViewStore
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def store(tmp_path: Path) -> Iterator[ViewStore]:
         yield store
 
 
-def opened(store: ViewStore) -> ViewSink:
+def opened(store: ViewStore) -> SqliteSink:
     return store.sink("stock", "item STRING, n BIGINT", "item")
 
 

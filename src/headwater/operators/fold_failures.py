@@ -31,7 +31,7 @@ class FoldedEvents(Protocol):
         """The number of each one's key."""
 
 
-def sift(
+def split_failing_events(
     fold: Callable[[pa.Table, pa.Table, Numbers], pa.Table], before: pa.Table, ripe: FoldedEvents
 ) -> tuple[Numbers, pa.Table]:
     """Return the places of the events that can be folded, and the others with what the fold said."""

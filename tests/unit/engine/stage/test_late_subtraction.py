@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from headwater.engine.stage.without_late import without
+from headwater.engine.stage.late_subtraction import without
 
 
 def left(rows: list[str | None], late: list[str | None]) -> list[str | None]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from headwater.engine.plan import refusals
-from headwater.engine.plan.refusals import Refusal
+from headwater.engine.plan import refusal_messages
+from headwater.engine.plan.refusal_messages import Refusal
 
 
 class Grouping:
@@ -22,13 +22,13 @@ class Grouping:
 
 def of(kind: str, by: str = "who") -> Refusal:
     plan: Any = Grouping(by)
-    return refusals.of(kind, plan)
+    return refusal_messages.of(kind, plan)
 
 
-@pytest.mark.parametrize("kind", [*refusals._PLANS, "StreamingRelation", "OfTomorrow"])
+@pytest.mark.parametrize("kind", [*refusal_messages._PLANS, "StreamingRelation", "OfTomorrow"])
 def test_every_refusal_says_what_is_wrong_why_and_what_to_write(kind: str) -> None:
     found = of(kind)
-    assert found.what and found.detail and refusals.hint(found, (), ())
+    assert found.what and found.detail and refusal_messages.hint(found, (), ())
 
 
 def test_a_step_that_nobody_knows_is_refused_by_its_name() -> None:
@@ -43,9 +43,9 @@ def test_windows_of_spark_are_told_apart_from_other_groups() -> None:
 
 def test_the_hint_is_that_of_tables_only_where_all_rows_are_tables() -> None:
     group = of("Aggregate")
-    assert "tables.group" in refusals.hint(group, {"people"}, {"people"})
+    assert "tables.group" in refusal_messages.hint(group, {"people"}, {"people"})
     for read in ({"people", "orders"}, set()):
-        assert "tables.group" not in refusals.hint(group, {"people"}, read)
+        assert "tables.group" not in refusal_messages.hint(group, {"people"}, read)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,6 @@ def test_the_hint_is_that_of_tables_only_where_all_rows_are_tables() -> None:
     ],
 )
 def test_a_join_is_refused_for_the_one_that_fits_its_sides(left: str, right: str, instead: str) -> None:
-    join = refusals.joined(frozenset({left}), frozenset({right}))
+    join = refusal_messages.joined(frozenset({left}), frozenset({right}))
     assert join.what == f'joins "{left}" and "{right}" by Spark\'s join'
-    assert instead in refusals.hint(join, {"people", "items"}, ())
+    assert instead in refusal_messages.hint(join, {"people", "items"}, ())

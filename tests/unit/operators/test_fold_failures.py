@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.fold import KNOWN, Folding
+from headwater.operators.fold_failures import MOST, split_failing_events
 from headwater.operators.groups import Numbers
 from headwater.operators.operator import ERROR
-from headwater.operators.tolerance import MOST, sift
 from soaking import examples
 
 STATE = pa.schema([("total", pa.int64())])
@@ -63,7 +63,7 @@ def by_hand(totals: list[int | None], events: list[tuple[int, int]]) -> list[int
 def test_what_is_left_is_folded_as_if_the_others_had_not_come(
     events: list[tuple[int, int]], totals: list[int | None]
 ) -> None:
-    good, dead = sift(Folding(add, STATE).rows, before(totals), ripe(events))
+    good, dead = split_failing_events(Folding(add, STATE).rows, before(totals), ripe(events))
     expected = by_hand(totals, events)
     assert good.tolist() == expected
     rest = [v for place, (_, v) in enumerate(events) if place not in expected]
@@ -74,13 +74,13 @@ def test_what_is_left_is_folded_as_if_the_others_had_not_come(
 
 def test_a_fold_that_fails_on_more_than_a_few_is_wrong_itself() -> None:
     folding = Folding(add, STATE)
-    good, dead = sift(folding.rows, before([None]), ripe([(0, -1)] * MOST))
+    good, dead = split_failing_events(folding.rows, before([None]), ripe([(0, -1)] * MOST))
     assert (len(good), len(dead)) == (0, MOST)
     with pytest.raises(ValueError, match="-1 is negative"):
-        sift(folding.rows, before([None]), ripe([(0, -1)] * (MOST + 1)))
+        split_failing_events(folding.rows, before([None]), ripe([(0, -1)] * (MOST + 1)))
 
 
 def test_no_events_are_none_that_fail() -> None:
-    good, dead = sift(Folding(add, STATE).rows, before([]), ripe([]))
+    good, dead = split_failing_events(Folding(add, STATE).rows, before([]), ripe([]))
     assert len(good) == 0
     assert dead.column_names == ["v", ERROR]

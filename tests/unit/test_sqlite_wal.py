@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.wal import write_ahead
+from headwater.sqlite_wal import write_ahead
 
 
 def _open(path: Path, start, failures) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.engine.home import checkpoint
-from headwater.engine.home.recovery import recover
+from headwater.engine.home.checkpoint_recovery import recover
 from headwater.errors import HeadwaterError
 from headwater.log import Position
 

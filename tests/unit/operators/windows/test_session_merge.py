@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from headwater import agg
 from headwater.operators.memory.partials import Entries
 from headwater.operators.operator import NEVER
-from headwater.operators.windows.combining import Combining, SessionChange
 from headwater.operators.windows.early import Early
-from headwater.operators.windows.sessions import ends, partials, removed, revisions, with_status
+from headwater.operators.windows.session_merge import Combining, SessionChange
+from headwater.operators.windows.session_state import ends, partials, removed, revisions, with_status
 from headwater.operators.windows.windowing import Windowing
 from soaking import examples
 
@@ -48,7 +48,7 @@ def entries(some: list[Session], revision: list[int] | None = None) -> Entries:
 
 
 def listed(found: Entries) -> list[Session]:
-    columns = (found.lead, found.then, partials(found)["n.count"].to_numpy(), ends(found))
+    columns = (found.major, found.minor, partials(found)["n.count"].to_numpy(), ends(found))
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 

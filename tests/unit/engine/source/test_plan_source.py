@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headwater.engine.source.planner import Planner
+from headwater.engine.source.plan_source import Planner
 from headwater.log import Log
 from headwater.log.open import open as open_log
 

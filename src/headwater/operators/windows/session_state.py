@@ -52,11 +52,11 @@ class Sessions:
         self._held.add(written)
         self._spent += int(removed(written).sum())
         there = living(written)
-        where = pa.Table.from_arrays([pa.array(there.lead), pa.array(there.then)], schema=_WHERE)
+        where = pa.Table.from_arrays([pa.array(there.major), pa.array(there.minor)], schema=_WHERE)
         self._ending.add(where, ends(there))
         self._fading.add(where, ends(there))
         if self._cut:
-            self._coming.add(where, there.then)
+            self._coming.add(where, there.minor)
 
     def due(self, clock: int, passed: int) -> Numbers:
         """Return the keys of sessions that end by the clock, or have more to show from before a time."""
@@ -73,7 +73,7 @@ class Sessions:
         if 2 * self._spent > len(self._held):
             self._clear(before)
         if self.key_ids.crowded:
-            self.key_ids.keep(np.unique(self._held.leads()))
+            self.key_ids.keep(np.unique(self._held.majors()))
 
     def next_timer(self, margin: int) -> int | None:
         """Return the next end of a session, or the time to forget one, a margin after its end."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headwater.operators.memory.partials import Entries
 from headwater.operators.operator import NEVER
-from headwater.operators.windows.sessions import (
+from headwater.operators.windows.session_state import (
     Sessions,
     ends,
     living,
@@ -37,7 +37,7 @@ def written(writes: dict[Key, tuple[int, bool]]) -> Entries:
 
 
 def listed(found: Entries) -> dict[Key, int]:
-    keys = zip(found.lead.tolist(), found.then.tolist(), strict=True)
+    keys = zip(found.major.tolist(), found.minor.tolist(), strict=True)
     return dict(zip(keys, ends(found).tolist(), strict=True))
 
 

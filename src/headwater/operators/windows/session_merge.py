@@ -19,7 +19,7 @@ from headwater.operators.event_time import Times
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.partials import Entries, arranged
 from headwater.operators.windows.early import Early
-from headwater.operators.windows.sessions import ends, partials, revisions, with_status
+from headwater.operators.windows.session_state import ends, partials, revisions, with_status
 from headwater.operators.windows.windowing import Windowing
 
 
@@ -55,7 +55,7 @@ class _Parts:
     @cached_property
     def same(self) -> Flags:
         """Tell which start where their session does."""
-        found: Flags = self.entries.then == self.entries.then[self.opening][self.session]
+        found: Flags = self.entries.minor == self.entries.minor[self.opening][self.session]
         return found
 
     def any(self, flags: Flags) -> Flags:
@@ -83,7 +83,7 @@ class Combining:
         if not len(parts.entries):
             return SessionChange(parts.entries, parts.entries, parts.entries)
         end = parts.greatest(ends(parts.entries))
-        cut = parts.opening | (np.diff(self.early.slots(parts.entries.then, self.clock), prepend=0) != 0)
+        cut = parts.opening | (np.diff(self.early.slots(parts.entries.minor, self.clock), prepend=0) != 0)
         pieces = self._pieces(parts, cut, end)
         seen = self._seen(parts)
         visible = (end <= self.clock) | self.early.shown(pieces.take(_heads(parts, cut)), self.clock)
@@ -104,7 +104,7 @@ class Combining:
         """Tell which known pieces the clock has come to: to the session's end, or to a time to show them."""
         ended = (ends(held) > self.before) & (ends(held) <= self.clock)
         passed = self.early.passed(self.before), self.early.passed(self.clock)
-        return ended | ((held.then >= passed[0]) & (held.then < passed[1]))
+        return ended | ((held.minor >= passed[0]) & (held.minor < passed[1]))
 
     def _seen(self, parts: _Parts) -> Flags:
         """Tell which parts are the heads of sessions that were visible."""
@@ -125,7 +125,7 @@ class Combining:
         rows = self._merged(partials(parts.entries), np.cumsum(cut) - 1)
         first = parts.entries.take(np.flatnonzero(cut))
         of = end[parts.session[cut]]
-        return Entries(first.lead, first.then, with_status(rows, of, of * 0, np.zeros(len(of), np.bool_)))
+        return Entries(first.major, first.minor, with_status(rows, of, of * 0, np.zeros(len(of), np.bool_)))
 
     def _results(self, pieces: Entries, session: Numbers, out: Flags) -> Entries:
         """Merge the pieces of sessions that have ended, and take the first of the others."""
@@ -134,7 +134,7 @@ class Combining:
         first = pieces.take(np.flatnonzero(out[session] & head))
         rows = self._merged(partials(pieces.take(some)), (np.cumsum(out) - 1)[session[some]])
         return Entries(
-            first.lead, first.then, with_status(rows, ends(first), revisions(first), out[out] & False)
+            first.major, first.minor, with_status(rows, ends(first), revisions(first), out[out] & False)
         )
 
     def _merged(self, rows: pa.Table, groups: Numbers) -> pa.Table:
@@ -150,7 +150,7 @@ def _touching(held: Entries, fresh: Entries, due: Flags) -> _Parts:
         np.append(_opening(held), more),
         np.append(due, more),
     )
-    places = arranged(np.append(held.lead, fresh.lead), np.append(held.then, fresh.then))
+    places = arranged(np.append(held.major, fresh.major), np.append(held.minor, fresh.minor))
     entries, new, head, due = _concatenated(held, fresh).take(places), new[places], head[places], due[places]
     session = np.cumsum(_opening(entries)) - 1
     touched = np.zeros(len(session), np.bool_)
@@ -166,11 +166,11 @@ def _opening(parts: Entries) -> Flags:
     by_end = np.argsort(ends(parts), kind="stable")
     rank = np.empty(len(parts), np.int64)
     rank[by_end] = np.arange(len(parts))
-    key = np.cumsum(np.diff(parts.lead, prepend=-1) != 0) - 1
+    key = np.cumsum(np.diff(parts.major, prepend=-1) != 0) - 1
     # The latest end so far of the same key: a later key outranks all before it.
     latest = np.maximum.accumulate(key * len(parts) + rank) - key * len(parts)
     reach = ends(parts)[by_end[latest]]
-    return np.append(True, (key[1:] != key[:-1]) | (parts.then[1:] >= reach[:-1]))[: len(parts)]
+    return np.append(True, (key[1:] != key[:-1]) | (parts.minor[1:] >= reach[:-1]))[: len(parts)]
 
 
 def _heads(parts: _Parts, cut: Flags) -> Numbers:
@@ -180,13 +180,13 @@ def _heads(parts: _Parts, cut: Flags) -> Numbers:
 
 def _swallowed(parts: _Parts, cut: Flags) -> Numbers:
     """Return which known pieces have become part of one that starts before them."""
-    starts = parts.entries.then[cut][np.cumsum(cut) - 1]
-    return np.flatnonzero(~parts.new & (parts.entries.then != starts))
+    starts = parts.entries.minor[cut][np.cumsum(cut) - 1]
+    return np.flatnonzero(~parts.new & (parts.entries.minor != starts))
 
 
 def _restated(entries: Entries, end: Times, revision: Numbers, removed: bool = False) -> Entries:
     rows = with_status(partials(entries), end, revision, np.full(len(entries), removed))
-    return Entries(entries.lead, entries.then, rows)
+    return Entries(entries.major, entries.minor, rows)
 
 
 def _removed(parts: Entries, indices: Numbers, more: int) -> Entries:
@@ -196,4 +196,4 @@ def _removed(parts: Entries, indices: Numbers, more: int) -> Entries:
 
 def _concatenated(first: Entries, second: Entries) -> Entries:
     rows = pa.concat_tables([first.rows, second.rows]).combine_chunks()
-    return Entries(np.append(first.lead, second.lead), np.append(first.then, second.then), rows)
+    return Entries(np.append(first.major, second.major), np.append(first.minor, second.minor), rows)
