@@ -118,6 +118,7 @@ class Assembly(Inspection):
             query.stop()
             for node_run in query.node_runs.values():
                 node_run.close()
+        self.inputs.close()
         super().close()
 
     def _prepare(self, node: Node, version: Version) -> None:

@@ -41,9 +41,8 @@ class PrefetchFolder:
     """The files of one process that reads one topic ahead."""
 
     def __init__(self, root: Path, topic_id: str):
-        home = root / topic_id
-        _remove_abandoned(home)
-        self._path = home / f"{os.getpid()}-{next(_numbers)}"
+        remove_abandoned(root)
+        self._path = root / topic_id / f"{os.getpid()}-{next(_numbers)}"
         self._path.mkdir(parents=True)
         self._lock = open(self._path / _LOCK, "wb")
         fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -115,9 +114,14 @@ def _cut(path: Path, span: Span) -> Iterator[pa.RecordBatch]:
             yield batch.slice(first, last - first)
 
 
-def _remove_abandoned(home: Path) -> None:
-    """Remove the folders of processes that are gone."""
-    for folder in home.iterdir() if home.is_dir() else ():
-        with suppress(OSError), open(folder / _LOCK, "rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
+def remove_abandoned(root: Path) -> bool:
+    """Remove the folders of processes that are gone; return whether there are others."""
+    others = False
+    for lock in root.glob(f"*/*/{_LOCK}"):
+        with suppress(FileNotFoundError), open(lock, "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(lock.parent, ignore_errors=True)
+            except BlockingIOError:
+                others = True
+    return others

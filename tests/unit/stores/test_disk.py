@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from headwater.engine.failure import failures
 from headwater.errors import DiskFull, SinkRefused, SinkUnavailable
-from headwater.log.embedded.groups import State
+from headwater.log.embedded.state_store import StateStore
 from headwater.pipeline.node import ViewNode
 from headwater.sinks import Batch, parquet
 from headwater.sinks.parquet import ParquetSink
@@ -74,7 +74,7 @@ def test_parquet_files_that_find_no_room_leave_the_rest_whole(tmp_path: Path) ->
 
 
 def test_the_groups_of_a_log_say_what_is_wrong_with_the_disk(tmp_path: Path) -> None:
-    state = State(tmp_path / "groups.db")
+    state = StateStore(tmp_path / "groups.db")
     (pages,) = state._db.execute("PRAGMA page_count").fetchone()
     state._db.execute(f"PRAGMA max_page_count={pages}")
     with pytest.raises(Exception, match="full") as caught, state.transaction() as db:

@@ -26,7 +26,7 @@ from headwater.cli.wording import NOT_YET
 @format_option("table", "ndjson", default="table")
 @verbose_option
 def verify(file: str, nodes: tuple[str, ...], form: str, **where: Any) -> None:
-    """Verify that views and streams are what a batch over the log gives.
+    """Verify views and streams against a batch over the log.
 
     Each view and stream of the pipeline in FILE, or each NODE that is named, is computed again from the
     log as a batch, up to where it has got, and compared row by row. Nothing is changed, and the pipeline

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -27,7 +28,7 @@ from headwater.engine.source import continuity
 from headwater.engine.source.data_source import pieces
 from headwater.engine.source.records import read
 from headwater.errors import TopicError
-from headwater.log import Log, Position, Topic
+from headwater.log import Log, Position, Topic, prefetched
 from headwater.log.position import parse_start
 from headwater.log.prefetched import Span
 from headwater.pipeline.declaration import IDLE, MAX_AHEAD, Declaration, InputTopic
@@ -89,6 +90,12 @@ class Inputs:
         fewer = copy.copy(self)
         fewer._skips = skips
         return fewer
+
+    def close(self) -> None:
+        """Remove what was read ahead by processes that have ended, or are just about to."""
+        root, patience = self._prefetch.get("prefetch"), 20
+        while root is not None and prefetched.remove_abandoned(Path(root)) and (patience := patience - 1):
+            time.sleep(0.05)
 
     @property
     def cores(self) -> int:
