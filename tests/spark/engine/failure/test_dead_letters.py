@@ -244,7 +244,7 @@ def test_records_of_several_partitions_are_set_aside_by_their_places(
             assert sorted(row["id"] for row in runner.store.view("strict").scan().to_pylist()) == [
                 n for n in range(30) if n % 3
             ]
-            letters = runner.dead(runner.nodes["strict"].node_run.node).rows()
+            letters = runner.dead_letters(runner.nodes["strict"].node_run.node).rows()
             assert verify(runner, "strict").ok
         assert {letter["partition"] for letter in letters} == {0, 1, 2}
         assert sorted(json.loads(letter["record"])["id"] for letter in letters) == list(range(0, 30, 3))
