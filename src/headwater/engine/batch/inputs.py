@@ -56,15 +56,19 @@ def declare(log: Log, declared: InputTopic) -> Topic:
             event_time=declared.event_time,
             cleanup=declared.cleanup,
         )
-    log.read_as(_declared(declared))
+    log.read_as(_declared_topic(declared))
     topic = log.topic(declared.topic)
     _check(declared, topic)
     return topic
 
 
-def _declared(declared: InputTopic) -> Topic:
+def _declared_topic(declared: InputTopic) -> Topic:
     return topics.create(
-        declared.topic, declared.schema, key=declared.key, event_time=declared.event_time, cleanup=declared.cleanup
+        declared.topic,
+        declared.schema,
+        key=declared.key,
+        event_time=declared.event_time,
+        cleanup=declared.cleanup,
     )
 
 
@@ -85,7 +89,7 @@ class Inputs:
         self._limit, self._patient, self._gate = limit, patient, gate
         self._skips: Skips = {}
         for topic in pipeline.input_topics:
-            log.read_as(_declared(topic))
+            log.read_as(_declared_topic(topic))
         kafka = pipeline.log.startswith("kafka:")
         self._prefetch = {"prefetch": str(pipeline.home / "prefetch")} if kafka else {}
 
@@ -218,7 +222,7 @@ class Inputs:
     def _options(self, upstream: Declaration, topic: Topic) -> dict[str, str]:
         options = {"url": self._pipeline.log, "topic": topic.name, **self._prefetch}
         if self._prefetch and isinstance(upstream, InputTopic):
-            options["declared"] = json.dumps(_declared(upstream).settings())
+            options["declared"] = json.dumps(_declared_topic(upstream).settings())
         if topic.name in self._skips:
             options["skip"] = json.dumps(self._skips[topic.name])
         return options
