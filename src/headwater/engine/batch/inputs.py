@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -49,27 +50,19 @@ def declare(log: Log, declared: InputTopic) -> Topic:
     One that another program has made on a broker is read as it is declared here; nothing of it is changed.
     """
     if declared.topic not in {topic.name for topic in log.topics()}:
-        return log.create_topic(
-            declared.topic,
-            declared.schema,
-            key=declared.key,
-            event_time=declared.event_time,
-            cleanup=declared.cleanup,
-        )
-    log.read_as(_declared_topic(declared))
+        return log.create_topic(declared.topic, declared.schema, **_settings(declared))
+    log.read_as(_as_topic(declared))
     topic = log.topic(declared.topic)
     _check(declared, topic)
     return topic
 
 
-def _declared_topic(declared: InputTopic) -> Topic:
-    return topics.create(
-        declared.topic,
-        declared.schema,
-        key=declared.key,
-        event_time=declared.event_time,
-        cleanup=declared.cleanup,
-    )
+def _as_topic(declared: InputTopic) -> Topic:
+    return topics.create(declared.topic, declared.schema, **_settings(declared))
+
+
+def _settings(declared: InputTopic) -> dict[str, Any]:
+    return {"key": declared.key, "event_time": declared.event_time, "cleanup": declared.cleanup}
 
 
 class Inputs:
@@ -89,7 +82,7 @@ class Inputs:
         self._limit, self._patient, self._gate = limit, patient, gate
         self._skips: Skips = {}
         for topic in pipeline.input_topics:
-            log.read_as(_declared_topic(topic))
+            log.read_as(_as_topic(topic))
         kafka = pipeline.log.startswith("kafka:")
         self._prefetch = {"prefetch": str(pipeline.home / "prefetch")} if kafka else {}
 
@@ -222,7 +215,7 @@ class Inputs:
     def _options(self, upstream: Declaration, topic: Topic) -> dict[str, str]:
         options = {"url": self._pipeline.log, "topic": topic.name, **self._prefetch}
         if self._prefetch and isinstance(upstream, InputTopic):
-            options["declared"] = json.dumps(_declared_topic(upstream).settings())
+            options["declared"] = json.dumps(_as_topic(upstream).settings())
         if topic.name in self._skips:
             options["skip"] = json.dumps(self._skips[topic.name])
         return options
