@@ -122,12 +122,14 @@ class Bench:
             self.say(f"a micro-batch on the state of {keys:,} keys")
             first = keyed(keys, np.arange(keys))
             work = self._work(by_column, True, first.schema)
-            known = {each.bucket: each.meta for each in bucket_step.here(work, first, phases.BUCKETS)}
+            known = {
+                each.bucket: each.meta for each in bucket_step.step_in_driver(work, first, phases.BUCKETS)
+            }
             taken = []
             for number in range(30):
                 rows = keyed(keys, np.random.default_rng(number).integers(0, keys, 1000), (number + 1) * HOUR)
                 start = time.perf_counter()
-                done = bucket_step.here(replace(work, buckets=known), rows, phases.BUCKETS)
+                done = bucket_step.step_in_driver(replace(work, buckets=known), rows, phases.BUCKETS)
                 known |= {each.bucket: each.meta for each in done}
                 taken.append(time.perf_counter() - start)
             times.append(float(np.median(taken)))
@@ -179,7 +181,7 @@ class Bench:
         place = self.log.topic("folded").id
         parts = [OffsetRange(0, options, place, number, 0, end) for number, end in self.ends.items()]
         blobs = packed_read.packed(self.spark, parts, stage, [schema], phases.BUCKETS)
-        results = runtime.spread(work, blobs, stage.output)
+        results = runtime.step_in_workers(work, blobs, stage.output)
         assert sum(note["rows"] for note in results.notes) == FOLDED
         return time.perf_counter() - start
 

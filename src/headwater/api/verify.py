@@ -12,7 +12,8 @@ from headwater.api.background import apart
 from headwater.api.status import status
 from headwater.api.subject import SparkOptions, Subject, checked
 from headwater.engine.home.view_locations import views_of
-from headwater.engine.proof.verdict import NOT_BEGUN, Verdict, compared
+from headwater.engine.proof.compare import compare_by_key
+from headwater.engine.proof.verdict import NOT_BEGUN, Verdict
 from headwater.errors import UsageError, nearest
 from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.node import Node
@@ -63,7 +64,7 @@ def compare(pipeline: Subject, view: str, rows: Iterable[Mapping[str, Any]]) -> 
         stored = views[view].scan().to_table()
     if wanted:
         stored = stored.select(_common(node, wanted, stored.column_names))
-    return replace(compared(node, wanted, stored.to_pylist(), stored.schema), kind=node.kind)
+    return replace(compare_by_key(node, wanted, stored.to_pylist(), stored.schema), kind=node.kind)
 
 
 def _common(node: Declaration, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ Invariant: nodes that share a query have the order of the pipeline; a sink belon
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +18,8 @@ from headwater.engine.batch import query_layout
 from headwater.engine.batch.inputs import Inputs, declare
 from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.batch.query import Query
-from headwater.engine.failure.dead_letters import DeadLetters, RejectedRecord, Skips
+from headwater.engine.failure.dead_letter_writer import DeadLetterWriter
+from headwater.engine.failure.dead_letters import DeadLetters
 from headwater.engine.home import side_topics
 from headwater.engine.home.lease import Lease
 from headwater.engine.home.versions import Rebuilding, Version, producer
@@ -176,13 +177,12 @@ class Assembly(Inspection):
 
     def _begin_node(self, node_run: NodeRun, version: Version) -> HeadwaterError | None:
         """Open the sink of a node; what fails there keeps no other from beginning."""
-        late, dead = (partial(make, node_run.node, version) for make in (self._late, self._dead_rows))
+        late = partial(self._late, node_run.node, version)
         try:
             side_topics.check(version.home, self.log, node_run.node)
             self._check_late(node_run)
-            node_run.begin(
-                self._sink(node_run, version), late, dead, partial(self._reject, node_run.node, version)
-            )
+            letters = self._dead_letter_writer(node_run.node, version)
+            node_run.begin(self._sink(node_run, version), late, letters)
         except HeadwaterError as error:
             return error
         return None
@@ -220,25 +220,17 @@ class Assembly(Inspection):
     def _topic_of(self, name: str) -> Topic | None:
         return next((topic for topic in self.log.topics() if topic.name == name), None)
 
-    def _dead_rows(self, node: Node, version: Version) -> Sink:
-        self.lease.check()  # as above
-        letters = self._letters(node, version)
-        return letters.sink(producer(letters.topic, version))
-
-    def _reject(self, node: Node, version: Version, rejected: Sequence[RejectedRecord]) -> Skips:
-        """Set records of a node aside; return all that it leaves out."""
-        self.lease.check()  # as above
-        letters = self._letters(node, version)
-        letters.add(rejected)
-        return letters.skips()
-
-    def _letters(self, node: Node, version: Version) -> DeadLetters:
-        """Return the topic of dead letters of a node, made if this is the first time that it is needed."""
-        side_topics.check(version.home, self.log, node)
+    def _dead_letter_writer(self, node: Node, version: Version) -> DeadLetterWriter:
         letters = self.dead_letters(node)
+        prepare = partial(self._prepare_dead_letters, letters, node, version)
+        return DeadLetterWriter(letters, producer(letters.topic, version), prepare)
+
+    def _prepare_dead_letters(self, letters: DeadLetters, node: Node, version: Version) -> None:
+        """Make the topic of dead letters of a node, before a row goes there."""
+        self.lease.check()  # as above
+        side_topics.check(version.home, self.log, node)
         letters.make()
         side_topics.note(version.home, self.log, letters.topic)
-        return letters
 
     def _detach(self, name: str) -> Path:
         """Give a node a checkpoint of its own."""

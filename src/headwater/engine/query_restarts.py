@@ -111,7 +111,7 @@ def failure_of(query: Query, error: BaseException | None) -> HeadwaterError:
         return error
     node_runs = list(query.node_runs.values())
     reported = next((node_run.error for node_run in node_runs if node_run.error is not None), None)
-    return reported or failures.told(node_runs[0].node, str(error))
+    return reported or failures.error_from_text(node_runs[0].node, str(error))
 
 
 def _failing_nodes(query: Query) -> dict[str, HeadwaterError]:

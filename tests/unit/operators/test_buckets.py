@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 
-from headwater.engine.stage.bucket_step import StepContext, here
+from headwater.engine.stage.bucket_step import StepContext, step_in_driver
 from headwater.engine.state.bucket import Meta
 from headwater.operators.dedup import Dedup
 from headwater.operators.joins.within import HOW, Within
@@ -56,7 +56,9 @@ def ran(operator: Operator[Any], steps: Steps, count: int, forgetful: bool = Fal
     with tempfile.TemporaryDirectory() as place:
         for rows, now in steps:
             node = uuid.uuid4().hex if forgetful else node  # a name under which nothing is remembered
-            done = here(StepContext(node, operator, rows.schema, place, clock, now, buckets), rows, count)
+            done = step_in_driver(
+                StepContext(node, operator, rows.schema, place, clock, now, buckets), rows, count
+            )
             assert sum(each.rows for each in done) == len(rows)
             told.out.append(Counter(text for each in done for out in each.out for text in texts(listed(out))))
             told.late.append(

@@ -84,12 +84,12 @@ def test_the_groups_of_a_log_say_what_is_wrong_with_the_disk(tmp_path: Path) -> 
 
 
 def test_a_full_disk_under_the_state_is_no_fault_of_the_code() -> None:
-    error = failures.of(NODE, OSError(errno.ENOSPC, "No space left on device"))
+    error = failures.error_from_exception(NODE, OSError(errno.ENOSPC, "No space left on device"))
     assert isinstance(error, DiskFull) and 'the state of view "totals"' in str(error)
     worker = (
         "Traceback (most recent call last):\n  File x\nOSError: [Errno 28] No space left on device: '/s'\n"
     )
-    told = failures.of(NODE, RuntimeError(f"Job aborted\n{worker}\tat org.apache.spark"))
+    told = failures.error_from_exception(NODE, RuntimeError(f"Job aborted\n{worker}\tat org.apache.spark"))
     assert isinstance(told, DiskFull) and told.detail == "OSError: [Errno 28] No space left on device: '/s'"
 
 
@@ -119,7 +119,7 @@ def test_a_full_disk_is_known_by_what_spark_tells_of_it(text: str) -> None:
 )
 def test_a_record_that_speaks_of_a_full_disk_is_none(text: str) -> None:
     assert not disk.is_full(RuntimeError(text))
-    assert not isinstance(failures.of(NODE, RuntimeError(text)), DiskFull)
+    assert not isinstance(failures.error_from_exception(NODE, RuntimeError(text)), DiskFull)
 
 
 @given(st.sampled_from(sorted(errno.errorcode)))

@@ -7,16 +7,16 @@ Invariant: nothing is written, and a record that is named fails alone.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from headwater.engine.batch.inputs import Inputs
 from headwater.engine.batch.micro_batch import MicroBatch
-from headwater.engine.failure.dead_letters import RejectedRecord
 from headwater.engine.failure.failing_rows import Search
 from headwater.engine.failure.guarded_plan import ROW
+from headwater.engine.failure.rejected_row import RecordOffset, RejectedRow
 from headwater.engine.plan import keyed_results, phases
 from headwater.engine.plan.phases import Capturing
 from headwater.engine.plan.shape import Shape
@@ -33,10 +33,10 @@ class CodeFailed(PipelineError):
     """A node's code that has failed, on which records is not known yet."""
 
 
-class RejectedRecords(PipelineError):
+class FailedOnRecords(PipelineError):
     """A batch that cannot be computed because of some of its records."""
 
-    def __init__(self, node: Node, records: list[RejectedRecord]):
+    def __init__(self, node: Node, records: list[RejectedRow]):
         super().__init__(
             f"{node.title} failed on {len(records)} record{'s' if len(records) != 1 else ''}",
             detail=str(records[0]),
@@ -46,28 +46,30 @@ class RejectedRecords(PipelineError):
         self.records = records
 
 
-def find(shape: Shape, inputs: Inputs, micro_batch: MicroBatch) -> list[RejectedRecord]:
+def find(shape: Shape, inputs: Inputs, micro_batch: MicroBatch) -> list[RejectedRow]:
     """Return the records of a micro-batch on which a node's code fails, up to ``MOST`` of them."""
-    found = (record for each in shape.upstreams.values() for record in _of(shape, inputs, micro_batch, each))
-    return list(islice(found, MOST))
+    parts = (_of(shape, inputs, micro_batch, upstream) for upstream in shape.upstreams.values())
+    return list(islice(chain.from_iterable(parts), MOST))
 
 
-def _of(shape: Shape, inputs: Inputs, micro_batch: MicroBatch, each: Declaration) -> Iterator[RejectedRecord]:
+def _of(
+    shape: Shape, inputs: Inputs, micro_batch: MicroBatch, upstream: Declaration
+) -> Iterator[RejectedRow]:
     """Yield the records of one input."""
-    records = micro_batch.placed(inputs, each)
-    if each.name == shape.table:
-        records = keyed_results.living(records)
+    records = micro_batch.table_with_offsets(inputs, upstream)
+    if upstream.name == shape.table:
+        records = keyed_results.without_deletions(records)
     if not records.num_rows:
         return
-    rows = records.select(inputs.schema(each).names)
+    rows = records.select(inputs.schema(upstream).names)
 
     def code(rows: pa.Table) -> DataFrame:
         frames = {name: inputs.empty(other) for name, other in shape.upstreams.items()}
-        return _before(shape, {**frames, each.name: inputs.frame(each, rows).drop(ROW)})
+        return _before(shape, {**frames, upstream.name: inputs.frame(upstream, rows).drop(ROW)})
 
     for row, error in Search(shape.node, code).failing(rows, MOST).items():
         partition, offset = (records[name][row].as_py() for name in ("_partition", "_offset"))
-        yield RejectedRecord(str(getattr(each, "topic", "")), partition, offset, error)
+        yield RejectedRow(error, RecordOffset(str(getattr(upstream, "topic", "")), partition, offset))
 
 
 def _before(shape: Shape, frames: dict[str, DataFrame]) -> DataFrame:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -43,25 +44,25 @@ CORES = 6
 each core (``bench/nodes.py``)."""
 
 
-def declare(log: Log, each: InputTopic) -> Topic:
+def declare(log: Log, declared: InputTopic) -> Topic:
     """Make the topic of a source or table if it is not there, and check it if it is.
 
     One that another program has made on a broker is read as it is declared here; nothing of it is changed.
     """
-    if each.topic not in {topic.name for topic in log.topics()}:
-        return log.create_topic(
-            each.topic, each.schema, key=each.key, event_time=each.event_time, cleanup=each.cleanup
-        )
-    log.read_as(_declared(each))
-    topic = log.topic(each.topic)
-    _check(each, topic)
+    if declared.topic not in {topic.name for topic in log.topics()}:
+        return log.create_topic(declared.topic, declared.schema, **_settings(declared))
+    log.read_as(_as_topic(declared))
+    topic = log.topic(declared.topic)
+    _check(declared, topic)
     return topic
 
 
-def _declared(each: InputTopic) -> Topic:
-    return topics.create(
-        each.topic, each.schema, key=each.key, event_time=each.event_time, cleanup=each.cleanup
-    )
+def _as_topic(declared: InputTopic) -> Topic:
+    return topics.create(declared.topic, declared.schema, **_settings(declared))
+
+
+def _settings(declared: InputTopic) -> dict[str, Any]:
+    return {"key": declared.key, "event_time": declared.event_time, "cleanup": declared.cleanup}
 
 
 class Inputs:
@@ -80,8 +81,8 @@ class Inputs:
         self._spark, self._pipeline, self._log = spark, pipeline, log
         self._limit, self._patient, self._gate = limit, patient, gate
         self._skips: Skips = {}
-        for each in pipeline.input_topics:
-            log.read_as(_declared(each))
+        for topic in pipeline.input_topics:
+            log.read_as(_as_topic(topic))
         kafka = pipeline.log.startswith("kafka:")
         self._prefetch = {"prefetch": str(pipeline.home / "prefetch")} if kafka else {}
 
@@ -104,10 +105,10 @@ class Inputs:
 
     def blanks(self, upstreams: Mapping[str, Declaration]) -> dict[str, Blank]:
         """Return upstreams as streams without rows."""
-        return {name: self._blank(each) for name, each in upstreams.items()}
+        return {name: self._blank(upstream) for name, upstream in upstreams.items()}
 
-    def _blank(self, each: Declaration) -> Blank:
-        topic = self._topic(each)
+    def _blank(self, upstream: Declaration) -> Blank:
+        topic = self._topic(upstream)
         return blank(self._spark, topic.read_schema, topic.event_time, topic.key)
 
     def plan(
@@ -124,48 +125,48 @@ class Inputs:
         inputs = {
             name: self._streaming(upstreams[name], {**most, **ends.get(name, {}), "start": str(at)})
             for name, at in begin.items()
-            if name in upstreams  # else it is declared no longer, and keeps its place
+            if name in upstreams  # else it is declared no longer, and keeps its position
         }
         return self._spark.readStream.format("headwater-plan").option("inputs", json.dumps(inputs)).load()
 
-    def _streaming(self, each: Declaration, more: Mapping[str, str]) -> dict[str, str]:
-        topic = self._topic(each)
-        options = {**self._options(each, topic), **more}
+    def _streaming(self, upstream: Declaration, more: Mapping[str, str]) -> dict[str, str]:
+        topic = self._topic(upstream)
+        options = {**self._options(upstream, topic), **more}
         if self._gate is not None:
             options["gate"] = str(self._gate)
-        return options | (timing(each, self._patient) if topic.event_time is not None else {})
+        return options | (timing(upstream, self._patient) if topic.event_time is not None else {})
 
-    def batch(self, each: Declaration, start: str, end: Position) -> DataFrame:
-        """Return an upstream's rows between two places."""
-        topic = self._topic(each)
-        options = {**self._options(each, topic), "start": start, "end": str(end)}
+    def batch(self, upstream: Declaration, start: str, end: Position) -> DataFrame:
+        """Return an upstream's rows between two positions."""
+        topic = self._topic(upstream)
+        options = {**self._options(upstream, topic), "start": start, "end": str(end)}
         rows = self._spark.read.format("headwater").options(**options).load()
         return marked(rows, topic.event_time, topic.key)
 
-    def part(self, each: Declaration, start: Position, end: Position, used: Used = NOTHING) -> DataFrame:
+    def part(self, upstream: Declaration, start: Position, end: Position, used: Used = NOTHING) -> DataFrame:
         """Return the rows of the partitions that two positions name, between them.
 
         Columns that are not ``used`` are there and null, so that user code finds the same columns.
         """
-        topic = self._topic(each)
-        options = {**self._options(each, topic), "start": str(start), "end": str(end), "only": "true"}
-        options |= pruning.columns(topic.read_schema.names, used.get(each.name))
+        topic = self._topic(upstream)
+        options = {**self._options(upstream, topic), "start": str(start), "end": str(end), "only": "true"}
+        options |= pruning.columns(topic.read_schema.names, used.get(upstream.name))
         rows = self._spark.read.format("headwater").options(**options).load()
         return marked(
             pruning.widened(rows, from_arrow_schema(topic.read_schema)), topic.event_time, topic.key
         )
 
-    def table(self, each: Declaration, start: Position, end: Position) -> pa.Table:
+    def table(self, upstream: Declaration, start: Position, end: Position) -> pa.Table:
         """Return the same rows, read in this process."""
-        schema, found = self.schema(each), list(self._read(start, end))
-        return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
+        schema, batches = self.schema(upstream), list(self._read(start, end))
+        return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
 
-    def placed(self, each: Declaration, start: Position, end: Position) -> pa.Table:
+    def table_with_offsets(self, upstream: Declaration, start: Position, end: Position) -> pa.Table:
         """Return the same rows, with the columns that tell where they are: ``_partition`` and ``_offset``."""
-        places = [pa.field(name, record.META[name]) for name in ("_partition", "_offset")]
-        schema = pa.schema([*self.schema(each), *places])
-        found = [batch.select(schema.names) for batch in self._read(start, end, meta=True)]
-        return pa.Table.from_batches(found).cast(schema) if found else schema.empty_table()
+        offsets = [pa.field(name, record.META[name]) for name in ("_partition", "_offset")]
+        schema = pa.schema([*self.schema(upstream), *offsets])
+        batches = [batch.select(schema.names) for batch in self._read(start, end, meta=True)]
+        return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
 
     def _read(self, start: Position, end: Position, *, meta: bool = False) -> Iterator[pa.RecordBatch]:
         skips = self._skips.get(start.topic, {})
@@ -174,59 +175,59 @@ class Inputs:
                 span = Span(end.topic, end.id, partition, first, until)
                 yield from read(self._prefetch, span, meta=meta, log=self._log)
 
-    def options(self, each: Declaration) -> dict[str, str]:
+    def options(self, upstream: Declaration) -> dict[str, str]:
         """Return what the data source needs to know to read an upstream."""
-        return self._options(each, self._topic(each))
+        return self._options(upstream, self._topic(upstream))
 
-    def frame(self, each: Declaration, rows: pa.Table) -> DataFrame:
+    def frame(self, upstream: Declaration, rows: pa.Table) -> DataFrame:
         """Return rows of an upstream as a DataFrame."""
-        made = frame(self._spark, rows, from_arrow_schema(rows.schema))
-        topic = self._topic(each)
-        return marked(made, topic.event_time, topic.key)
+        unmarked = frame(self._spark, rows, from_arrow_schema(rows.schema))
+        topic = self._topic(upstream)
+        return marked(unmarked, topic.event_time, topic.key)
 
-    def skipped(self, each: Declaration) -> str:
+    def skipped(self, upstream: Declaration) -> str:
         """Return which records of an upstream are left out, as text."""
-        return json.dumps(self._skips.get(self._topic(each).name, {}), sort_keys=True)
+        return json.dumps(self._skips.get(self._topic(upstream).name, {}), sort_keys=True)
 
-    def empty(self, each: Declaration) -> DataFrame:
+    def empty(self, upstream: Declaration) -> DataFrame:
         """Return a DataFrame with an upstream's columns and no rows."""
-        return self.frame(each, self.schema(each).empty_table())
+        return self.frame(upstream, self.schema(upstream).empty_table())
 
-    def check(self, node: Node, places: Iterable[Position]) -> None:
-        """Refuse to let a node go on from places that are not in their topics any more."""
-        continuity.check(self._log, node, places)
+    def check(self, node: Node, positions: Iterable[Position]) -> None:
+        """Refuse to let a node go on from positions that are not in their topics any more."""
+        continuity.check(self._log, node, positions)
 
-    def resolve(self, each: Declaration, start: str) -> Position:
+    def resolve(self, upstream: Declaration, start: str) -> Position:
         """Return the offsets that a start stands for in an upstream."""
-        return self._log.resolve(self._topic(each).name, parse_start(start))
+        return self._log.resolve(self._topic(upstream).name, parse_start(start))
 
-    def schema(self, each: Declaration) -> pa.Schema:
+    def schema(self, upstream: Declaration) -> pa.Schema:
         """Return the columns of an upstream."""
-        topic = self._topic(each)
+        topic = self._topic(upstream)
         schema = record.read_schema(topic.schema, topic.compacted)
         return pa.schema([pa.field(field.name, field.type) for field in schema])
 
-    def _topic(self, each: Declaration) -> Topic:
-        name = getattr(each, "topic", None)
+    def _topic(self, upstream: Declaration) -> Topic:
+        name = getattr(upstream, "topic", None)
         assert name is not None
         return self._log.topic(name)
 
-    def _options(self, each: Declaration, topic: Topic) -> dict[str, str]:
+    def _options(self, upstream: Declaration, topic: Topic) -> dict[str, str]:
         options = {"url": self._pipeline.log, "topic": topic.name, **self._prefetch}
-        if self._prefetch and isinstance(each, InputTopic):
-            options["declared"] = json.dumps(_declared(each).settings())
+        if self._prefetch and isinstance(upstream, InputTopic):
+            options["declared"] = json.dumps(_as_topic(upstream).settings())
         if topic.name in self._skips:
             options["skip"] = json.dumps(self._skips[topic.name])
         return options
 
 
-def timing(each: Declaration, patient: bool) -> dict[str, str]:
+def timing(upstream: Declaration, patient: bool) -> dict[str, str]:
     """Return how an upstream tells time.
 
     One who is patient waits for a silent producer, however long that takes, and believes events of any
     time unless the source says otherwise: a test's events need not be from before today.
     """
-    declared = each.timing
+    declared = upstream.timing
     if declared is None:
         return {"lateness": "marks", "idle": _text(durations.LONGEST)}
     lengths = {
@@ -242,25 +243,27 @@ def _text(length: timedelta) -> str:
     return str(length // durations.MICROSECOND)
 
 
-def _check(each: InputTopic, topic: Topic) -> None:
+def _check(declared: InputTopic, topic: Topic) -> None:
     """Refuse a declaration that does not describe the topic that is there."""
-    for field in each.schema:
-        there = topic.schema.field(field.name) if field.name in topic.schema.names else None
-        if there is None or there.type != field.type:
+    for field in declared.schema:
+        present = topic.schema.field(field.name) if field.name in topic.schema.names else None
+        if present is None or present.type != field.type:
             raise TopicError(
-                f'topic "{topic.name}" is not as {each.title} declares it: column "{field.name}"',
-                detail=f"{each.location}; the topic has {topic.settings()['schema']}",
+                f'topic "{topic.name}" is not as {declared.title} declares it: column "{field.name}"',
+                detail=f"{declared.location}; the topic has {topic.settings()['schema']}",
             )
-    if each.compacted and not topic.compacted:
-        raise TopicError(f'topic "{topic.name}" is not compacted, so it is no table', detail=each.location)
-    if each.compacted and set(each.key) != set(topic.key):
+    if declared.compacted and not topic.compacted:
         raise TopicError(
-            f'topic "{topic.name}" has the key {", ".join(topic.key)}, not {", ".join(each.key)}',
-            detail=each.location,
+            f'topic "{topic.name}" is not compacted, so it is no table', detail=declared.location
+        )
+    if declared.compacted and set(declared.key) != set(topic.key):
+        raise TopicError(
+            f'topic "{topic.name}" has the key {", ".join(topic.key)}, not {", ".join(declared.key)}',
+            detail=declared.location,
             hint="a deletion tells the topic's key only: declare the table with that",
         )
-    if each.event_time != topic.event_time:
+    if declared.event_time != topic.event_time:
         raise TopicError(
-            f'topic "{topic.name}" has the event time {topic.event_time}, not {each.event_time}',
-            detail=each.location,
+            f'topic "{topic.name}" has the event time {topic.event_time}, not {declared.event_time}',
+            detail=declared.location,
         )

@@ -1,4 +1,4 @@
-"""The records of one micro-batch, for all the nodes that share a query: each topic is read once.
+"""The records of one micro-batch, for all the nodes that share a query: upstream topic is read once.
 
 Few rows are read by the driver itself, which is faster than to ask workers for them; many are left
 to Spark. Invariant: which of the two it is makes no difference to the rows or their order.
@@ -30,7 +30,7 @@ def is_few(rows: int) -> bool:
 
 
 class MicroBatch:
-    """What lies between two places in the inputs of a query; nodes side by side may read it."""
+    """What lies between two positions in the inputs of a query; nodes side by side may read it."""
 
     def __init__(self, before: InputProgress, after: InputProgress):
         self.before, self.after = before, after
@@ -50,40 +50,42 @@ class MicroBatch:
             for partition, end in self._end(name).offsets.items()
         )
 
-    def table(self, inputs: Inputs, each: Declaration) -> pa.Table:
+    def table(self, inputs: Inputs, upstream: Declaration) -> pa.Table:
         """Return the records of an input."""
-        key = (each.name, inputs.skipped(each))
+        key = (upstream.name, inputs.skipped(upstream))
         with self._lock:
             if key not in self._tables:
-                self._tables[key] = inputs.table(each, self._start(each.name), self._end(each.name))
+                self._tables[key] = inputs.table(
+                    upstream, self._start(upstream.name), self._end(upstream.name)
+                )
             return self._tables[key]
 
-    def placed(self, inputs: Inputs, each: Declaration) -> pa.Table:
-        """Return the records of an input, each with its place."""
-        return inputs.placed(each, self._start(each.name), self._end(each.name))
+    def table_with_offsets(self, inputs: Inputs, upstream: Declaration) -> pa.Table:
+        """Return the records of an input, with its partition and offset."""
+        return inputs.table_with_offsets(upstream, self._start(upstream.name), self._end(upstream.name))
 
-    def frame(self, inputs: Inputs, each: Declaration) -> DataFrame:
+    def frame(self, inputs: Inputs, upstream: Declaration) -> DataFrame:
         """Return the records of an input as a DataFrame, read by the driver."""
-        key = (each.name, inputs.skipped(each))
+        key = (upstream.name, inputs.skipped(upstream))
         with self._lock:
             if key not in self._frames:
-                self._frames[key] = inputs.frame(each, self.table(inputs, each))
+                self._frames[key] = inputs.frame(upstream, self.table(inputs, upstream))
             return self._frames[key]
 
-    def part(self, inputs: Inputs, each: Declaration, used: Used = NOTHING) -> DataFrame:
+    def part(self, inputs: Inputs, upstream: Declaration, used: Used = NOTHING) -> DataFrame:
         """Return the records of an input as a DataFrame, read by Spark's workers."""
-        start, end = self._start(each.name), self._end(each.name)
+        start, end = self._start(upstream.name), self._end(upstream.name)
         new = [number for number, last in end.offsets.items() if start.offsets.get(number, 0) < last]
         if not new:
-            return inputs.empty(each)
+            return inputs.empty(upstream)
         first = Position(end.topic, {number: start.offsets.get(number, 0) for number in new}, end.id)
         last = Position(end.topic, {number: end.offsets[number] for number in new}, end.id)
-        return inputs.part(each, first, last, used)
+        return inputs.part(upstream, first, last, used)
 
-    def parts(self, inputs: Inputs, each: Declaration, side: int) -> list[OffsetRange]:
+    def parts(self, inputs: Inputs, upstream: Declaration, side: int) -> list[OffsetRange]:
         """Return the records of an input as parts that tasks read themselves."""
-        start, end = self._start(each.name), self._end(each.name)
-        options = inputs.options(each)
+        start, end = self._start(upstream.name), self._end(upstream.name)
+        options = inputs.options(upstream)
         return [
             OffsetRange(side, options, end.id, number, start.offsets.get(number, 0), last)
             for number, last in sorted(end.offsets.items())

@@ -80,7 +80,7 @@ def _packing(
     buckets: int,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        worker_gc.settle()
+        worker_gc.freeze()
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 part = parts[number]

@@ -160,8 +160,8 @@ class Query:
 
         Those that the driver computes come one after the other, as they would be in each other's way.
         """
-        on_spark = [[node_run] for node_run in node_runs if node_run.asks_spark(micro_batch)]
-        groups = [*on_spark, [node_run for node_run in node_runs if not node_run.asks_spark(micro_batch)]]
+        on_spark = [[node_run] for node_run in node_runs if node_run.needs_spark(micro_batch)]
+        groups = [*on_spark, [node_run for node_run in node_runs if not node_run.needs_spark(micro_batch)]]
         with ThreadPoolExecutor(min(len(groups), self._inputs.cores, SIDE_BY_SIDE)) as pool:
             # Spark ends the jobs of a query that is stopped by what its thread hands on.
             list(pool.map(inheritable_thread_target(session)(lambda group: [*map(compute, group)]), groups))
@@ -175,7 +175,7 @@ def _try(number: int, micro_batch: MicroBatch, search: Callable[[], bool], node_
     except HeadwaterError as error:
         node_run.error = error
     except (Exception, SystemExit) as error:  # a fold, or a function that a sink calls, may end the program
-        node_run.error = failures.of(node_run.node, error)
+        node_run.error = failures.error_from_exception(node_run.node, error)
 
 
 def _has_missed(node_run: NodeRun) -> bool:

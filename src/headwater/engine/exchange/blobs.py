@@ -47,7 +47,7 @@ def packing(
     """Return what packs a task's rows into a blob per bucket, and tells how many they are if it is asked."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        worker_gc.settle()
+        worker_gc.freeze()
         rows = _table(batches)
         if rows is None:
             return
@@ -75,8 +75,8 @@ def packed(rows: pa.Table, key: Sequence[str], count: int, task: int, *, tally: 
 
 
 def _table(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
-    taken = list(batches)
-    return pa.Table.from_batches(taken).combine_chunks() if taken else None
+    listed = list(batches)
+    return pa.Table.from_batches(listed).combine_chunks() if listed else None
 
 
 def split(rows: pa.Table, buckets: npt.NDArray[np.int32]) -> Iterator[tuple[int, pa.Table]]:

@@ -13,5 +13,5 @@ from pyspark.sql.types import StructType
 
 def frame(spark: SparkSession, rows: pa.Table, schema: StructType | str | None = None) -> DataFrame:
     """Return a table as a DataFrame."""
-    whole = pa.Table.from_batches([batch for batch in rows.to_batches() if len(batch)], rows.schema)
-    return spark.createDataFrame(whole, schema) if schema is not None else spark.createDataFrame(whole)
+    filled = pa.Table.from_batches([batch for batch in rows.to_batches() if len(batch)], rows.schema)
+    return spark.createDataFrame(filled, schema) if schema is not None else spark.createDataFrame(filled)

@@ -14,7 +14,7 @@ from functools import cache
 
 
 @cache
-def settle() -> None:
+def freeze() -> None:
     """Leave out of garbage collection what this process has loaded so far; the first call counts."""
     gc.collect()
     gc.freeze()

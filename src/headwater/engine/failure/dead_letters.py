@@ -6,10 +6,9 @@ then on, also when it is computed again. Invariant: what is left out is in the t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,16 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater import schema as schemas
+from headwater.engine.failure.rejected_row import RecordOffset, RejectedRow
 from headwater.errors import HeadwaterError
 from headwater.log import Log, Position, Topic
-from headwater.operators.operator import ERROR
 from headwater.pipeline.node import Node
 from headwater.record import DELETED
 from headwater.sinks.sink import Sink
 from headwater.sinks.topic import TopicSink
 from headwater.values import jsonl
 
-_TOLD = ["_offset", DELETED, "_occurred"]
+_META = ["_offset", DELETED, "_occurred"]
 Skips = dict[str, dict[int, list[int]]]
 """Offsets that are left out, by topic and partition."""
 SCHEMA = (
@@ -36,29 +35,11 @@ SCHEMA = (
 )
 
 
-@dataclass(frozen=True)
-class RejectedRecord:
-    """A record on which a node's code fails, and how."""
-
-    topic: str
-    partition: int
-    offset: int
-    error: str
-
-    def __str__(self) -> str:
-        return f'topic "{self.topic}", partition {self.partition}, offset {self.offset}: {self.error}'
-
-
-def letters(rows: Sequence[pa.Table]) -> pa.Table:
-    """Return rows that an operator has failed on as they are kept: they came from no one place."""
-    listed = [row for table in rows for row in table.to_pylist()]
-    return pa.Table.from_pylist(
-        [
-            {"error": row.pop(ERROR), "record": json.dumps(row, default=str), "at": datetime.now(UTC)}
-            for row in listed
-        ],
-        schema=schemas.parse(SCHEMA),
-    )
+def letters(rows: Sequence[RejectedRow]) -> pa.Table:
+    """Return rows that have no source as they are stored."""
+    now = datetime.now(UTC)
+    stored = [{"error": row.error, "record": row.record, "at": now} for row in rows]
+    return pa.Table.from_pylist(stored, schema=schemas.parse(SCHEMA))
 
 
 class DeadLetters:
@@ -71,15 +52,15 @@ class DeadLetters:
     def skips(self) -> Skips:
         """Return the offsets that the node leaves out, by topic and partition."""
         found: Skips = {}
-        for row in self._placed():
+        for row in self._records_present():
             found.setdefault(row["topic"], {}).setdefault(row["partition"], []).append(row["offset"])
         return found
 
-    def add(self, rejected: Sequence[RejectedRecord]) -> None:
-        """Set records aside, durably; those that are there already are left as they are."""
+    def add(self, rejected: Mapping[RecordOffset, str]) -> None:
+        """Add records with their errors, durably; those that are there already are left as they are."""
         self.make()
-        known = {(row["topic"], row["partition"], row["offset"]) for row in self._placed()}
-        new = [each for each in rejected if (each.topic, each.partition, each.offset) not in known]
+        present = {(row["topic"], row["partition"], row["offset"]) for row in self._records_present()}
+        new = {source: error for source, error in rejected.items() if source not in present}
         with self._log.producer(self.topic, id=self.topic) as producer:
             producer.send_batch(self._letters(new))
 
@@ -119,7 +100,7 @@ class DeadLetters:
         if self.topic not in {topic.name for topic in self._log.topics()}:
             self._log.create_topic(self.topic, SCHEMA)
 
-    def _placed(self) -> list[dict[str, Any]]:
+    def _records_present(self) -> list[dict[str, Any]]:
         """Return the records with a place in a topic that is there: no rows that an operator failed on."""
         ids = {topic.name: topic.id for topic in self._log.topics()}
         return [row for row in self.rows() if row["topic"] and row["topic_id"] == ids.get(row["topic"])]
@@ -130,33 +111,31 @@ class DeadLetters:
             return []
         return [row for batch in self._log.read(self.topic, meta=meta) for row in batch.to_pylist()]
 
-    def _letters(self, rejected: Sequence[RejectedRecord]) -> list[dict[str, object]]:
-        """Return what is kept of records: all those of a partition are read at once."""
-        by_partition: dict[tuple[str, int], list[RejectedRecord]] = {}
-        for each in rejected:
-            by_partition.setdefault((each.topic, each.partition), []).append(each)
-        found = {
-            key: self._records(*key, [each.offset for each in some]) for key, some in by_partition.items()
-        }
-        now, ids = datetime.now(UTC), {each.topic: self._log.topic(each.topic).id for each in rejected}
+    def _letters(self, rejected: Mapping[RecordOffset, str]) -> list[dict[str, object]]:
+        """Return records as they are stored: all those of a partition are read at once."""
+        by_partition: dict[tuple[str, int], list[int]] = {}
+        for topic, partition, offset in rejected:
+            by_partition.setdefault((topic, partition), []).append(offset)
+        read = {key: self._read(*key, offsets) for key, offsets in by_partition.items()}
+        now, ids = datetime.now(UTC), {topic: self._log.topic(topic).id for topic, _ in by_partition}
         return [
-            {**vars(each), **found[each.topic, each.partition].get(each.offset, {}), "at": now}
-            | {"topic_id": ids[each.topic]}
-            for each in rejected
+            {**source._asdict(), "error": error, "at": now, "topic_id": ids[source.topic]}
+            | read[source.topic, source.partition].get(source.offset, {})
+            for source, error in rejected.items()
         ]
 
-    def _records(self, name: str, partition: int, offsets: list[int]) -> dict[int, dict[str, object]]:
-        """Return records by their offsets, as JSON, and what is told of them; not what cannot be read."""
+    def _read(self, name: str, partition: int, offsets: list[int]) -> dict[int, dict[str, object]]:
+        """Return records by their offsets, as JSON, and whether they are deletions; not what is gone."""
         start, end = (Position(name, {partition: at}) for at in (min(offsets), max(offsets) + 1))
-        topic, found = self._log.topic(name), dict[int, dict[str, object]]()
+        topic, records = self._log.topic(name), dict[int, dict[str, object]]()
         with suppress(HeadwaterError):
             for batch in self._log.read(name, partition, start, end, meta=True):
                 wanted = batch.filter(pc.is_in(batch["_offset"], pa.array(offsets, pa.int64())))
                 texts = jsonl.encode(wanted.select(topic.schema.names), topic)
-                for row, text in zip(wanted.select(_TOLD).to_pylist(), texts, strict=True):
-                    told = {"deleted": row[DELETED], "occurred": row["_occurred"]}
-                    found[row["_offset"]] = {"record": text.decode(), **told}
-        return found
+                for row, text in zip(wanted.select(_META).to_pylist(), texts, strict=True):
+                    deletion = {"deleted": row[DELETED], "occurred": row["_occurred"]}
+                    records[row["_offset"]] = {"record": text.decode(), **deletion}
+        return records
 
 
 def _decoded(letter: dict[str, Any], topic: Topic) -> pa.RecordBatch:
@@ -166,5 +145,5 @@ def _decoded(letter: dict[str, Any], topic: Topic) -> pa.RecordBatch:
 
 
 def _only_key(topic: Topic) -> Topic:
-    """Return a topic without the columns that a deletion does not tell."""
+    """Return a topic without the columns that a deletion does not have."""
     return replace(topic, schemas=(pa.schema([topic.schema.field(name) for name in topic.key]),))

@@ -1,7 +1,7 @@
 """Finds the rows on which code over a DataFrame fails: Spark names a task, never a row.
 
 The plan is run once so that it reports them (``headwater.engine.failure.guarded_plan``). Where that does not
-tell, the rows are halved, and halved again. Invariant: nothing is written, and a row that is named fails
+name any, the rows are bisected. Invariant: nothing is written, and a row that is named fails
 alone.
 """
 
@@ -29,30 +29,30 @@ class Search:
     def __init__(self, node: Node, code: Code):
         self._node, self._code = node, code
 
-    def failing(self, rows: pa.Table, most: int) -> dict[int, str]:
-        """Return the places of the rows that are to blame, first ones first, and what was said of each.
+    def failing(self, rows: pa.Table, limit: int) -> dict[int, str]:
+        """Return the indexes of the rows that are to blame, first ones first, and the error of each.
 
         None is, where the code fails without any rows too: Spark is gone, or the code itself is wrong.
         """
-        found = self._reported(rows, most) or dict(islice(self._alone(rows), most))
+        found = self._reported(rows, limit) or dict(islice(self._alone(rows), limit))
         return {} if found and self._error(rows.slice(0, 0)) is not None else found
 
-    def _reported(self, rows: pa.Table, most: int) -> dict[int, str]:
+    def _reported(self, rows: pa.Table, limit: int) -> dict[int, str]:
         """Return what the plan reports twice: what fails once may have failed for another reason."""
         numbered = rows.append_column(ROW, pa.array(range(rows.num_rows), pa.int64()))
         try:
-            once = guarded_plan.failing(self._code(numbered), most)
+            once = guarded_plan.failing(self._code(numbered), limit)
             chosen = numbered.take(list(once))
-            twice = guarded_plan.failing(self._code(chosen), most, tell=True) if once else {}
+            twice = guarded_plan.failing(self._code(chosen), limit, with_messages=True) if once else {}
         except HeadwaterError:
             raise
         except Exception:  # a user's code raises anything, and not all of it is caught
             return {}
-        said = {row: self._said(rows.slice(row, 1), text) for row, text in twice.items()}
-        return {row: text for row, text in said.items() if text is not None}
+        messages = {row: self._message(rows.slice(row, 1), text) for row, text in twice.items()}
+        return {row: text for row, text in messages.items() if text is not None}
 
-    def _said(self, row: pa.Table, text: str) -> str | None:
-        return failures.line(failures.told(self._node, text)) if text else self._error(row)
+    def _message(self, row: pa.Table, text: str) -> str | None:
+        return failures.line_of(failures.error_from_text(self._node, text)) if text else self._error(row)
 
     def _alone(self, rows: pa.Table) -> Iterator[tuple[int, str]]:
         """Yield the rows that fail alone, and do so twice."""
@@ -69,5 +69,5 @@ class Search:
         except HeadwaterError:
             raise
         except Exception as error:
-            return failures.brief(self._node, error)
+            return failures.one_line(self._node, error)
         return None

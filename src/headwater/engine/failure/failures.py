@@ -17,38 +17,40 @@ _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Interrupt|Warning|Ex
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
-def told(node: Node, text: str) -> HeadwaterError:
+def error_from_text(node: Node, text: str) -> HeadwaterError:
     """Return the error of a query that failed with Spark's message."""
     python = text.rpartition("Traceback (most recent call last)")[2] or text
     raised = _RAISED.findall(python)
-    own = [int(line) for file, line in _LINE.findall(python) if file == node.file]
-    location = f"{node.location.rpartition(':')[0]}:{own[-1]}" if own else node.location
+    lines = [int(line) for file, line in _LINE.findall(python) if file == node.file]
+    location = f"{node.location.rpartition(':')[0]}:{lines[-1]}" if lines else node.location
     if not raised:
         return PipelineError(f"{node.title} failed", detail=_first(text), location=node.location)
     kind, words = raised[-1]
     return PipelineError(f"{node.title} failed: {kind}", detail=words.strip() or None, location=location)
 
 
-def of(node: Node, error: BaseException) -> HeadwaterError:
+def error_from_exception(node: Node, error: BaseException) -> HeadwaterError:
     """Return the error of a node that failed with an exception, in a worker of Spark's or in the driver."""
     if disk.is_full(error):
         return disk.full(f"the state of {node.title}", detail=_full(str(error)))
     text = str(error)  # a worker's traceback is in the message
-    return told(node, text if "Traceback (most" in text else "".join(traceback.format_exception(error)))
+    return error_from_text(
+        node, text if "Traceback (most" in text else "".join(traceback.format_exception(error))
+    )
 
 
-def brief(node: Node, error: BaseException) -> str:
+def one_line(node: Node, error: BaseException) -> str:
     """Return what an exception says, in one line."""
-    return line(of(node, error))
+    return line_of(error_from_exception(node, error))
 
 
-def line(said: HeadwaterError) -> str:
+def line_of(error: HeadwaterError) -> str:
     """Return what an error of a node says, in one line."""
-    return f"{said.message.rpartition(': ')[2]}: {said.detail}"
+    return f"{error.message.rpartition(': ')[2]}: {error.detail}"
 
 
 def _full(text: str) -> str:
-    """Return the line that tells of the full disk; a worker's is pages long."""
+    """Return the line that names the full disk; a worker's is pages long."""
     lines = [line.strip() for line in text.splitlines() if disk.is_full(OSError(line))]
     return lines[-1][:300] if lines else _first(text)
 

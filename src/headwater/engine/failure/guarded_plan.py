@@ -31,22 +31,26 @@ _SETTINGS = {
 }
 
 
-def failing(rows: DataFrame, most: int, *, tell: bool = False) -> dict[int, str]:
+def failing(rows: DataFrame, limit: int, *, with_messages: bool = False) -> dict[int, str]:
     """Return the rows on which the plan of a DataFrame fails that is made of one with the column ``ROW``.
 
-    There are ``most`` of them at the most, the first ones; each comes with what was raised, if ``tell`` or if
-    a user's function has raised it. Raises what the plan raises, where it cannot be told which rows are to
-    blame.
+    There are ``limit`` of them at the most, the first ones; each comes with what was raised, if
+    ``with_messages`` or if a user's function has raised it. Raises what the plan raises, where no row alone
+    is to blame.
     """
     reports = rows.sparkSession.sparkContext.accumulator({}, FirstReport())
-    guard = _Guard(Catalyst(rows.sparkSession, _SETTINGS), reports, most)
+    guard = _Guard(Catalyst(rows.sparkSession, _SETTINGS), reports, limit)
     try:
-        own = guard.run(rows._jdf.queryExecution().analyzed())
-        found = FirstReport().addInPlace(dict(reports.value), own)
+        failed = guard.run(rows._jdf.queryExecution().analyzed())
+        found = FirstReport().addInPlace(dict(reports.value), failed)
     finally:
         accumulators._accumulatorRegistry.pop(reports.aid, None)
-    said = guard.said({row: depth for row, (depth, text) in found.items() if not text}) if tell else {}
-    return {row: said.get(row, found[row][1]) for row in sorted(found)[:most]}
+    messages = (
+        guard.messages({row: depth for row, (depth, text) in found.items() if not text})
+        if with_messages
+        else {}
+    )
+    return {row: messages.get(row, found[row][1]) for row in sorted(found)[:limit]}
 
 
 @dataclass(frozen=True)
@@ -59,11 +63,11 @@ class _Step:
 
 
 class _Guard:
-    def __init__(self, catalyst: Catalyst, reports: Accumulator[Reports], most: int):
-        self._catalyst, self._reports, self._most = catalyst, reports, most
+    def __init__(self, catalyst: Catalyst, reports: Accumulator[Reports], limit: int):
+        self._catalyst, self._reports, self._limit = catalyst, reports, limit
         self._depth = 0
         self._checks: dict[int, tuple[_Step, list[Expression]]] = {}
-        """What is looked at in each depth, and the rows below it."""
+        """What is checked in each depth, and the rows below it."""
 
     def run(self, analysed: Plan) -> Reports:
         """Run a plan, and return the rows on which Spark's own expressions fail; others are reported."""
@@ -77,14 +81,14 @@ class _Guard:
         numbers, depths = found.filter(F.col(_FAILED).isNotNull()).toArrow().columns
         return {row: (depth, "") for row, depth in zip(numbers.to_pylist(), depths.to_pylist(), strict=True)}
 
-    def said(self, failed: Mapping[int, int]) -> dict[int, str]:
+    def messages(self, failed: Mapping[int, int]) -> dict[int, str]:
         """Return what Spark's own expressions raise on rows, by the depth in which they fail."""
-        said: dict[int, str] = {}
+        messages: dict[int, str] = {}
         for depth in set(failed.values()) & set(self._checks):
             below, expressions = self._checks[depth]
             raised = self._catalyst.errors(below.plan, below.row, expressions)
-            said |= {row: text for row, text in raised.items() if failed.get(row) == depth}
-        return said
+            messages |= {row: text for row, text in raised.items() if failed.get(row) == depth}
+        return messages
 
     def _guarded(self, plan: Plan) -> _Step:
         children = listed(plan.children())
@@ -127,8 +131,8 @@ class _Guard:
 
     def _filtered(self, plan: Plan, below: _Step) -> _Step:
         step = self._checked(below, [plan.condition()])
-        kept = self._catalyst.either(step.failed, self._catalyst.tried(plan.condition()))
-        return _Step(self._catalyst.filter(kept, step.plan), step.row, step.failed)
+        passed = self._catalyst.either(step.failed, self._catalyst.tried(plan.condition()))
+        return _Step(self._catalyst.filter(passed, step.plan), step.row, step.failed)
 
     def _evaluated(self, plan: Plan, below: _Step) -> _Step:
         functions = [self._function(each, [below.row]) for each in listed(plan.udfs())]
@@ -165,7 +169,7 @@ class _Guard:
         while [each.nodeName() for each in listed(chain[-1].children())] == ["PythonUDF"]:
             chain.append(chain[-1].children().apply(0))
         commands = [self._catalyst.command(each) for each in reversed(chain)]
-        reporter = Reporter(self._reports, self._depth, self._most)
+        reporter = Reporter(self._reports, self._depth, self._limit)
         codes, returns = [code for code, _ in commands], commands[-1][1]
         guarded = guarded_code.guarded(function.evalType(), codes, returns, reporter)
         arguments = [*listed(chain[-1].children()), *more]

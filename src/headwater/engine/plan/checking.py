@@ -22,16 +22,16 @@ from headwater.pipeline.source_line import errors_at
 def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
     """Return the columns of every node's result, or raise the first thing that is wrong."""
     pipeline.check()
-    known = {each.name: _declared(each, spark) for each in pipeline.input_topics}
+    blanks = {topic.name: _blank(topic, spark) for topic in pipeline.input_topics}
     results: dict[str, pa.Schema] = {}
     for node in pipeline.order():
         upstreams = {name: pipeline[name] for name in node.upstreams}
-        made = shape(node, upstreams, known)
-        results[node.name] = made.schema
-        topic = derived.check(made)
-        check_stored(pipeline, node, made.stored)
+        planned = shape(node, upstreams, blanks)
+        results[node.name] = planned.schema
+        topic = derived.check(planned)
+        check_stored(pipeline, node, planned.stored)
         if topic is not None:
-            known[node.name] = blank(spark, topic.read_schema, topic.event_time, topic.key)
+            blanks[node.name] = blank(spark, topic.read_schema, topic.event_time, topic.key)
     return results
 
 
@@ -41,6 +41,6 @@ def check_stored(pipeline: Pipeline, node: Node, columns: pa.Schema) -> None:
         node.check_stored(columns, pipeline.views)
 
 
-def _declared(each: InputTopic, spark: SparkSession) -> Blank:
-    schema = record.read_schema(each.schema, each.compacted)
-    return blank(spark, schema, each.event_time, each.key)
+def _blank(topic: InputTopic, spark: SparkSession) -> Blank:
+    schema = record.read_schema(topic.schema, topic.compacted)
+    return blank(spark, schema, topic.event_time, topic.key)

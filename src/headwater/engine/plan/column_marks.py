@@ -32,5 +32,5 @@ def event_time_of(rows: DataFrame) -> str | None:
 
 def key_of(rows: DataFrame) -> tuple[str, ...]:
     """Return the key of the table whose changes rows are; nothing if they are none, or no longer tell."""
-    told = [(field.metadata or {}).get(KEY, ()) for field in rows.schema if field.name == DELETED]
-    return tuple(told[0]) if told and set(told[0]) <= set(rows.columns) else ()
+    keys = [(field.metadata or {}).get(KEY, ()) for field in rows.schema if field.name == DELETED]
+    return tuple(keys[0]) if keys and set(keys[0]) <= set(rows.columns) else ()

@@ -87,9 +87,9 @@ def _of_stage(stage: Stage) -> dict[str, Any]:
 def _settings(operator: Any) -> dict[str, str]:
     """Return an operator's settings as text; a function is known by its name and what it does."""
     assert is_dataclass(operator)
-    told = {field.name: getattr(operator, field.name) for field in fields(operator) if field.compare}
-    return {name: _function(value) if callable(value) else str(value) for name, value in told.items()}
+    values = {field.name: getattr(operator, field.name) for field in fields(operator) if field.compare}
+    return {name: _function(value) if callable(value) else str(value) for name, value in values.items()}
 
 
-def _function(given: Any) -> str:
-    return f"{getattr(given, '__qualname__', type(given).__qualname__)} ({fingerprint(given)})"
+def _function(function: Any) -> str:
+    return f"{getattr(function, '__qualname__', type(function).__qualname__)} ({fingerprint(function)})"

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-_UNSAID = ("annotation", "returns", "type_comment", "type_params", "ctx", "kind")
+_IGNORED = ("annotation", "returns", "type_comment", "type_params", "ctx", "kind")
 """Of what Python parses, what does not change what a function does."""
 _ATTEMPTS = 20
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
@@ -33,11 +33,11 @@ _INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib
 
 def fingerprint(function: Any) -> str:
     """Return what a function does, in sixteen characters."""
-    return hashlib.sha256(_Telling().of(function).encode()).hexdigest()[:16]
+    return hashlib.sha256(_Description().of(function).encode()).hexdigest()[:16]
 
 
-class _Telling:
-    """Tells values as text; of one that is met again, only that it is."""
+class _Description:
+    """Describes values as text; of one that is met again, only that it is."""
 
     def __init__(self) -> None:
         self._met: dict[int, tuple[int, Any]] = {}  # with the value, lest another one gets its identity
@@ -47,13 +47,13 @@ class _Telling:
         if isinstance(value, _PLAIN):
             return f"{type(value).__name__} {value!r}"
         if isinstance(value, tuple | frozenset | CodeType):  # which of them are one, Python decides
-            return self._told(value)
+            return self._described(value)
         if id(value) in self._met:
             return f"again {self._met[id(value)][0]}"
         self._met[id(value)] = (len(self._met), value)
-        return self._told(value)
+        return self._described(value)
 
-    def _told(self, value: Any) -> str:
+    def _described(self, value: Any) -> str:
         if isinstance(value, FunctionType):
             return self._function(value)
         if isinstance(value, type):
@@ -72,7 +72,9 @@ class _Telling:
         if type(value) in (list, tuple):
             return self._all(type(value).__name__, value)
         if type(value) in (set, frozenset):
-            return f"set {sorted(_Telling().of(each) for each in value)}"  # each by itself: it has no order
+            return (
+                f"set {sorted(_Description().of(each) for each in value)}"  # each by itself: it has no order
+            )
         return self._object(value)
 
     def _object(self, value: Any) -> str:
@@ -88,10 +90,10 @@ class _Telling:
     def _function(self, function: FunctionType) -> str:
         if _is_installed(function.__module__):
             return f"function {function.__module__}.{function.__qualname__}"
-        held = [_held(cell) for cell in function.__closure__ or ()]
+        cells = [_contents(cell) for cell in function.__closure__ or ()]
         used = self._used(function.__code__, function.__globals__)
-        given = [function.__defaults__, function.__kwdefaults__, *held, *used]
-        return self._all(_source(function.__code__) or self._code(function.__code__), given)
+        values = [function.__defaults__, function.__kwdefaults__, *cells, *used]
+        return self._all(_source(function.__code__) or self._code(function.__code__), values)
 
     def _class(self, kind: type) -> str:
         if _is_installed(kind.__module__):
@@ -126,7 +128,7 @@ def _counts(name: str, part: Any) -> bool:
     return name == "__match_args__" or not name.startswith("__")
 
 
-def _held(cell: Any) -> Any:
+def _contents(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # it has no value yet
@@ -194,12 +196,12 @@ def _begins(node: ast.AST) -> int | None:
 def _parsed(node: Any) -> str:
     """Return what Python has parsed without what it leaves open, so that a later Python says the same."""
     if isinstance(node, ast.AST):
-        told = {
+        parts = {
             name: _parsed(each)
             for name, each in ast.iter_fields(node)
-            if name not in _UNSAID and each not in ([], None)
+            if name not in _IGNORED and each not in ([], None)
         }
-        return f"{type(node).__name__}({', '.join(f'{name}={text}' for name, text in told.items())})"
+        return f"{type(node).__name__}({', '.join(f'{name}={text}' for name, text in parts.items())})"
     if isinstance(node, list):
         return f"[{', '.join(_parsed(each) for each in node if not _is_docstring(each))}]"
     return repr(node)

@@ -21,7 +21,7 @@ from headwater.record import DELETED
 from headwater.values.keyed import last_of_each_key
 
 
-def read_by(node: Node, upstreams: Mapping[str, Declaration], stage: Stage | None) -> str | None:
+def shown_table(node: Node, upstreams: Mapping[str, Declaration], stage: Stage | None) -> str | None:
     """Return the name of the table that a node shows, row by row; refuse a view of it with another key."""
     (first, *others) = upstreams.values()
     if not node.replacement_key or others or stage is not None or not isinstance(first, Table):
@@ -39,14 +39,14 @@ def read_by(node: Node, upstreams: Mapping[str, Declaration], stage: Stage | Non
     return first.name
 
 
-def settles(node: Node, stage: Stage) -> bool:
+def has_operator_key(node: Node, stage: Stage) -> bool:
     """Tell whether a node has the key by which results of its operator replace each other."""
     return bool(node.replacement_key) and set(stage.operator.identity) == set(node.replacement_key)
 
 
 def check_deletions(node: Node, stage: Stage | None, schema: pa.Schema) -> None:
     """Refuse what would keep results that are gone: code that drops their mark, a view with another key."""
-    if stage is None or DELETED not in stage.output.names or settles(node, stage):
+    if stage is None or DELETED not in stage.output.names or has_operator_key(node, stage):
         return
     identity, key = set(stage.operator.identity), set(node.replacement_key)
     listed = ", ".join(stage.operator.identity)
@@ -68,7 +68,7 @@ def check_deletions(node: Node, stage: Stage | None, schema: pa.Schema) -> None:
     )
 
 
-def newest(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+def last_per_key(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     """Return the last row of each key, deletions among them."""
     if not rows.num_rows:
         return rows
@@ -76,54 +76,56 @@ def newest(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     return pa.Table.from_batches([batch.take(last_of_each_key(batch, tuple(key)))])
 
 
-def last(rows: pa.Table, identity: Sequence[str]) -> pa.Table:
+def last_per_identity(rows: pa.Table, identity: Sequence[str]) -> pa.Table:
     """Return the last result of each identity; those that have a null in it are all there."""
-    whole = np.ones(rows.num_rows, bool)
+    complete = np.ones(rows.num_rows, bool)
     for name in identity:
-        whole &= rows[name].is_valid().to_numpy()
-    return pa.concat_tables([newest(rows.filter(pa.array(whole)), identity), rows.filter(pa.array(~whole))])
+        complete &= rows[name].is_valid().to_numpy()
+    return pa.concat_tables(
+        [last_per_key(rows.filter(pa.array(complete)), identity), rows.filter(pa.array(~complete))]
+    )
 
 
-def living(rows: pa.Table) -> pa.Table:
+def without_deletions(rows: pa.Table) -> pa.Table:
     """Return the rows that are no deletions."""
     if DELETED not in rows.schema.names:
         return rows
     return rows.filter(pc.invert(pc.fill_null(rows[DELETED], False)))
 
 
-def without_gone(node: Node, made: pa.Table, taken: pa.Table) -> pa.Table:
-    """Return results with a deletion for each key that was taken in and has none."""
+def with_deletions(node: Node, results: pa.Table, changed: pa.Table) -> pa.Table:
+    """Return results with a deletion for each key that has changed and has no result."""
     names = list(node.replacement_key)
     # A view has no null in its key, and may have it in a wider type.
-    known, there = taken.select(names).drop_null(), made.select(names).drop_null()
-    known = known.cast(there.schema)
-    _check_own(node, there.join(known, names, join_type="left anti"))
-    gone = known.join(there, names, join_type="left anti")
+    expected, present = changed.select(names).drop_null(), results.select(names).drop_null()
+    expected = expected.cast(present.schema)
+    _check_keys(node, present.join(expected, names, join_type="left anti"))
+    gone = expected.join(present, names, join_type="left anti")
     if not gone.num_rows:
-        return made
-    marked = made if DELETED in made.schema.names else _marked(made, False)
+        return results
+    marked = results if DELETED in results.schema.names else _marked(results, False)
     return pa.concat_tables([marked, _marked(gone, True)], promote_options="default")
 
 
-def _check_own(node: Node, strange: pa.Table) -> None:
+def _check_keys(node: Node, foreign: pa.Table) -> None:
     """Refuse results under keys that nothing came in for: whatever is deleted, they would stay."""
-    if not strange.num_rows:
+    if not foreign.num_rows:
         return
-    told = ", ".join(f"{name}={value}" for name, value in strange.slice(0, 1).to_pylist()[0].items())
+    shown = ", ".join(f"{name}={value}" for name, value in foreign.slice(0, 1).to_pylist()[0].items())
     raise PipelineError(
         f"{node.title} has a row under another key than it came in with",
-        detail=f"{told}: it would stay when what it is made of is deleted",
+        detail=f"{shown}: it would stay when what it is made of is deleted",
         hint="keep the columns of the key as they are, and compute others beside them",
         location=node.location,
     )
 
 
-def without_key(rows: pa.Table, key: Sequence[str]) -> tuple[pa.Table, pa.Table]:
+def split_null_keys(rows: pa.Table, key: Sequence[str]) -> tuple[pa.Table, pa.Table]:
     """Return the rows that can be kept by a key, and those that have a null in it."""
-    lost = np.zeros(rows.num_rows, bool)
+    without = np.zeros(rows.num_rows, bool)
     for name in key:
-        lost |= rows[name].is_null().to_numpy()
-    return rows.filter(pa.array(~lost)), rows.filter(pa.array(lost))
+        without |= rows[name].is_null().to_numpy()
+    return rows.filter(pa.array(~without)), rows.filter(pa.array(without))
 
 
 def _marked(rows: pa.Table, deleted: bool) -> pa.Table:

@@ -1,10 +1,17 @@
-"""What happens when a DataFrame goes through an operator: it depends on who is calling.
+"""The phases of a node: what its stateful operator does when the node's function is called.
 
-A node's function is called more than once. Over blanks, to learn what comes before its operator;
-over one micro-batch's results, for what comes after it; and over everything, to recompute. A node
-has one stateful operator at the most, so these three are all that is needed.
+A node's function is called more than once, and each time its operator has to do something else. What it does
+is a *phase*, a function from the node's stage to the DataFrame that the function goes on with; ``during``
+sets it. There are three:
 
-Invariant: user code is called with DataFrames and returns one, and never learns which call it is.
+- ``Capturing``: called over blanks or over one micro-batch, to learn what comes before the operator. The
+  operator notes its stage, and gives no rows.
+- ``after_operator``: called for the code behind the operator. It gives the results that a micro-batch has.
+- ``over_all_rows``: called over everything, to verify a node, or outside of a pipeline. The operator runs
+  over all rows at once.
+
+A node has one stateful operator at the most, so these are all that is needed. Invariant: user code is called
+with DataFrames and returns one, and never learns which phase it is.
 """
 
 from __future__ import annotations
@@ -50,7 +57,7 @@ class Stage:
     tables: tuple[int, ...] = ()
     """Which of the inputs it takes as tables."""
 
-    def taken(self, sides: Sequence[pa.Table]) -> pa.Table:
+    def input_rows(self, sides: Sequence[pa.Table]) -> pa.Table:
         """Return rows of all inputs as they go in."""
         if self.pairing is None:
             return sides[0].cast(self.schema)
@@ -77,24 +84,24 @@ def apply(rows: DataFrame, spec: OperatorSpec) -> DataFrame:
     operator, schema = spec.build(*sides), sides[0].schema
     if spec.pairing is not None:
         schema = spec.pairing.schema(spec.name, schema, sides[1].schema)
-        parts = [_sent(each, number, spec.pairing, schema) for number, each in enumerate(inputs)]
+        parts = [_side_rows(each, number, spec.pairing, schema) for number, each in enumerate(inputs)]
         rows = parts[0].unionByName(parts[1])
     output = _nullable(operator.output_schema(schema))  # a result that is gone has nothing but its identity
     stage = Stage(spec.name, rows, operator, schema, output, inputs, spec.pairing, spec.tables)
     return _through(stage, sides[0].event_time)
 
 
-def _sent(rows: DataFrame, side: int, pairing: Pairing, schema: pa.Schema) -> DataFrame:
+def _side_rows(rows: DataFrame, side: int, pairing: Pairing, schema: pa.Schema) -> DataFrame:
     """Return rows on their way to an operator over two inputs."""
     types = {field.name: field.dataType for field in from_arrow_schema(schema)}
     keys = [
         rows[backquoted(names[side])].cast(types[key]).alias(key)
         for key, names in zip(pairing.key, pairing.on, strict=True)
     ]
-    mine, other = ((LEFT, RIGHT), (RIGHT, LEFT))[side]
-    whole = F.struct(*(rows[backquoted(name)] for name in rows.columns)).alias(mine)
-    missing = F.lit(None).cast(types[other]).alias(other)
-    return rows.select(F.lit(side).cast("byte").alias(SIDE), *keys, whole, missing)
+    present, absent = ((LEFT, RIGHT), (RIGHT, LEFT))[side]
+    record = F.struct(*(rows[backquoted(name)] for name in rows.columns)).alias(present)
+    missing = F.lit(None).cast(types[absent]).alias(absent)
+    return rows.select(F.lit(side).cast("byte").alias(SIDE), *keys, record, missing)
 
 
 def _through(stage: Stage, event_time: str | None) -> DataFrame:
@@ -104,13 +111,13 @@ def _through(stage: Stage, event_time: str | None) -> DataFrame:
             f"{stage.name} over a stream runs only inside a pipeline",
             hint="use it in a function that @pipeline.view or @pipeline.stream decorates",
         )
-    result = (phase or whole())(stage)
+    result = (phase or over_all_rows())(stage)
     event_time = stage.operator.event_time_out or event_time
-    kept = event_time if event_time in stage.output.names else None
-    made = column_marks.marked(result, kept, stage.operator.identity)
+    carried = event_time if event_time in stage.output.names else None
+    output = column_marks.marked(result, carried, stage.operator.identity)
     if isinstance(phase, Capturing):
-        phase.made = made
-    return made
+        phase.output = output
+    return output
 
 
 @contextmanager
@@ -130,7 +137,7 @@ class Capturing:
         self.stage: Stage | None = None
         self.results: Blank | None = None
         """What stands for the rows that come out of the operator."""
-        self.made: DataFrame | None = None
+        self.output: DataFrame | None = None
         """The same, as user code goes on with it."""
 
     def __call__(self, stage: Stage) -> DataFrame:
@@ -145,16 +152,16 @@ class Capturing:
         return self.results.frame
 
 
-def finishing(results: DataFrame) -> Phase:
+def after_operator(results: DataFrame) -> Phase:
     """Let user code go on with what has come out of the operator."""
     return lambda stage: results
 
 
-def whole(clock: int = FOREVER, late: DataFrame | None = None, buckets: int = BUCKETS) -> Phase:
+def over_all_rows(clock: int = FOREVER, late: DataFrame | None = None, buckets: int = BUCKETS) -> Phase:
     """Run the operator over all rows at once, but for those that were judged to be late."""
 
     def run(stage: Stage) -> DataFrame:
-        tagged = runtime.batched(stage.rows, stage.operator, stage.schema, clock, buckets, late)
+        tagged = runtime.over_all_rows(stage.rows, stage.operator, stage.schema, clock, buckets, late)
         main = tagged.filter(tagged[TAG] == runtime.MAIN).select(BLOB)
         return main.mapInArrow(_unpacking(), from_arrow_schema(stage.output))
 

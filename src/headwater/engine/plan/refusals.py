@@ -17,7 +17,7 @@ _OPERATORS = "windows.tumbling, hopping or session for spans of time, scan for a
 
 
 @dataclass(frozen=True)
-class Instead:
+class Refusal:
     """What a node does, why not, and what to do."""
 
     what: str
@@ -30,16 +30,16 @@ class Instead:
     """What a join is of."""
 
 
-class Refused(Exception):  # it never leaves the engine: who knows the node tells it
+class NotRowByRow(Exception):  # it never leaves the engine: who knows the node tells it
     """A plan that is not row by row; ``read`` are the names of the rows that it is about."""
 
-    def __init__(self, instead: Instead, read: frozenset[str] = frozenset()):
-        super().__init__(instead.what)
-        self.instead, self.read = instead, read
+    def __init__(self, refusal: Refusal, read: frozenset[str] = frozenset()):
+        super().__init__(refusal.what)
+        self.refusal, self.read = refusal, read
 
 
-def _spark(what: str, hint: str, tables: str | None = None, detail: str = _SPLIT) -> Instead:
-    return Instead(f"uses {what}, which is not row by row", detail, hint, tables)
+def _spark(what: str, hint: str, tables: str | None = None, detail: str = _SPLIT) -> Refusal:
+    return Refusal(f"uses {what}, which is not row by row", detail, hint, tables)
 
 
 _GROUP = _spark(
@@ -123,60 +123,60 @@ _PLANS = {
     "CollectMetrics": _spark("observe", "`headwater status` and `headwater run` have figures of every node"),
 }
 
-CONSTANTS = Instead(
+CONSTANTS = Refusal(
     "returns rows that come from no upstream",
     "they would come again with every micro-batch",
     "send them to a topic once, with `headwater produce`, and declare it as a source or a table",
 )
-FOREIGN = Instead(
+FOREIGN = Refusal(
     "reads a stream that the pipeline does not know",
     "nobody would know how far it has been read",
     "declare it with source() or table(), and read it by a parameter of its name",
 )
-OUTSIDE = Instead(
+OUTSIDE = Refusal(
     "reads a file, or a table of Spark's catalog",
     "its rows may be others when a micro-batch is repeated, and when the node is verified",
     "declare it as a table, and use joins.lookup; constants are F.broadcast(spark.createDataFrame(…))",
 )
-SUBQUERY = Instead(
+SUBQUERY = Refusal(
     "has a subquery over an upstream",
     _SPLIT,
     "use joins.tables for two tables, joins.lookup or as_of with a table, joins.within for two streams",
 )
-LOOKED_AT = Instead(
+LOOKED_AT = Refusal(
     "looks at its rows when it is called",
     "a function says what is to be done with rows, before there are any: count(), collect() or toPandas() "
     "have none to tell of",
     "return a DataFrame; what needs many rows is an operator's, as windows.tumbling or scan",
 )
-OUTER = Instead(
+OUTER = Refusal(
     "joins constants in a way that gives more than the rows of its upstream",
     "a row that finds no other would come again with every micro-batch",
     "use an inner join, or an outer join that keeps the rows of the upstream",
 )
-NOT_BROADCAST = Instead(
+NOT_BROADCAST = Refusal(
     "joins constants without F.broadcast",
     "Spark may bring the rows into another order, and of two rows of a key the later one counts",
     "write F.broadcast(…) around the constants, or /*+ BROADCAST(name) */ in SQL",
 )
-FILTERED = Instead(
+FILTERED = Refusal(
     "leaves out changes of a table before its operator",
     "a row that stops to fit, or is deleted, would stay as it was",
     "filter what comes out of the operator",
 )
-UNMARKED = Instead(
+UNMARKED = Refusal(
     'leaves out the column "_deleted" of a table before its operator',
     "a row that is deleted would become a row of nulls",
     'keep "_deleted", as drop() and withColumn() do',
 )
-SEVERAL = Instead(
+SEVERAL = Refusal(
     "shows a table beside other upstreams",
     "a row that is deleted, or that the code leaves out, would stay",
     "make a view of each, or use joins.tables",
 )
 
 
-def of(kind: str, plan: Any) -> Instead:
+def of(kind: str, plan: Any) -> Refusal:
     """Return what to write instead of a node of a plan."""
     if kind == "Aggregate" and "session_window" in str(plan.groupingExpressions()):
         return _spark("groupBy(session_window(…))", "use windows.session")
@@ -187,17 +187,17 @@ def of(kind: str, plan: Any) -> Instead:
     return _PLANS.get(kind) or _spark(f"what Spark calls {kind}", _ROWS, detail="it is not known to be")
 
 
-def joined(left: frozenset[str], right: frozenset[str]) -> Instead:
+def joined(left: frozenset[str], right: frozenset[str]) -> Refusal:
     """Return what to write instead of a join of upstreams; which it is depends on what they are."""
     names = " and ".join(f'"{name}"' for name in (*sorted(left), *sorted(right - left)))
-    return Instead(f"joins {names} by Spark's join", _SPLIT, "", joined=(left, right))
+    return Refusal(f"joins {names} by Spark's join", _SPLIT, "", joined=(left, right))
 
 
-def hint(refused: Instead, tables: Collection[str], read: Collection[str]) -> str:
+def hint(refusal: Refusal, tables: Collection[str], read: Collection[str]) -> str:
     """Return the hint that fits what is refused of some upstreams, of which some are tables."""
-    if not any(refused.joined):
-        return refused.tables if refused.tables and read and set(read) <= set(tables) else refused.hint
-    left, right = (side <= set(tables) for side in refused.joined)
+    if not any(refusal.joined):
+        return refusal.tables if refusal.tables and read and set(read) <= set(tables) else refusal.hint
+    left, right = (side <= set(tables) for side in refusal.joined)
     if left and right:
         return "use joins.tables, which keeps the result right as both change"
     if left or right:
@@ -207,18 +207,18 @@ def hint(refused: Instead, tables: Collection[str], read: Collection[str]) -> st
     return "use joins.within(…, on=…, before=…, after=…): what meets in a span of time"
 
 
-def now(expression: str) -> Instead:
+def now(expression: str) -> Refusal:
     """Return what to write instead of what is another thing every moment."""
-    return Instead(
+    return Refusal(
         f"asks for {expression}",
         "it is another when a micro-batch is repeated, and when the node is verified",
         "take the time from a column, as the event's own",
     )
 
 
-def random(expression: str) -> Instead:
+def random(expression: str) -> Refusal:
     """Return what to write instead of chance."""
-    return Instead(
+    return Refusal(
         f"uses {expression}, which gives another value each time",
         "a micro-batch that is repeated would have other rows, and nothing could be verified",
         'make it of what is in the row, as with F.xxhash64("id")',

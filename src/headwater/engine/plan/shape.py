@@ -13,13 +13,13 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from headwater.engine.plan import allowed, column_marks, keyed_results, phases, pruning, refusals
+from headwater.engine.plan import column_marks, keyed_results, phases, pruning, refusals, row_by_row
 from headwater.engine.plan.blank import Blank
 from headwater.engine.plan.local_plan import LocalPlan
 from headwater.engine.plan.phases import Capturing, Stage, arrow_schema
 from headwater.engine.plan.pruning import Used
-from headwater.engine.plan.refusals import Instead, Refused
-from headwater.engine.plan.user_code import call, carry
+from headwater.engine.plan.refusals import NotRowByRow, Refusal
+from headwater.engine.plan.user_code import call, pickle_by_value
 from headwater.errors import PipelineError
 from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.node import Node
@@ -40,9 +40,9 @@ class Shape:
     schema: pa.Schema
     event_time: str | None
     stage: Stage | None
-    straight: tuple[str, ...]
+    direct_inputs: tuple[str, ...]
     """The upstreams that reach the operator, or the sink, as they are; none if code is in between."""
-    bare: bool
+    direct_output: bool
     """Whether what comes out of the operator is the node's result, as it is."""
     table: str | None
     """The table that the node is a view of, row by row."""
@@ -60,25 +60,25 @@ class Shape:
         return pruning.used(self.rows if self.stage is None else self.stage.rows, self.leaves)
 
     @cached_property
-    def last(self) -> LocalPlan:
+    def local_plan(self) -> LocalPlan:
         """The code up to the sink, over few rows."""
         return LocalPlan(self.rows, self.leaves)
 
     @cached_property
-    def sides(self) -> list[LocalPlan]:
+    def local_sides(self) -> list[LocalPlan]:
         """The code up to each input of the operator, over few rows."""
         return [LocalPlan(side, self.leaves) for side in self.stage.sides] if self.stage else []
 
 
 def shape(node: Node, upstreams: Mapping[str, Declaration], blanks: Mapping[str, Blank]) -> Shape:
     """Call a node's function over blanks, and see what it is."""
-    carry(node)
+    pickle_by_value(node)
     capturing = Capturing()
     frames = {name: blanks[name].frame for name in upstreams}
     with phases.during(capturing):
         rows = call(node, frames)
     stage, schema = capturing.stage, arrow_schema(rows)
-    _PlanReading(node, blanks).look(rows, capturing)
+    _PlanCheck(node, blanks).check(rows, capturing)
     node.check_named_columns(schema)
     keyed_results.check_deletions(node, stage, schema)
     return Shape(
@@ -88,9 +88,9 @@ def shape(node: Node, upstreams: Mapping[str, Declaration], blanks: Mapping[str,
         schema,
         column_marks.event_time_of(rows),
         stage,
-        straight=_straight(stage.sides if stage else (rows,), frames),
-        bare=rows is capturing.made,
-        table=keyed_results.read_by(node, upstreams, stage),
+        direct_inputs=_direct_inputs(stage.sides if stage else (rows,), frames),
+        direct_output=rows is capturing.output,
+        table=keyed_results.shown_table(node, upstreams, stage),
         leaves=_leaves(upstreams, blanks, capturing),
     )
 
@@ -102,7 +102,7 @@ def _leaves(names: Iterable[str], blanks: Mapping[str, Blank], capturing: Captur
     return leaves
 
 
-class _PlanReading:
+class _PlanCheck:
     """Looks at the plans that a function has made: before its operator, and after it."""
 
     def __init__(self, node: Node, blanks: Mapping[str, Blank]):
@@ -110,55 +110,59 @@ class _PlanReading:
         self._leaves: dict[int | None, str] = {each.leaf: name for name, each in blanks.items()}
         self._tables = {name for name, each in blanks.items() if each.is_table}
 
-    def look(self, rows: DataFrame, capturing: Capturing) -> None:
+    def check(self, rows: DataFrame, capturing: Capturing) -> None:
         """Refuse what is not row by row."""
         if capturing.stage is None:
-            self._look_alone(rows)
+            self._check_without_operator(rows)
             return
         for number, side in enumerate(capturing.stage.sides):
-            self._look_before(side, capturing.stage, number)
+            self._check_before_operator(side, capturing.stage, number)
         assert capturing.results is not None
         leaves = {**self._leaves, capturing.results.leaf: RESULTS}
         try:
-            read = allowed.sources(rows, leaves)
-        except Refused as refused:
-            raise self._refused_after(refused.instead, capturing.stage) from None
+            read = row_by_row.check(rows, leaves)
+        except NotRowByRow as error:
+            raise self._refused_after(error.refusal, capturing.stage) from None
         if read != {RESULTS}:
             raise _upstream_after(self._node, capturing.stage)
 
-    def _look_alone(self, rows: DataFrame) -> None:
+    def _check_without_operator(self, rows: DataFrame) -> None:
         read = self._sources(rows)
         if len(read) > 1 and read & self._tables and self._node.replacement_key:
             raise self._refused(refusals.SEVERAL)
 
-    def _look_before(self, side: DataFrame, stage: Stage, number: int) -> None:
+    def _check_before_operator(self, side: DataFrame, stage: Stage, number: int) -> None:
         if not self._sources(side) & self._tables:
             return
         if DELETED not in side.columns:
             raise self._refused(refusals.UNMARKED)
-        if number in stage.tables and allowed.drops(side):
+        if number in stage.tables and row_by_row.drops_rows(side):
             raise self._refused(refusals.FILTERED)
 
     def _sources(self, rows: DataFrame) -> frozenset[str]:
         try:
-            return allowed.sources(rows, self._leaves)
-        except Refused as refused:
-            raise self._refused(refused.instead, refused.read) from None
+            return row_by_row.check(rows, self._leaves)
+        except NotRowByRow as error:
+            raise self._refused(error.refusal, error.read) from None
 
-    def _refused(self, what: Instead, read: frozenset[str] = frozenset()) -> PipelineError:
-        return _error(self._node, what, refusals.hint(what, self._tables, read))
+    def _refused(self, refusal: Refusal, read: frozenset[str] = frozenset()) -> PipelineError:
+        return _error(self._node, refusal, refusals.hint(refusal, self._tables, read))
 
-    def _refused_after(self, what: Instead, stage: Stage) -> PipelineError:
-        if any(each & set(self._leaves.values()) for each in what.joined):
+    def _refused_after(self, refusal: Refusal, stage: Stage) -> PipelineError:
+        if any(each & set(self._leaves.values()) for each in refusal.joined):
             return _upstream_after(self._node, stage)
-        hint = refusals.hint(what, (), ())
+        hint = refusals.hint(refusal, (), ())
         return _error(
-            self._node, what, f"make a stream of the results of {stage.name}; in a node that reads it, {hint}"
+            self._node,
+            refusal,
+            f"make a stream of the results of {stage.name}; in a node that reads it, {hint}",
         )
 
 
-def _error(node: Node, what: Instead, hint: str) -> PipelineError:
-    return PipelineError(f"{node.title} {what.what}", detail=what.detail, hint=hint, location=node.location)
+def _error(node: Node, refusal: Refusal, hint: str) -> PipelineError:
+    return PipelineError(
+        f"{node.title} {refusal.what}", detail=refusal.detail, hint=hint, location=node.location
+    )
 
 
 def _upstream_after(node: Node, stage: Stage) -> PipelineError:
@@ -170,6 +174,6 @@ def _upstream_after(node: Node, stage: Stage) -> PipelineError:
     )
 
 
-def _straight(sides: tuple[DataFrame, ...], frames: Mapping[str, DataFrame]) -> tuple[str, ...]:
+def _direct_inputs(sides: tuple[DataFrame, ...], frames: Mapping[str, DataFrame]) -> tuple[str, ...]:
     names = {id(frame): name for name, frame in frames.items()}
     return tuple(names[id(side)] for side in sides) if all(id(side) in names for side in sides) else ()

@@ -21,7 +21,7 @@ _NAMING = threading.Lock()
 """Queries run side by side in one session, whose names of views are one another's."""
 
 
-def carry(node: Node) -> None:
+def pickle_by_value(node: Node) -> None:
     """Let a node's code travel to the workers with all that its file defines."""
     module = inspect.getmodule(node.code.function) if node.code.function is not None else None
     if module is not None and module.__name__ in sys.modules and not module.__name__.startswith("headwater."):
@@ -77,10 +77,10 @@ def _location(node: Node, error: BaseException) -> str:
 def _failed(node: Node, error: BaseException) -> PipelineError:
     """Return what a function raised, in our own words where they say more than Spark's."""
     location, text = _location(node, error), str(error)
-    for sign, known in _KNOWN.items():
+    for sign, refusal in _STREAM_REFUSALS.items():
         if sign in text:
             return PipelineError(
-                f"{node.title} {known.what}", detail=known.detail, hint=known.hint, location=location
+                f"{node.title} {refusal.what}", detail=refusal.detail, hint=refusal.hint, location=location
             )
     if isinstance(error, SystemExit):
         return PipelineError(
@@ -91,25 +91,25 @@ def _failed(node: Node, error: BaseException) -> PipelineError:
         )
     return PipelineError(
         f"{node.title} failed when it was called: {type(error).__name__}",
-        detail=said(error),
+        detail=one_line(error),
         location=location,
     )
 
 
-_KNOWN = {
+_STREAM_REFUSALS = {
     "Queries with streaming sources must be executed with writeStream": refusals.LOOKED_AT,
     "CALL_ON_STREAMING_DATASET_UNSUPPORTED": refusals.LOOKED_AT,
     "INVALID_SUBQUERY_EXPRESSION.STREAMING_QUERY": refusals.SUBQUERY,
 }
-"""What Spark says of streams, by a sign of it."""
+"""The refusal behind what Spark says of streams, by a part of its message."""
 _JAVA = re.compile(r"^: [\w.$]+: (.+)$", re.MULTILINE)
 
 
-def said(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """Return what an exception says in one line: without Spark's codes, and without Java's names.
 
-    >>> said(ValueError("[UNRESOLVED_COLUMN] A column with name `a` is not there. SQLSTATE: 42703; line 1"))
-    'A column with name `a` is not there.'
+    >>> one_line(ValueError("[UNRESOLVED_COLUMN] A column `a` is not there. SQLSTATE: 42703; line 1"))
+    'A column `a` is not there.'
     """
     text = str(error).strip()
     java = _JAVA.search(text)

@@ -1,4 +1,4 @@
-"""When two rows are equal: the one definition, for the proof of views and of streams, whatever held them.
+"""When two rows are equal: the one definition, for ``verify`` and for tests, of views and of streams.
 
 - A null equals a null, and nothing else; the null of free JSON is a value, and no null of a column.
 - Numbers are equal by their value: 0.0 and -0.0, decimals of any scale. One that is not a number (NaN) equals
@@ -7,6 +7,11 @@
 - Lists are equal element by element in their order, structs field by field, maps in any order.
 - Free JSON is equal by what it says: objects in any order, of a name that is there twice the last; numbers
   exactly by their value, so 1 and 1.0 and 10e-1 are one, and 1 is not true. What is no JSON is equal as text.
+
+Keys are equal in the same way where rows are grouped and routed to buckets (``operators/groups.py``,
+``exchange/routing.py``), and SQLite stores no sign of zero. One thing is stricter on purpose, and is called
+identical, not equal: whether an operator need not emit a row again (``operators/table_changes.py``). There
+zero has a sign, so that what is read downstream is always the newest value.
 
 Invariant: equal values have equal forms, and equal hashes; a form depends on the value and its column alone.
 """
@@ -25,32 +30,34 @@ from headwater.schema import is_variant
 _t = pa.types
 
 
-def frozen(row: Mapping[str, Any], fields: Iterable[pa.Field]) -> tuple[Hashable, ...]:
+def comparable(row: Mapping[str, Any], fields: Iterable[pa.Field]) -> tuple[Hashable, ...]:
     """Return the values of a row in some columns as something to compare and count by."""
-    return tuple(value(row[field.name], field) for field in fields)
+    return tuple(comparable_value(row[field.name], field) for field in fields)
 
 
-def value(given: Any, field: pa.Field) -> Hashable:
+def comparable_value(value: Any, field: pa.Field) -> Hashable:
     """Return one value of a column as something to compare by."""
-    if given is None:
+    if value is None:
         return None
-    return _parsed(given) if is_variant(field) else _plain(given, field.type)
+    return _parsed(value) if is_variant(field) else _plain(value, field.type)
 
 
-def _plain(given: Any, kind: pa.DataType) -> Hashable:
+def _plain(value: Any, kind: pa.DataType) -> Hashable:
     if _t.is_map(kind):
-        pairs = given.items() if isinstance(given, Mapping) else given
-        return frozenset((value(k, kind.key_field), value(v, kind.item_field)) for k, v in pairs)
+        pairs = value.items() if isinstance(value, Mapping) else value
+        return frozenset(
+            (comparable_value(k, kind.key_field), comparable_value(v, kind.item_field)) for k, v in pairs
+        )
     if _t.is_struct(kind):
-        return frozen(given, kind)
+        return comparable(value, kind)
     if _t.is_list(kind) or _t.is_large_list(kind) or _t.is_fixed_size_list(kind):
-        return tuple(value(each, kind.value_field) for each in given)
-    return _number(given)
+        return tuple(comparable_value(each, kind.value_field) for each in value)
+    return _number(value)
 
 
 def _parsed(text: str) -> Hashable:
     try:
-        return _said(json.loads(text, parse_float=Decimal, parse_constant=_refused))
+        return _meaning(json.loads(text, parse_float=Decimal, parse_constant=_refused))
     except (
         ValueError,
         RecursionError,
@@ -62,17 +69,17 @@ def _refused(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-def _said(json: Any) -> Hashable:
+def _meaning(parsed: Any) -> Hashable:
     """Return what free JSON says; what Python would take for something else has its kind beside it."""
-    if json is None:
+    if parsed is None:
         return ("null",)
-    if isinstance(json, dict):
-        return ("object", frozenset((key, _said(each)) for key, each in json.items()))
-    if isinstance(json, list):
-        return ("list", tuple(map(_said, json)))
-    return ("bool", json) if isinstance(json, bool) else _number(json)
+    if isinstance(parsed, dict):
+        return ("object", frozenset((key, _meaning(each)) for key, each in parsed.items()))
+    if isinstance(parsed, list):
+        return ("list", tuple(map(_meaning, parsed)))
+    return ("bool", parsed) if isinstance(parsed, bool) else _number(parsed)
 
 
-def _number(given: Any) -> Hashable:
-    known: Hashable = ("NaN",) if given != given else given  # a number that is not even itself
-    return known
+def _number(value: Any) -> Hashable:
+    form: Hashable = ("NaN",) if value != value else value  # a number that is not even itself
+    return form

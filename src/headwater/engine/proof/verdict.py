@@ -1,19 +1,14 @@
-"""What the proof of a node says: how many rows are right, and which are not. No pyspark.
+"""The verdict of ``verify`` on a node: how many rows are right, and which are not. No pyspark.
 
-Invariant: a row is counted once, as equal, missing, extra or different.
+Invariant: where nothing was compared, it is neither right nor wrong, and says why.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
-from headwater.engine.proof.equality import frozen
-from headwater.pipeline.declaration import Declaration
 from headwater.values.json_ready import JsonReady
 
 EXAMPLES = 5
@@ -74,34 +69,6 @@ class Verdict(JsonReady):
         """How many rows are equal, missing, extra and different."""
         wrong = {"missing": self.missing, "extra": self.extra, "different": self.different}
         return {"equal": self.equal, **{name: len(rows) for name, rows in wrong.items()}}
-
-
-def counted(node: Declaration, expected: Rows, stored: Rows, schema: pa.Schema) -> Verdict:
-    """Compare rows that a node should have with those that it has, and how often it has each."""
-    wanted, found = (Counter(frozen(row, schema) for row in rows) for rows in (expected, stored))
-    known = {frozen(row, schema): row for row in (*expected, *stored)}
-    missing, extra = (
-        tuple(known[form] for form in rest.elements()) for rest in (wanted - found, found - wanted)
-    )
-    return Verdict(node.name, (wanted & found).total(), missing, extra)
-
-
-def compared(node: Declaration, expected: Rows, stored: Rows, schema: pa.Schema) -> Verdict:
-    """Compare rows that a node should have with those that it has, by its key."""
-    fields = [schema.field(name) for name in node.key]
-    (wanted, twice), (found, again) = (_by_key(rows, fields) for rows in (expected, stored))
-    both = [(wanted[key], found[key]) for key in wanted if key in found]
-    different = tuple((a, b) for a, b in both if frozen(a, schema) != frozen(b, schema))
-    missing = tuple(row for key, row in wanted.items() if key not in found)
-    extra = tuple(row for key, row in found.items() if key not in wanted)
-    return Verdict(node.name, len(both) - len(different), (*missing, *twice), (*extra, *again), different)
-
-
-def _by_key(rows: Rows, key: Sequence[pa.Field]) -> tuple[dict[Hashable, Row], list[Row]]:
-    """Return rows by their key, and those whose key another one has: no table by key can hold both."""
-    known: dict[Hashable, Row] = {}
-    again = [row for row in rows if known.setdefault(frozen(row, key), row) is not row]
-    return known, again
 
 
 def _text(row: Row) -> str:

@@ -243,7 +243,7 @@ def _schema(log: Log, options: Mapping[str, str]) -> pa.Schema:
 
 
 def _read(options: Mapping[str, str], task: Any) -> Iterator[pa.RecordBatch]:
-    worker_gc.settle()
+    worker_gc.freeze()
     span, meta = task.span, options.get("meta") == "true"
     skips = json.loads(options.get("skip", "{}")).get(str(span.partition), ())
     for start, end in pieces(span.start, span.end, skips):

@@ -82,7 +82,7 @@ class BatchWriter(DataSourceArrowWriter):
 
 
 def _handed(query: str, batches: Iterator[pa.RecordBatch]) -> Handed:
-    worker_gc.settle()
+    worker_gc.freeze()
     full = [batch for batch in batches if len(batch)]
     return Handed(query, encode(pa.Table.from_batches(full)) if full else b"")
 

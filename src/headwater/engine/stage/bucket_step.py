@@ -106,7 +106,7 @@ class StepResult:
         return sum(step.duplicates for step in self.steps)
 
 
-def here(work: StepContext, rows: pa.Table, count: int) -> list[StepResult]:
+def step_in_driver(work: StepContext, rows: pa.Table, count: int) -> list[StepResult]:
     """Let all buckets take their rows, in this process."""
     parts = dict(blobs.split(rows, routing.buckets(rows, work.operator.key, count)))
     numbers, pack = sorted({*parts, *work.due()}), Pack(Path(work.chunks))

@@ -45,20 +45,20 @@ class Results:
     def check(self, rows: int) -> None:
         """Refuse results that do not account for every row: what went in, out, and was late."""
         pairs = {
-            "rows in": (rows, self._told("rows")),
-            "rows out": (self.main.num_rows, self._told("out")),
-            "late rows": (self.late.num_rows, self._told("late")),
-            "dead rows": (sum(table.num_rows for table in self.dead), self._told("dead")),
+            "rows in": (rows, self._counted("rows")),
+            "rows out": (self.main.num_rows, self._counted("out")),
+            "late rows": (self.late.num_rows, self._counted("late")),
+            "dead rows": (sum(table.num_rows for table in self.dead), self._counted("dead")),
         }
-        wrong = [f"{name}: {a} here, {b} told by buckets" for name, (a, b) in pairs.items() if a != b]
+        wrong = [f"{name}: {a} here, {b} counted by buckets" for name, (a, b) in pairs.items() if a != b]
         if wrong:
             raise HeadwaterError("the rows of a micro-batch do not add up", detail="; ".join(wrong))
 
-    def _told(self, name: str) -> int:
+    def _counted(self, name: str) -> int:
         return sum(note[name] for note in self.notes)
 
 
-def gathered(done: list[StepResult], late_schema: pa.Schema, output: pa.Schema) -> Results:
+def combine(done: list[StepResult], late_schema: pa.Schema, output: pa.Schema) -> Results:
     """Return what came out of buckets that were stepped in this process."""
     main = [table for each in done for table in each.out]
     late = [table for each in done for table in each.late]
@@ -71,7 +71,7 @@ def gathered(done: list[StepResult], late_schema: pa.Schema, output: pa.Schema) 
     )
 
 
-def spread(work: StepContext, blobs_: DataFrame, output: pa.Schema) -> Results:
+def step_in_workers(work: StepContext, blobs_: DataFrame, output: pa.Schema) -> Results:
     """Let all buckets take their rows, packed into blobs, in Spark's workers."""
     spark, due = blobs_.sparkSession, work.due()
     if due:
@@ -83,7 +83,7 @@ def spread(work: StepContext, blobs_: DataFrame, output: pa.Schema) -> Results:
     return _collected(stepped, work.operator.late_schema(work.schema), output)
 
 
-def batched(
+def over_all_rows(
     rows: DataFrame,
     operator: Operator[Any],
     schema: pa.Schema,
@@ -95,7 +95,7 @@ def batched(
     blobs = packed(rows, operator, buckets)
     if late is not None:
         blobs = blobs.union(packed(late, operator, buckets).withColumn(TASK, F.lit(_NO_TASK)))
-    return blobs.groupBy(BUCKET).applyInArrow(_whole(operator, schema, clock), RESULT)
+    return blobs.groupBy(BUCKET).applyInArrow(_over_all_rows(operator, schema, clock), RESULT)
 
 
 def packed(rows: DataFrame, operator: Operator[Any], buckets: int, tally: bool = False) -> DataFrame:
@@ -105,7 +105,7 @@ def packed(rows: DataFrame, operator: Operator[Any], buckets: int, tally: bool =
 
 def _stepping(work: StepContext) -> Callable[[pa.Table], pa.Table]:
     def run(table: pa.Table) -> pa.Table:
-        worker_gc.settle()
+        worker_gc.freeze()
         bucket = table.column(BUCKET)[0].as_py()
         if bucket == TALLY:
             return _tagged(bucket, [(COUNT, blob) for blob in table.column(BLOB).to_pylist()])
@@ -117,7 +117,7 @@ def _stepping(work: StepContext) -> Callable[[pa.Table], pa.Table]:
     return run
 
 
-def _whole(operator: Operator[Any], schema: pa.Schema, clock: int) -> Callable[[pa.Table], pa.Table]:
+def _over_all_rows(operator: Operator[Any], schema: pa.Schema, clock: int) -> Callable[[pa.Table], pa.Table]:
     def run(table: pa.Table) -> pa.Table:
         table = table.sort_by(TASK)
         judged = pc.equal(table.column(TASK), _NO_TASK)

@@ -63,7 +63,7 @@ def between(log: Log, start: int, ends: dict[str, int]) -> MicroBatch:
 
 def test_records_of_all_inputs_are_named_by_topic_and_offset(log: Log, inputs: Inputs) -> None:
     found = failing_records.find(shaped(inputs), inputs, between(log, 0, {"orders": 4, "refunds": 3}))
-    assert [(each.topic, each.partition, each.offset) for each in found] == [
+    assert [row.source for row in found] == [
         ("orders", 0, 1),
         ("orders", 0, 3),
         ("refunds", 0, 2),
@@ -75,9 +75,9 @@ def test_only_records_of_the_micro_batch_are_looked_at_and_no_more_than_a_limit(
     log: Log, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part = between(log, 2, {"orders": 4, "refunds": 3})
-    assert [each.offset for each in failing_records.find(shaped(inputs), inputs, part)] == [3, 2]
+    assert [row.source.offset for row in failing_records.find(shaped(inputs), inputs, part)] == [3, 2]
     monkeypatch.setattr(failing_records, "MOST", 1)
-    assert [each.topic for each in failing_records.find(shaped(inputs), inputs, part)] == ["orders"]
+    assert [row.source.topic for row in failing_records.find(shaped(inputs), inputs, part)] == ["orders"]
 
 
 def test_what_is_set_aside_already_is_not_named_again(log: Log, inputs: Inputs) -> None:

@@ -53,10 +53,10 @@ def test_workers_have_the_buckets_of_the_driver_whatever_shuffle_partitions_says
     spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
     try:
         blobs = runtime.packed(frame(spark, rows), operator, BUCKETS, tally=True)
-        there = runtime.spread(works[0], blobs, SCHEMA)
+        there = runtime.step_in_workers(works[0], blobs, SCHEMA)
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
-    here = runtime.gathered(bucket_step.here(works[1], rows, BUCKETS), SCHEMA, SCHEMA)
+    here = runtime.combine(bucket_step.step_in_driver(works[1], rows, BUCKETS), SCHEMA, SCHEMA)
     assert sorted(there.buckets) == sorted(here.buckets) == list(range(8))
     assert there.main.to_pylist() == here.main.to_pylist()
 

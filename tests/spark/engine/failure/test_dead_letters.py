@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType
 
 import headwater
 from headwater import Pipeline, latest, scan
-from headwater.engine.batch.finishing import Finishing
+from headwater.engine.batch.post_operator import PostOperator
 from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
 from headwater.errors import PipelineError
@@ -124,9 +124,9 @@ def test_results_on_which_code_after_an_operator_fails_are_set_aside(spark: Spar
 
 
 def test_a_proof_sets_aside_as_many_results_as_all_micro_batches_did(spark: SparkSession) -> None:
-    few = partial(Finishing, most=2)
+    few = partial(PostOperator, limit=2)
     with (
-        mock.patch("headwater.engine.batch.node_run.Finishing", few),
+        mock.patch("headwater.engine.batch.node_compute.PostOperator", few),
         Harness(newest("dead_letter"), spark=spark) as harness,
     ):
         for first in (0, 2):  # each step within the limit, both together beyond it

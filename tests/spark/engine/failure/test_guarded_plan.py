@@ -24,12 +24,12 @@ def test_a_plan_that_fails_on_nothing_names_no_row(texts: DataFrame) -> None:
 def test_rows_on_which_an_expression_fails_are_named_and_told_if_that_is_asked(texts: DataFrame) -> None:
     numbers = texts.selectExpr("CAST(text AS INT) AS n")
     assert failing(numbers, 9) == {1: "", 3: ""}
-    assert "four" in failing(numbers, 9, tell=True)[3]
+    assert "four" in failing(numbers, 9, with_messages=True)[3]
 
 
 def test_each_row_is_named_for_the_first_step_that_it_fails_in(texts: DataFrame) -> None:
     steps = texts.filter("CAST(text AS INT) >= 0").selectExpr("6 DIV CAST(text AS INT) AS n")
-    said = failing(steps, 9, tell=True)
+    said = failing(steps, 9, with_messages=True)
     assert list(said) == [1, 3, 4]
     assert "DIVIDE_BY_ZERO" in said[4] and "two" in said[1]
 

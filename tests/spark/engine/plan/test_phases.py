@@ -46,7 +46,7 @@ def test_the_stage_is_captured_and_the_code_goes_on_with_no_rows(spark: SparkSes
         made = newest(moves.filter("n < 9"))
     assert capturing.stage is not None and capturing.results is not None
     assert (capturing.stage.name, capturing.stage.operator.key) == ("latest", ("who",))
-    assert made.isStreaming and made is not capturing.made
+    assert made.isStreaming and made is not capturing.output
     with pytest.raises(UsageError, match="inside a pipeline"):  # the phase ends with the block
         newest(moves)
 
@@ -61,5 +61,5 @@ def test_a_second_operator_is_refused(spark: SparkSession) -> None:
 
 def test_the_code_after_an_operator_goes_on_with_the_results_that_it_is_given(spark: SparkSession) -> None:
     results = frame(spark, times(("c", 0), ("d", 5)))
-    with phases.during(phases.finishing(results)):
+    with phases.during(phases.after_operator(results)):
         assert [row.who for row in newest(blank(spark, SCHEMA, "at").frame).collect()] == ["d"]

@@ -39,16 +39,16 @@ def shaped(spark: SparkSession, code: Code, upstream: str = "moves") -> Shape:
     return shape(node, {upstream: pipeline[upstream]}, blanks)
 
 
-def test_rows_that_no_code_touches_are_straight(spark: SparkSession) -> None:
+def test_inputs_that_no_code_touches_are_direct(spark: SparkSession) -> None:
     found = shaped(spark, lambda moves: moves)
-    assert (found.straight, found.stage, found.event_time) == (("moves",), None, "at")
+    assert (found.direct_inputs, found.stage, found.event_time) == (("moves",), None, "at")
     assert found.schema.names == ["who", "city", "at"]
 
 
-def test_an_operator_whose_results_are_the_nodes_is_bare(spark: SparkSession) -> None:
+def test_the_output_is_direct_where_the_results_of_the_operator_are_the_nodes(spark: SparkSession) -> None:
     found = shaped(spark, lambda moves: moves.transform(latest(by="who")))
     assert found.stage is not None and found.stage.name == "latest"
-    assert (found.straight, found.bare) == (("moves",), True)
+    assert (found.direct_inputs, found.direct_output) == (("moves",), True)
 
 
 def test_code_around_an_operator_is_seen_with_the_columns_that_it_uses(spark: SparkSession) -> None:
@@ -58,7 +58,7 @@ def test_code_around_an_operator_is_seen_with_the_columns_that_it_uses(spark: Sp
             moves.select("who", "at").transform(latest(by="who")).select("who", F.lit(1).alias("n"))
         ),
     )
-    assert (found.straight, found.bare) == ((), False)
+    assert (found.direct_inputs, found.direct_output) == ((), False)
     assert found.used["moves"] == {"who", "at"}
     assert set(found.leaves.values()) == {"moves", RESULTS}
 

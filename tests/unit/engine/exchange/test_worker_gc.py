@@ -13,7 +13,7 @@ from headwater.engine.exchange import worker_gc
 
 @pytest.fixture(autouse=True)
 def thawed() -> Iterator[None]:
-    worker_gc.settle.cache_clear()
+    worker_gc.freeze.cache_clear()
     gc.unfreeze()
     yield
     gc.unfreeze()
@@ -27,20 +27,20 @@ class Ring:
 
 
 def test_what_is_loaded_when_our_code_first_runs_is_not_walked_again() -> None:
-    worker_gc.settle()
+    worker_gc.freeze()
     assert gc.get_freeze_count() > 0
 
 
 def test_only_the_first_call_counts() -> None:
-    worker_gc.settle()
+    worker_gc.freeze()
     gc.unfreeze()
-    worker_gc.settle()
+    worker_gc.freeze()
     assert gc.get_freeze_count() == 0
 
 
 def test_garbage_of_before_and_of_later_tasks_is_freed() -> None:
     before = weakref.ref(Ring())
-    worker_gc.settle()
+    worker_gc.freeze()
     assert before() is None
     later = weakref.ref(Ring())
     gc.collect()

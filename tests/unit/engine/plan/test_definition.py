@@ -36,7 +36,7 @@ def shaped(door: OperatorSpec) -> Shape:
     operator = door.build(Side(ORDERS, "at"))
     output = operator.output_schema(ORDERS)
     stage = Stage(door.name, NOTHING, operator, ORDERS, output)
-    shown: dict[str, Any] = {"straight": (), "bare": True, "table": None, "leaves": {}}
+    shown: dict[str, Any] = {"direct_inputs": (), "direct_output": True, "table": None, "leaves": {}}
     return Shape(node(), {}, NOTHING, output, "at", stage, **shown)
 
 

@@ -23,7 +23,7 @@ def stream(**settings: Any) -> StreamNode:
 def shape(node: Node, schema: pa.Schema = COLUMNS, event_time: str | None = None) -> Shape:
     """Return a node's shape, without what only Spark could tell of it."""
     rows = cast(Any, None)
-    return Shape(node, {}, rows, schema, event_time, None, (), bare=False, table=None, leaves={})
+    return Shape(node, {}, rows, schema, event_time, None, (), direct_output=False, table=None, leaves={})
 
 
 def test_the_event_time_is_that_of_the_rows_unless_another_is_declared() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headwater.engine.plan import refusals
-from headwater.engine.plan.refusals import Instead
+from headwater.engine.plan.refusals import Refusal
 
 
 class Grouping:
@@ -20,7 +20,7 @@ class Grouping:
         return self._by
 
 
-def of(kind: str, by: str = "who") -> Instead:
+def of(kind: str, by: str = "who") -> Refusal:
     plan: Any = Grouping(by)
     return refusals.of(kind, plan)
 

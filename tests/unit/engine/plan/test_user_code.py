@@ -64,5 +64,5 @@ def test_operators_learn_whether_rows_are_set_aside_only_during_the_call() -> No
 
 def test_an_exception_is_said_without_sparks_codes_and_javas_names() -> None:
     java = "An error occurred while calling o1.x.\n: org.apache.spark.Odd: [A_B.C] no SQLSTATE: 42000\n\tat x"
-    assert user_code.said(ValueError(java)) == "no"
-    assert user_code.said(ValueError()) == "ValueError"
+    assert user_code.one_line(ValueError(java)) == "no"
+    assert user_code.one_line(ValueError()) == "ValueError"

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater import schema as schemas
-from headwater.engine.proof.equality import frozen, value
-from headwater.engine.proof.verdict import Verdict, compared, counted
+from headwater.engine.proof.compare import compare_by_key, compare_counts
+from headwater.engine.proof.equality import comparable, comparable_value
+from headwater.engine.proof.verdict import Verdict
 from headwater.pipeline.declaration import Table
 from soaking import examples
 
@@ -65,7 +66,7 @@ DIFFERENT = [
 def both(kind: str, one: Any, other: Any) -> tuple[Any, Any]:
     schema = schemas.parse(f"v {kind}")
     first, second = pa.array([one, other], schema.field("v").type).to_pylist()
-    return frozen({"v": first}, schema), frozen({"v": second}, schema)
+    return comparable({"v": first}, schema), comparable({"v": second}, schema)
 
 
 @pytest.mark.parametrize(("kind", "one", "other"), SAME)
@@ -105,8 +106,8 @@ def shuffled(given: Any, seed: int) -> Any:
 def test_free_json_is_equal_however_it_is_written(given: Any, seed: int) -> None:
     one = json.dumps(given)
     other = json.dumps(shuffled(given, seed), ensure_ascii=False, indent=1)
-    assert value(one, FREE) == value(other, FREE)
-    assert hash(value(one, FREE)) == hash(value(other, FREE))
+    assert comparable_value(one, FREE) == comparable_value(other, FREE)
+    assert hash(comparable_value(one, FREE)) == hash(comparable_value(other, FREE))
 
 
 def said(given: Any) -> Any:
@@ -122,7 +123,7 @@ def said(given: Any) -> Any:
 @examples(300)
 @given(JSON, JSON)
 def test_free_json_that_says_something_else_is_not(one: Any, other: Any) -> None:
-    first, second = (value(json.dumps(each), FREE) for each in (one, other))
+    first, second = (comparable_value(json.dumps(each), FREE) for each in (one, other))
     assert (first == second) == (said(one) == said(other))
 
 
@@ -160,14 +161,14 @@ def test_a_stream_and_a_view_that_hold_the_same_are_equal(rows: list[dict[str, A
     plain = pa.Table.from_pylist(
         [{**row, "m": None if row["m"] is None else [*row["m"].items()]} for row in rows], schema=NESTED
     ).to_pylist()
-    verdict = counted(node, plain, stored(rows)[::-1], NESTED)
+    verdict = compare_counts(node, plain, stored(rows)[::-1], NESTED)
     assert (verdict.ok, verdict.equal) == (True, len(rows))
     by_key = {row["k"]: number for number, row in enumerate(rows)}
     wanted, found = ([listed[number] for number in by_key.values()] for listed in (plain, stored(rows)))
-    assert compared(node, wanted, found[::-1], NESTED) == Verdict("t", equal=len(by_key))
+    assert compare_by_key(node, wanted, found[::-1], NESTED) == Verdict("t", equal=len(by_key))
 
 
-@pytest.mark.parametrize("way", [compared, counted])
+@pytest.mark.parametrize("way", [compare_by_key, compare_counts])
 def test_every_row_that_is_there_on_one_side_only_is_told(way: Callable[..., Verdict]) -> None:
     node = Table(name="t", file="", line=0, key=("k",), schema=NESTED, topic="t")
     one, two, three = ({"k": number, "m": None, "l": []} for number in (1, 2, 3))
@@ -175,7 +176,7 @@ def test_every_row_that_is_there_on_one_side_only_is_told(way: Callable[..., Ver
     assert (verdict.equal, verdict.missing, verdict.extra) == (1, (one,), (three,))
 
 
-@pytest.mark.parametrize("way", [compared, counted])
+@pytest.mark.parametrize("way", [compare_by_key, compare_counts])
 def test_a_row_that_is_there_twice_is_no_equal_of_one(way: Callable[..., Verdict]) -> None:
     node = Table(name="t", file="", line=0, key=("k",), schema=NESTED, topic="t")
     row = {"k": 1, "m": None, "l": []}

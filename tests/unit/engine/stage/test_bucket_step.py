@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from headwater.engine.stage.bucket_step import StepContext, here
+from headwater.engine.stage.bucket_step import StepContext, step_in_driver
 from headwater.operators.dedup import Dedup
 from headwater.operators.operator import NEVER
 
@@ -47,8 +47,8 @@ def test_a_step_that_is_repeated_gives_the_same_again(tmp_path: Path) -> None:
 
 def test_every_row_goes_to_the_bucket_of_its_key(tmp_path: Path) -> None:
     events = rows(*((f"k{number}", 1) for number in range(40)))
-    done = here(context(tmp_path), events, 8)
+    done = step_in_driver(context(tmp_path), events, 8)
     assert sum(each.rows for each in done) == 40
-    again = here(context(tmp_path), events, 8)
+    again = step_in_driver(context(tmp_path), events, 8)
     assert [(each.bucket, each.rows) for each in done] == [(each.bucket, each.rows) for each in again]
     assert len(done) > 1

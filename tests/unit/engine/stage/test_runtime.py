@@ -25,7 +25,7 @@ def results(tmp_path: Path) -> Results:
     states = StateManifests(tmp_path)
     states.begin()
     work = StepContext("node", Latest(("who",), "at"), ROWS.schema, str(states.home))
-    return runtime.gathered(bucket_step.here(work, ROWS, 8), ROWS.schema, ROWS.schema)
+    return runtime.combine(bucket_step.step_in_driver(work, ROWS, 8), ROWS.schema, ROWS.schema)
 
 
 def test_rows_that_are_all_there_add_up(results: Results) -> None:
@@ -36,7 +36,10 @@ def test_rows_that_are_all_there_add_up(results: Results) -> None:
 def test_a_row_that_was_lost_on_the_way_is_noticed(results: Results) -> None:
     with pytest.raises(HeadwaterError, match="do not add up") as caught:
         results.check(4)
-    assert caught.value.detail == "rows in: 4 here, 3 told by buckets"
+    assert caught.value.detail == "rows in: 4 here, 3 counted by buckets"
     with pytest.raises(HeadwaterError) as caught:
         replace(results, main=results.main.slice(1), late=results.late.slice(1)).check(3)
-    assert caught.value.detail == "rows out: 1 here, 2 told by buckets; late rows: 0 here, 1 told by buckets"
+    assert (
+        caught.value.detail
+        == "rows out: 1 here, 2 counted by buckets; late rows: 0 here, 1 counted by buckets"
+    )

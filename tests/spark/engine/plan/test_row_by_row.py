@@ -257,7 +257,7 @@ def refusal(spark: SparkSession, case: Case, kind: str) -> PipelineError:
     with pytest.raises(PipelineError) as caught:
         check(pipeline_of(case, kind), spark)
     error = caught.value
-    assert error.location is not None and "test_allowed.py" in error.location
+    assert error.location is not None and "test_row_by_row.py" in error.location
     assert error.hint and "exception" not in f"{error.detail}".lower() and "SQLSTATE" not in str(error)
     return error
 

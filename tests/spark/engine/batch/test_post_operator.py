@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater import Pipeline, latest
-from headwater.engine.batch.finishing import Finishing
 from headwater.engine.batch.inputs import Inputs, declare
+from headwater.engine.batch.post_operator import PostOperator
 from headwater.engine.plan.shape import shape
 from headwater.errors import PipelineError
 from headwater.log.open import open as open_log
@@ -20,9 +20,9 @@ from headwater.pipeline.node import Node, OnError
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def finishing(
+def post_operator(
     spark: SparkSession, url: str, *, on_error: OnError = "dead_letter", most: int = 5
-) -> Finishing:
+) -> PostOperator:
     pipeline = Pipeline("shop", log=url)
     pipeline.source("orders", "who STRING, amount STRING, at TIMESTAMP", event_time="at")
 
@@ -36,44 +36,44 @@ def finishing(
         for each in pipeline.input_topics:
             declare(log, each)
         inputs, upstreams = Inputs(spark, pipeline, log), {"orders": pipeline["orders"]}
-        return Finishing(shape(node, upstreams, inputs.blanks(upstreams)), inputs, most)
+        return PostOperator(shape(node, upstreams, inputs.blanks(upstreams)), inputs, most)
 
 
-def results(code: Finishing, **amounts: str) -> pa.Table:
+def results(code: PostOperator, **amounts: str) -> pa.Table:
     assert code.shape.stage is not None
     rows = [{"who": who, "amount": amount, "at": NOON} for who, amount in amounts.items()]
     return pa.Table.from_pylist(rows, schema=code.shape.stage.output)
 
 
 def test_what_fails_alone_is_set_aside_and_its_key_is_gone(spark: SparkSession, url: str) -> None:
-    code = finishing(spark, url)
-    done = code.finish(results(code, ada="1", bob="two", cleo="3"))
-    assert sorted(done.made.to_pylist(), key=lambda row: str(row["who"])) == [
+    code = post_operator(spark, url)
+    done = code.run(results(code, ada="1", bob="two", cleo="3"))
+    assert sorted(done.rows.to_pylist(), key=lambda row: str(row["who"])) == [
         {"who": "ada", "amount": 1, "_deleted": False},
         {"who": "bob", "amount": None, "_deleted": True},
         {"who": "cleo", "amount": 3, "_deleted": False},
     ]
-    assert done.dead is not None
-    [dead] = done.dead.to_pylist()
+    assert done.rejected is not None
+    [dead] = done.rejected.to_pylist()
     assert dead["who"] == "bob" and "two" in dead[ERROR]
 
 
 def test_where_nothing_is_set_aside_the_first_one_is_named_and_the_node_stops(
     spark: SparkSession, url: str
 ) -> None:
-    code = finishing(spark, url, on_error="stop")
+    code = post_operator(spark, url, on_error="stop")
     with pytest.raises(PipelineError, match="failed on 1 of the results of its latest") as stopped:
-        code.finish(results(code, ada="1", bob="two"))
+        code.run(results(code, ada="1", bob="two"))
     assert "who=bob, amount=two" in str(stopped.value)
 
 
 def test_code_that_fails_on_more_than_the_limit_is_wrong_itself(spark: SparkSession, url: str) -> None:
-    code = finishing(spark, url, most=1)
+    code = post_operator(spark, url, most=1)
     with pytest.raises(PipelineError, match='view "strict" failed'):
-        code.finish(results(code, ada="one", bob="two"))
+        code.run(results(code, ada="one", bob="two"))
 
 
 def test_no_results_make_no_rows_of_the_nodes_columns(spark: SparkSession, url: str) -> None:
-    code = finishing(spark, url)
-    done = code.finish(results(code))
-    assert (done.made, done.dead) == (code.shape.schema.empty_table(), None)
+    code = post_operator(spark, url)
+    done = code.run(results(code))
+    assert (done.rows, done.rejected) == (code.shape.schema.empty_table(), None)

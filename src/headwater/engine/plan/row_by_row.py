@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from headwater.engine.plan import refusals
 from headwater.engine.plan.blank import leaf_of
 from headwater.engine.plan.catalyst import listed
-from headwater.engine.plan.refusals import Refused
+from headwater.engine.plan.refusals import NotRowByRow
 
 _ROW_BY_ROW = {
     *("Project", "Filter", "Generate", "Expand", "MapInPandas", "MapInArrow"),
@@ -31,17 +31,17 @@ _KEEPS_ITS_RIGHT = {"INNER", "CROSS", "RIGHT OUTER"}
 """Joins that give nothing but what they make of the rows of one side."""
 
 
-def sources(rows: DataFrame, leaves: Mapping[int | None, str]) -> frozenset[str]:
-    """Return the names of the leaves that rows are made of, row by row; raise ``Refused`` if they are not."""
+def check(rows: DataFrame, leaves: Mapping[int | None, str]) -> frozenset[str]:
+    """Return the names of the leaves that rows are made of; raise ``NotRowByRow`` where that needs others."""
     plan = rows._jdf.queryExecution().analyzed()
     _check_repeatable(plan, rows.sparkSession._jvm)
     found = _PlanWalk(leaves).sources(plan)
     if not found:
-        raise Refused(refusals.CONSTANTS)
+        raise NotRowByRow(refusals.CONSTANTS)
     return found
 
 
-def drops(rows: DataFrame) -> bool:
+def drops_rows(rows: DataFrame) -> bool:
     """Tell whether an allowed plan may leave rows out."""
     plan = rows._jdf.queryExecution().analyzed()
     return any(
@@ -85,7 +85,7 @@ class _PlanWalk:
         if special is not None:
             return special(plan)
         if kind(plan) not in _ROW_BY_ROW or _is_udtf(plan):
-            raise Refused(refusals.of(kind(plan), plan), self._below(plan))
+            raise NotRowByRow(refusals.of(kind(plan), plan), self._below(plan))
         return self._children(plan)
 
     def _children(self, plan: Any) -> frozenset[str]:
@@ -99,7 +99,7 @@ class _PlanWalk:
     def _leaf(self, plan: Any) -> frozenset[str]:
         leaf = leaf_of(plan)
         if leaf not in self._leaves:
-            raise Refused(refusals.FOREIGN)
+            raise NotRowByRow(refusals.FOREIGN)
         return frozenset({self._leaves[leaf]})
 
     def _with(self, plan: Any) -> frozenset[str]:
@@ -110,28 +110,28 @@ class _PlanWalk:
 
     def _union(self, plan: Any) -> frozenset[str]:
         if not all(each.isStreaming() for each in listed(plan.children())):
-            raise Refused(refusals.CONSTANTS)
+            raise NotRowByRow(refusals.CONSTANTS)
         return self._children(plan)
 
     def _join(self, plan: Any) -> frozenset[str]:
         left, right = listed(plan.children())
         if left.isStreaming() and right.isStreaming():
-            raise Refused(refusals.joined(self.sources(left), self.sources(right)))
+            raise NotRowByRow(refusals.joined(self.sources(left), self.sources(right)))
         stream, constant = (left, right) if left.isStreaming() else (right, left)
         kept = _KEEPS_ITS_LEFT if stream is left else _KEEPS_ITS_RIGHT
         if plan.joinType().sql() not in kept:
-            raise Refused(refusals.OUTER)
+            raise NotRowByRow(refusals.OUTER)
         if not _is_broadcast(constant):
-            raise Refused(refusals.NOT_BROADCAST)
+            raise NotRowByRow(refusals.NOT_BROADCAST)
         self._check_constant(constant)
         return self.sources(stream)
 
     def _check_constant(self, plan: Any) -> None:
         for each in walk(plan):
             if each.isStreaming():
-                raise Refused(refusals.SUBQUERY)
+                raise NotRowByRow(refusals.SUBQUERY)
             if not each.children().size() and kind(each) not in _CONSTANT | {"CTERelationRef"}:
-                raise Refused(refusals.OUTSIDE)
+                raise NotRowByRow(refusals.OUTSIDE)
 
 
 def _is_udtf(plan: Any) -> bool:
@@ -155,9 +155,9 @@ def _check_repeatable(plan: Any, jvm: Any) -> None:
         return
     for expression in (found for each in walk(plan) for found in listed(each.expressions())):
         if expression.containsPattern(now):
-            raise Refused(refusals.now(_innermost(expression, lambda each: each.containsPattern(now))))
+            raise NotRowByRow(refusals.now(_innermost(expression, lambda each: each.containsPattern(now))))
         if not expression.deterministic():
-            raise Refused(refusals.random(_innermost(expression, lambda each: not each.deterministic())))
+            raise NotRowByRow(refusals.random(_innermost(expression, lambda each: not each.deterministic())))
 
 
 def _innermost(expression: Any, wrong: Callable[[Any], bool]) -> str:
