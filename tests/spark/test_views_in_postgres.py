@@ -211,7 +211,7 @@ def test_a_live_pipeline_outlasts_an_outage_of_the_server(
 ) -> None:
     monkeypatch.setattr("headwater.views.postgres.store.PATIENCE", "500 milliseconds")
     monkeypatch.setattr(
-        "headwater.engine.batch.query.ATTEMPTS", 1
+        "headwater.engine.batch.retry.MAX_ATTEMPTS", 1
     )  # any other failure would be the end of a node
     with make() as runner:
         thread = threading.Thread(target=runner.run, args=(lambda: None, 0.1))

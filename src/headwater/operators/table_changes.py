@@ -51,30 +51,35 @@ def check_table(what: str, side: str, primary: Sequence[str], schema: pa.Schema)
     check_columns(what, primary, schema)
 
 
-def same(rows: pa.Table, others: pa.Table) -> Flags:
-    """Tell of each row whether it equals the other one at its place: NaN equals NaN, and zero has a sign."""
+def identical(rows: pa.Table, others: pa.Table) -> Flags:
+    """Tell of each row whether it is identical with the other one at its place: zero has a sign, NaN is NaN.
+
+    This is stricter than equality (``headwater.engine.proof.equality``), for which zero has no sign. What is
+    identical need not be emitted again. Of two zeros the newer one must be: code that reads it may make
+    different things of them, as of their text, and the result would depend on which one came first.
+    """
     if not len(rows):
         return np.zeros(0, np.bool_)
     columns = zip(rows.columns, others.columns, strict=True)
-    return reduce(np.logical_and, (_same(a.combine_chunks(), b.combine_chunks()) for a, b in columns))
+    return reduce(np.logical_and, (_identical(a.combine_chunks(), b.combine_chunks()) for a, b in columns))
 
 
-def _same(left: pa.Array, right: pa.Array) -> Flags:
+def _identical(left: pa.Array, right: pa.Array) -> Flags:
     if pa.types.is_list(left.type):
-        return _same_lists(left, right)
+        return _identical_lists(left, right)
     left, right = _plain(left), _plain(right)
     equal = pc.equal(left, right).fill_null(False)
     both: Flags = pc.or_(equal, pc.and_(left.is_null(), right.is_null())).to_numpy(zero_copy_only=False)
     return both
 
 
-def _same_lists(left: pa.Array, right: pa.Array) -> Flags:
+def _identical_lists(left: pa.Array, right: pa.Array) -> Flags:
     """Compare lists of one length value by value, and others not at all."""
     sizes, others = (pc.list_value_length(side).fill_null(-1).to_numpy() for side in (left, right))
     equal: Flags = sizes == others
     some = np.flatnonzero(equal & (sizes > 0))
     mine, other = (side.take(pa.array(some)).flatten() for side in (left, right))
-    equal[np.repeat(some, sizes[some])[~_same(mine, other)]] = False
+    equal[np.repeat(some, sizes[some])[~_identical(mine, other)]] = False
     return equal
 
 

@@ -195,19 +195,16 @@ def _column(values: list[Any], field: pa.Field, topic: Topic) -> pa.Array:
 
 
 def _first_misfit(values: list[Any], field: pa.Field, topic: Topic) -> RowError:
-    """Return the error of the first value that does not fit, found by halving."""
-    row = 0
-    while len(values) > 1:
-        half = len(values) // 2
-        bad = _refusal(values[:half], field) is not None
-        row, values = (row, values[:half]) if bad else (row + half, values[half:])
-    error = _refusal(values, field) or Misfit("the values do not fit together")
+    """Return the error of the first value that does not fit, found by bisection."""
+    together = Misfit("the values do not fit together")
+    bad = failing(len(values), lambda start, end: _refusal(values[start:end], field))
+    row, error = next(bad, (len(values) - 1, together))
     if isinstance(error, UnknownField):
         return unknown_field(error.path, error.name, error.kind, topic, row)
     reason = "it is nested too deeply" if isinstance(error, RecursionError) else _first_line(error)
     return RowError(
         f'row does not fit topic "{topic.name}": column "{field.name}" is {type_name(field)}',
-        detail=f"got {shown(values[0])}: {reason}",
+        detail=f"got {shown(values[row])}: {reason}",
         row=row,
     )
 

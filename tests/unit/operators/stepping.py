@@ -33,7 +33,7 @@ def listed(rows: pa.Table) -> list[Row]:
 
 
 def texts(rows: Iterable[Row]) -> list[str]:
-    """Rows to be compared: NaN equals NaN, and zero has a sign."""
+    """Rows to be compared: identical to the bit, not only equal, so that zero has a sign; NaN is NaN."""
     return [repr(row) for row in rows]
 
 

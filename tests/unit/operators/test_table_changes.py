@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.table_changes import last, same
+from headwater.operators.table_changes import identical, last
 
 FLOATS = st.none() | st.sampled_from([0.0, -0.0, 1.5, float("nan"), float("inf")])
 COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
@@ -32,7 +32,7 @@ def test_rows_are_the_same_when_they_read_the_same(name: str, data: st.DataObjec
     kind, some = COLUMNS[name]
     pairs = data.draw(st.lists(st.tuples(some, some), max_size=12))
     left, right = (pa.table({"v": pa.array([pair[side] for pair in pairs], kind)}) for side in (0, 1))
-    assert same(left, right).tolist() == [repr(a) == repr(b) for a, b in pairs]
+    assert identical(left, right).tolist() == [repr(a) == repr(b) for a, b in pairs]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.none() | st.booleans())))

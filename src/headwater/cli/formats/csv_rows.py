@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from dataclasses import replace
+from itertools import islice
 
 import orjson
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pv
 
 from headwater import Topic
+from headwater.bisection import failing
 from headwater.cli.formats.cell_text import is_plain
 from headwater.errors import RowError, nearest
 from headwater.record import DELETED, META, read_schema
@@ -49,14 +51,30 @@ class CsvRows:
 
     def decode(self, values: list[bytes]) -> Decoded:
         """Return the rows up to the first that does not fit, and that one's index and reason."""
-        try:
-            batch = self._parse(values)
-        except pa.ArrowInvalid as error:
-            return self._bisect(values, error)
+        batch, unparsed = self._parsed(values)
+        if batch is None:
+            return pa.RecordBatch.from_pylist([], self._topic.read_schema), unparsed
         batch = batch.drop_columns(self._ignored) if self._ignored else batch
         batch, bad = self._with_floats(batch) if self._floats else (batch, [])
         rows, worse = self._with_json(batch) if self._by_json else (batch, [])
-        return rows, worse or bad  # what is left of the batch lies before the first bad row
+        return rows, worse or bad or unparsed  # what is left of the batch lies before the first bad row
+
+    def _parsed(self, values: list[bytes]) -> tuple[pa.RecordBatch | None, list[tuple[int, RowError]]]:
+        """Return the rows up to the first that is no CSV of the header's columns, and that one."""
+        parts: list[pa.RecordBatch] = []
+
+        def attempt(start: int, end: int) -> str | None:
+            try:
+                parts.append(self._parse(values[start:end]))
+            except pa.ArrowInvalid as error:
+                return str(error)
+            return None
+
+        bad = [
+            (row, self._reason(values[row], said)) for row, said in islice(failing(len(values), attempt), 1)
+        ]
+        batch = parts[0] if len(parts) == 1 else pa.concat_batches(parts) if parts else None
+        return batch, bad
 
     def _parse(self, values: list[bytes]) -> pa.RecordBatch:
         data = b"\n".join(values) + b"\n"
@@ -75,17 +93,8 @@ class CsvRows:
             raise pa.ArrowInvalid("quotes that do not match")
         return table.combine_chunks().to_batches()[0]
 
-    def _bisect(self, values: list[bytes], error: pa.ArrowInvalid) -> Decoded:
-        if len(values) == 1:
-            reason = not_utf8(values[0], self._topic) or self._misfit(values[0], str(error))
-            return pa.RecordBatch.from_pylist([], self._topic.read_schema), [(0, reason)]
-        half = len(values) // 2
-        first, bad = self.decode(values[:half])
-        if bad:
-            return first, bad
-        second, bad = self.decode(values[half:])
-        joined = pa.concat_batches([first, second]) if len(second) else first
-        return joined, [(half + index, reason) for index, reason in bad]
+    def _reason(self, value: bytes, said: str) -> RowError:
+        return not_utf8(value, self._topic) or self._misfit(value, said)
 
     def _misfit(self, value: bytes, said: str) -> RowError:
         """Return what pyarrow says of a row, without its own count of rows and columns."""

@@ -1,8 +1,8 @@
 """User functions of a plan as Spark's workers call them when rows that fail are looked for.
 
-A function that raises is called again on fewer of its rows, until single ones are left that fail by
-themselves; those are reported, and the others go on. Invariant: no row is reported on which the
-function, called with that row alone, does not raise; what fails only together with others is not.
+A function that raises is called again on fewer of its rows (``headwater.bisection``), until single ones are
+left that fail by themselves; those are reported, and the others go on. Invariant: no row is reported on
+which the function, called with that row alone, does not raise; what fails only together with others is not.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StructType
 from pyspark.util import PythonEvalType
+
+from headwater.bisection import failing
 
 Reports = dict[int, tuple[int, str]]
 """By the number of a row: how deep in the plan it has failed, and the traceback, if there is one."""
@@ -59,10 +61,10 @@ class RowByRow:
 
     def __call__(self, *values: Any, **named: Any) -> Any:
         """Return the result for a row, whose number is the last value; nothing if there is none."""
-        *given, row = values
+        *arguments, row = values
         first, *others = self._functions
         try:
-            result = first(*given, **named)
+            result = first(*arguments, **named)
             for function in others:
                 result = function(result)
         except Exception:  # a user's code raises anything
@@ -79,23 +81,26 @@ class Columnar:
 
     def __call__(self, *columns: Any) -> Any:
         """Return the column of results, with nulls where there is none; the last column numbers the rows."""
-        parts = self._parts(columns)
+        *values, rows = columns
+        if not len(rows):
+            return self._result(values)
+        parts: list[Any] = []
+
+        def attempt(start: int, end: int) -> str | None:
+            try:
+                parts.append(self._result([_cut(column, start, end) for column in values]))
+            except Exception:  # as above
+                return traceback.format_exc()
+            return None
+
+        for row, error in failing(len(rows), attempt):
+            self._reporter.report(int(_value(rows, row)), error)
+            parts.append(self._nothing(rows))
         return parts[0] if len(parts) == 1 else self._joined(parts)
 
-    def _parts(self, columns: Sequence[Any]) -> list[Any]:
-        *given, rows = columns
-        try:
-            return [self._made(given)]
-        except Exception:  # as above
-            if len(rows) == 1:
-                self._reporter.report(int(_first(rows)), traceback.format_exc())
-                return [self._nothing(rows)]
-        halves = ([_cut(column, half) for column in columns] for half in _halves(rows))
-        return [part for half in halves for part in self._parts(half)]
-
-    def _made(self, given: list[Any]) -> Any:
+    def _result(self, values: Sequence[Any]) -> Any:
         first, *others = self._functions
-        result = first(*given)
+        result = first(*values)
         for function in others:
             result = function(result)
         return result
@@ -123,11 +128,11 @@ class ColumnarBatches(Columnar):
 
     def __call__(self, batches: Iterator[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield a column of results for each batch."""
-        each = Columnar([self._whole, *self._functions[1:]], self._returns, self._reporter)
-        return (each(*batch) for batch in batches)
+        columnar = Columnar([self._first, *self._functions[1:]], self._returns, self._reporter)
+        return (columnar(*batch) for batch in batches)
 
-    def _whole(self, *given: Any) -> Any:
-        parts = list(self._functions[0](iter([given if len(given) > 1 else given[0]])))
+    def _first(self, *columns: Any) -> Any:
+        parts = list(self._functions[0](iter([columns if len(columns) > 1 else columns[0]])))
         return parts[0] if len(parts) == 1 else self._joined(parts)
 
 
@@ -140,18 +145,21 @@ class Mapped:
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         """Yield what becomes of batches, whose last columns number the rows and tell which have failed."""
         for batch in batches:
-            yield from self._of(self._sound(batch))
+            yield from self._mapped(self._sound(batch))
 
-    def _of(self, batch: Any) -> list[Any]:
-        if not len(batch):
-            return []
-        try:
-            return list(self._function(iter([_without_last(batch)])))
-        except Exception:  # as above
-            if len(batch) == 1:
-                self._reporter.report(int(_first(_last(batch))), traceback.format_exc())
-                return []
-        return [made for half in _halves(batch) for made in self._of(_cut(batch, half))]
+    def _mapped(self, batch: Any) -> list[Any]:
+        parts: list[Any] = []
+
+        def attempt(start: int, end: int) -> str | None:
+            try:
+                parts.extend(list(self._function(iter([_without_last(_cut(batch, start, end))]))))
+            except Exception:  # as above
+                return traceback.format_exc()
+            return None
+
+        for row, error in failing(len(batch), attempt):
+            self._reporter.report(int(_value(_last(batch), row)), error)
+        return parts
 
     def _sound(self, batch: Any) -> Any:
         """Return a batch without its last column and the rows that it tells have failed before."""
@@ -180,20 +188,14 @@ def _arrow(column: Any) -> pa.Array:
     return column if isinstance(column, pa.Array) else pa.array(column, from_pandas=True)
 
 
-def _halves(rows: Any) -> tuple[slice, slice]:
-    middle = len(rows) // 2
-    return slice(None, middle), slice(middle, None)
-
-
-def _cut(columns: Any, part: slice) -> Any:
+def _cut(columns: Any, start: int, end: int) -> Any:
     if isinstance(columns, pa.Array | pa.RecordBatch):
-        start, stop, _ = part.indices(len(columns))
-        return columns.slice(start, stop - start)
-    return columns.iloc[part]
+        return columns.slice(start, end - start)
+    return columns.iloc[start:end]
 
 
-def _first(column: Any) -> Any:
-    return column[0].as_py() if isinstance(column, pa.Array) else column.iloc[0]
+def _value(column: Any, row: int) -> Any:
+    return column[row].as_py() if isinstance(column, pa.Array) else column.iloc[row]
 
 
 def _last(batch: Any) -> Any:

@@ -85,7 +85,7 @@ def profile(
     """Read a topic and return how late its rows came.
 
     ``judged`` are settings to count beside the usual ones, ``timing`` has the ``idle`` and ``max_ahead`` of
-    the source (its lateness is not looked at). ``step`` is told of rows as they are done. Time begins anew
+    the source (its lateness is ignored). ``step`` is called with rows done. Time begins anew
     at ``start``: what is read first is never late. Where the log cannot tell producers apart, as Kafka, a
     partition counts as one. Nothing is changed; rows that come meanwhile are left out.
 
@@ -148,9 +148,9 @@ def _queues(log: Log, topic: str, start: Start, event_time: str) -> list[Iterato
     alike = log.url.startswith("kafka:")  # where the engine does not tell producers apart either
 
     def runs(partition: int) -> Iterator[Run]:
-        places = (Position(topic, {partition: each[partition]}) for each in (first, last))
+        bounds = (Position(topic, {partition: offsets[partition]}) for offsets in (first, last))
         number = 0
-        for batch in log.read(topic, partition, *places, meta=True):
+        for batch in log.read(topic, partition, *bounds, meta=True):
             if len(batch):
                 part = _part(batch, event_time, alike)
                 for run, received in enumerate(part.received.tolist()):
@@ -161,15 +161,15 @@ def _queues(log: Log, topic: str, start: Start, event_time: str) -> list[Iterato
 
 
 def _part(batch: pa.RecordBatch, event_time: str, alike: bool) -> _Part:
-    told = pc.fill_null(batch.column(event_time).cast(pa.int64()), NEVER).to_numpy()
-    times = np.where(told == NEVER, NEVER, np.clip(told, -_FAR, _FAR))
+    stored = pc.fill_null(batch.column(event_time).cast(pa.int64()), NEVER).to_numpy()
+    times = np.where(stored == NEVER, NEVER, np.clip(stored, -_FAR, _FAR))
     received = pc.fill_null(batch.column("_received").cast(pa.int64()), 0).to_numpy()
     producers = pa.repeat("", len(batch)) if alike else pc.fill_null(batch.column("_producer"), "")
     return _Part(times, received, producers)
 
 
 class _Clock:
-    """The clock of a topic: the smallest claim of those that are not idle, told append by append."""
+    """The clock of a topic: the smallest claim of those that are not idle, append by append."""
 
     def __init__(self, timing: Timing):
         self.time = NEVER
@@ -227,11 +227,11 @@ class _Tally:
     furthest: tuple[str, timedelta] | None = None
 
     def add(self, part: _Part) -> None:
-        known = part.times != NEVER
+        timed = part.times != NEVER
         clocks = part.by_row(part.clocks)
-        behind = np.where(clocks == NEVER, 0, clocks - np.where(known, part.times, 0))
-        self.delays.add(behind[known])
-        self.timeless += len(known) - int(known.sum())
+        behind = np.where(clocks == NEVER, 0, clocks - np.where(timed, part.times, 0))
+        self.delays.add(behind[timed])
+        self.timeless += len(timed) - int(timed.sum())
         self._add_ahead(part)
 
     def _add_ahead(self, part: _Part) -> None:

@@ -35,12 +35,12 @@ class Lease:
         """Refuse to go on if another runner has taken over since; who never took it may go on."""
         if self._id is None:
             return
-        found = notes.read(self._path)
-        if found is None:
+        holder = notes.read(self._path)
+        if holder is None:
             raise notes.damaged(self._path, "it is missing")
-        if found["id"] != self._id:
+        if holder["id"] != self._id:
             raise Fenced(
                 "another runner has taken over this pipeline",
-                detail=f"process {found['pid']} on {found['host']}, since {found['since']}",
+                detail=f"process {holder['pid']} on {holder['host']}, since {holder['since']}",
                 hint="let this runner end: the other goes on from the last batch",
             )

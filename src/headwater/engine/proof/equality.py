@@ -1,4 +1,4 @@
-"""When two rows are equal: the one definition, for the proof of views and of streams, whatever held them.
+"""When two rows are equal: the one definition, for ``verify`` and for tests, of views and of streams.
 
 - A null equals a null, and nothing else; the null of free JSON is a value, and no null of a column.
 - Numbers are equal by their value: 0.0 and -0.0, decimals of any scale. One that is not a number (NaN) equals
@@ -7,6 +7,11 @@
 - Lists are equal element by element in their order, structs field by field, maps in any order.
 - Free JSON is equal by what it says: objects in any order, of a name that is there twice the last; numbers
   exactly by their value, so 1 and 1.0 and 10e-1 are one, and 1 is not true. What is no JSON is equal as text.
+
+Keys are equal in the same way where rows are grouped and routed to buckets (``operators/groups.py``,
+``exchange/routing.py``), and SQLite stores no sign of zero. One thing is stricter on purpose, and is called
+identical, not equal: whether an operator need not emit a row again (``operators/table_changes.py``). There
+zero has a sign, so that what is read downstream is always the newest value.
 
 Invariant: equal values have equal forms, and equal hashes; a form depends on the value and its column alone.
 """

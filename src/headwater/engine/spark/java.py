@@ -46,8 +46,8 @@ def provide() -> Java:
     """Make sure that Spark's launcher finds a Java, by setting JAVA_HOME where it must; return which."""
     home = os.environ.get("JAVA_HOME")
     own = Path(home) / "bin" / "java" if home else None
-    found = str(own) if own is not None and own.exists() else shutil.which("java")
-    if found is not None and (java := _java(Path(found))).version >= OLDEST:
+    program = str(own) if own is not None and own.exists() else shutil.which("java")
+    if program is not None and (java := _java(Path(program))).version >= OLDEST:
         return java
     packaged = _packaged()
     os.environ["JAVA_HOME"] = str(packaged)

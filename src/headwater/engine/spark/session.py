@@ -92,8 +92,8 @@ def session(
 
 def _running() -> SparkSession | None:
     """Return the session of this process; the active one is that of a thread."""
-    found = SparkSession.getActiveSession() or SparkSession._instantiatedSession
-    return found if found is not None and found.sparkContext._jsc is not None else None
+    session = SparkSession.getActiveSession() or SparkSession._instantiatedSession
+    return session if session is not None and session.sparkContext._jsc is not None else None
 
 
 def _begin(

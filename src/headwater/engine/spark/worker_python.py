@@ -44,7 +44,7 @@ def worker_python() -> str:
 
 def _is_installed() -> bool:
     """Tell whether this process has the code of its Spark in files, and not in archives or elsewhere."""
-    found, home = Path(pyspark.__file__).parent, os.environ.get("SPARK_HOME")
-    if not (found.is_dir() and Path(py4j.__file__).exists()):
+    package, home = Path(pyspark.__file__).parent, os.environ.get("SPARK_HOME")
+    if not (package.is_dir() and Path(py4j.__file__).exists()):
         return False
-    return not home or (Path(home).exists() and found.samefile(home))
+    return not home or (Path(home).exists() and package.samefile(home))

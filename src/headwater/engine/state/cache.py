@@ -1,7 +1,7 @@
 """Decoded states of buckets, kept in a worker's memory from one micro-batch to the next.
 
 A state changes in place, so an entry is worth something only while what is stored is exactly what
-it was made from. That is told by the random name of the newest chunk's file: a task that was retried,
+it was made from. That is known by the random name of the newest chunk's file: a task that was retried,
 or run twice at a time, has stored another one.
 
 Invariant: an entry is out of the cache while it is being changed, and comes back only with the

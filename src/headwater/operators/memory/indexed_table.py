@@ -20,7 +20,7 @@ from headwater.operators.groups import Flags, Keys, Numbers
 from headwater.operators.memory.int_multimap import IntMultimap
 from headwater.operators.memory.numbered_rows import NOWHERE, NumberedRows
 from headwater.operators.memory.slots import Slots, sized
-from headwater.operators.table_changes import same
+from headwater.operators.table_changes import identical
 from headwater.record import DELETED
 
 _LITTLE = 1024
@@ -75,7 +75,7 @@ class IndexedTable:
         changed = (slots != NOWHERE) | ~deleted
         compared = rows.drop_columns([DELETED])
         old = self.take(self.ages(slots[known]), *compared.column_names)
-        changed[known] = ~same(compared.take(pa.array(known)), old)
+        changed[known] = ~identical(compared.take(pa.array(known)), old)
         return np.flatnonzero(changed)
 
     def delta(self, keys: Keys, slots: Numbers, after: Numbers, deleted: Flags) -> Delta:

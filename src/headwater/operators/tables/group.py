@@ -24,7 +24,7 @@ from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.slots import Slots
 from headwater.operators.operator import Operator, Step
 from headwater.operators.order import order
-from headwater.operators.table_changes import check_table, last, same
+from headwater.operators.table_changes import check_table, identical, last
 from headwater.operators.tables.retracting import Retractable, Tally
 from headwater.record import DELETED
 
@@ -125,7 +125,7 @@ class TableGroup(Operator[Grouped]):
         before, was = self._read(state, touched), state.rows.index.count(touched) > 0
         self._make(state, change)
         after, is_ = self._read(state, touched), state.rows.index.count(touched) > 0
-        changed = np.flatnonzero((was != is_) | (is_ & ~same(before, after)))
+        changed = np.flatnonzero((was != is_) | (is_ & ~identical(before, after)))
         out = self._result_rows(
             state, keys.take(pa.array(changed)), after.take(pa.array(changed)), ~is_[changed]
         )

@@ -64,7 +64,7 @@ def test_the_backoff_doubles_up_to_a_limit_and_begins_anew_after_a_micro_batch(
     retry: Retry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr(retries.time, "monotonic", lambda: now)
+    monkeypatch.setattr("headwater.engine.batch.retry.time.monotonic", lambda: now)
     waits = []
     for _ in range(10):
         retry.back_off(SinkUnavailable("down"), done=0)

@@ -61,7 +61,7 @@ def now(out: Iterable[Row], identity: Iterable[str], before: dict[Key, Row] | No
 
 
 def told(rows: dict[Key, Row]) -> dict[str, str]:
-    """A table to be compared: NaN equals NaN, and zero has a sign."""
+    """A table to be compared: identical, not only equal, so that zero has a sign."""
     return {repr(key): repr(row) for key, row in rows.items()}
 
 
