@@ -12,7 +12,7 @@ import pytest
 
 import headwater
 from headwater import Pipeline
-from headwater.api.background import Background
+from headwater.api.background import Background, run_in_thread
 from headwater.errors import TopicError
 
 
