@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.api.background import apart
+from headwater.api.background import run_in_thread
 from headwater.engine.spark.session import session
 from headwater.errors import UsageError
 
@@ -83,7 +83,7 @@ def test_a_connection_that_a_stopped_query_closes_is_no_news(
 
 def test_a_session_is_found_from_any_thread_and_not_started_anew(spark: SparkSession) -> None:
     before = dict(spark.conf.getAll)
-    assert apart(session) is spark
+    assert run_in_thread(session) is spark
     assert dict(spark.conf.getAll) == before
     with pytest.raises(UsageError, match=r"master local\[7\]"):
-        apart(lambda: session(master="local[7]"))
+        run_in_thread(lambda: session(master="local[7]"))
