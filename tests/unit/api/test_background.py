@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,21 @@ def test_work_apart_returns_or_raises_as_if_it_were_here() -> None:
     assert not Background(lambda: time.sleep(5)).ended(0.01)
 
 
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """Let SIGINT interrupt: a shell has a program in its background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_soon() -> None:
     main = threading.main_thread().ident
     assert main is not None
     threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT)).start()
 
 
-def test_an_interrupt_stops_work_apart_and_waits_for_its_end() -> None:
+def test_an_interrupt_stops_work_apart_and_waits_for_its_end(interrupts: None) -> None:
     stopped, ended = threading.Event(), threading.Event()
 
     def work() -> None:
@@ -47,7 +56,7 @@ def test_an_interrupt_stops_work_apart_and_waits_for_its_end() -> None:
     assert ended.is_set()
 
 
-def test_an_interrupt_does_not_wait_for_work_that_cannot_be_stopped() -> None:
+def test_an_interrupt_does_not_wait_for_work_that_cannot_be_stopped(interrupts: None) -> None:
     released = threading.Event()
     interrupt_soon()
     with pytest.raises(KeyboardInterrupt):
