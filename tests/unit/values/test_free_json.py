@@ -68,3 +68,12 @@ def test_depth_counts_and_brackets_side_by_side_do_not() -> None:
     flat, deep = b"[" + b"[]," * 300 + b"[]]", b"[" * 260 + b"]" * 260
     assert not free_json.too_deep(flat, orjson.loads(flat))
     assert free_json.too_deep(deep, orjson.loads(deep))
+
+
+DOUBTS = st.sampled_from([*'019.-+eEx\n "', "\\u003a", "\\u003A", "é", "12345678"])
+
+
+@given(st.lists(DOUBTS, max_size=12).map("".join))
+def test_numbers_in_doubt_are_seen_in_a_line_and_among_many(text: str) -> None:
+    line = text.encode()
+    assert free_json.doubtful(line + b"x" * 5_000) == free_json.doubtful(line + b"x")
