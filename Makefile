@@ -33,12 +33,12 @@ bench: setup  ## measure, beside Kafka in the same run
 	$(BIN)/python -m bench
 
 faults: setup  ## minutes of kill -9 and lost power (FAULT_SECONDS=180 of the log, FAULT_KILLS=50 of a pipeline)
-	FAULT_SECONDS=$${FAULT_SECONDS:-180} FAULT_KILLS=$${FAULT_KILLS:-50} $(BIN)/python -m pytest tests/faults -s -m "faults or long"
+	FAULT_SECONDS=$${FAULT_SECONDS:-180} FAULT_KILLS=$${FAULT_KILLS:-50} $(BIN)/python -m pytest tests/faults -s -m "faults or long" -o faulthandler_timeout=14400
 
 soak: setup  ## properties over many more examples (SOAK=10 times as many, PROPERTY_EXAMPLES=40 random pipelines)
-	SOAK=$${SOAK:-10} $(BIN)/python -m pytest tests/unit -n auto --timeout 3600
-	PROPERTY_EXAMPLES=$${PROPERTY_EXAMPLES:-40} $(BIN)/python -m pytest tests/spark/test_random_pipelines.py --timeout 3600
-	$(BIN)/python -m pytest tests/unit/test_flights.py tests/spark/test_flights.py tests/spark/engine/spark/test_class_archive.py -m long
+	SOAK=$${SOAK:-10} $(BIN)/python -m pytest tests/unit -n auto --timeout 3600 -o faulthandler_timeout=14400
+	PROPERTY_EXAMPLES=$${PROPERTY_EXAMPLES:-40} $(BIN)/python -m pytest tests/spark/test_random_pipelines.py --timeout 3600 -o faulthandler_timeout=14400
+	$(BIN)/python -m pytest tests/unit/test_flights.py tests/spark/test_flights.py tests/spark/engine/spark/test_class_archive.py -m long -o faulthandler_timeout=14400
 
 clean:  ## remove .venv and caches
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

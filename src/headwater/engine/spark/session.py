@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from headwater.engine.plan.phases import BUCKETS
 from headwater.engine.source.data_source import HeadwaterSource
 from headwater.engine.source.plan_source import PlanSource
-from headwater.engine.spark import class_archive, java
+from headwater.engine.spark import callbacks, class_archive, java
 from headwater.engine.spark.class_archive import with_options
 from headwater.engine.spark.spark_log import printing_to
 from headwater.engine.spark.worker_python import worker_python
@@ -103,6 +103,7 @@ def _begin(
     program = java.provide()
     _prepare_environment(master, settings.get("spark.pyspark.python"))
     logging.getLogger("py4j").setLevel(logging.WARNING)
+    callbacks.accept_on_any_descriptor()
     options = with_options(_BRIEF) if brief else nullcontext()
     with options, class_archive.shared(program, make=not brief):
         return _start({**_SPARK_HAS_TOO, **settings, "spark.master": master}, output)

@@ -87,7 +87,10 @@ class EmbeddedAppender:
         self._epoch = 0
         self._partitions: dict[int, Partition] = {}
         if epochs is not None:
-            self._start(epochs)
+            with ExitStack() as unstarted:
+                unstarted.callback(self.close)
+                self._start(epochs)
+                unstarted.pop_all()
 
     def encode(self, records: OutgoingBatch) -> list[tuple[int, Encoded]]:
         """Return the records as frames, each with its partition."""

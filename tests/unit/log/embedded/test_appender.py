@@ -107,6 +107,20 @@ def test_a_newer_appender_of_the_same_id_shuts_the_older_one_out(log: EmbeddedLo
     assert stored(log) == list(range(6))
 
 
+def test_an_appender_that_cannot_start_leaves_no_file_open(
+    log: EmbeddedLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    log._appender("t", "another").close()  # opens what the log keeps open
+    before = os.listdir("/dev/fd")
+    with monkeypatch.context() as patch, pytest.raises(LogUnavailable):
+        patch.setattr(os, "pwritev", full)
+        log._appender("t", "me")
+    assert os.listdir("/dev/fd") == before
+
+
 def test_records_of_a_schema_that_the_topic_has_not_are_refused(log: EmbeddedLog) -> None:
     other = topic.create("t", "k STRING, m INT", key="k", partitions=3)
     batch = pa.RecordBatch.from_pylist([{"k": "a", "m": 1}], schema=other.schema)
