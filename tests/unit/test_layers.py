@@ -22,8 +22,9 @@ FILES = sorted((SOURCE / "headwater").rglob("*.py"))
 FOLDERS = sorted({path.parent for path in FILES})
 
 LAYERS = (
-    "bisection closing device_clock durable durations errors names record schema sqlite_wal topic",
-    "values operators log",
+    "bisection closing device_clock durable durations errors names record schema sqlite_wal topic "
+    "wire_format",
+    "values formats operators log",
     "stores queue views sinks",
     "pipeline",
     "engine",

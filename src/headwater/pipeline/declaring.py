@@ -52,6 +52,8 @@ def input_topic(
             event_time=topic.event_time,
             topic=topic.name,
             timing=settings.timing.read(),
+            format=topic.format,
+            key_format=topic.key_format,
         )
 
 
@@ -109,7 +111,10 @@ def _topic(
             hint = nearest(str(column), parsed.names) or "its columns: " + ", ".join(parsed.names)
             raise PipelineError(f'{title} has no column "{column}"', hint=hint)
     topic = settings.topic if settings.topic is not None else name
-    return topics.create(topic, parsed, key=key, event_time=event_time)  # with all its other rules
+    formats = settings.formats
+    return topics.create(  # with all its other rules
+        topic, parsed, key=key, event_time=event_time, format=formats.format, key_format=formats.key_format
+    )
 
 
 def check_name(kind: type[Declaration], name: object) -> None:

@@ -28,7 +28,7 @@ from headwater.engine.plan.pruning import NOTHING, Used
 from headwater.engine.source import continuity
 from headwater.engine.source.data_source import pieces
 from headwater.engine.source.records import read
-from headwater.errors import TopicError
+from headwater.errors import TopicError, UnknownTopic
 from headwater.log import Log, Position, Topic, prefetched
 from headwater.log.position import parse_start
 from headwater.log.prefetched import Span
@@ -50,6 +50,12 @@ def declare(log: Log, declared: InputTopic) -> Topic:
     One that another program has made on a broker is read as it is declared here; nothing of it is changed.
     """
     if declared.topic not in {topic.name for topic in log.topics()}:
+        if not _as_topic(declared).writable:
+            raise UnknownTopic(
+                f'no topic "{declared.topic}", which {declared.title} reads in a format of another program',
+                detail=declared.location,
+                hint="let that program make it first",
+            )
         return log.create_topic(declared.topic, declared.schema, **_settings(declared))
     log.read_as(_as_topic(declared))
     topic = log.topic(declared.topic)
@@ -58,7 +64,13 @@ def declare(log: Log, declared: InputTopic) -> Topic:
 
 
 def _as_topic(declared: InputTopic) -> Topic:
-    return topics.create(declared.topic, declared.schema, **_settings(declared))
+    return topics.create(
+        declared.topic,
+        declared.schema,
+        **_settings(declared),
+        format=declared.format,
+        key_format=declared.key_format,
+    )
 
 
 def _settings(declared: InputTopic) -> dict[str, Any]:
@@ -252,6 +264,12 @@ def _check(declared: InputTopic, topic: Topic) -> None:
                 f'topic "{topic.name}" is not as {declared.title} declares it: column "{field.name}"',
                 detail=f"{declared.location}; the topic has {topic.settings()['schema']}",
             )
+    asked = _as_topic(declared)
+    if not asked.writable and (asked.format, asked.key_format) != (topic.format, topic.key_format):
+        raise TopicError(
+            f'topic "{topic.name}" is adopted in another format than {declared.title} declares',
+            detail=f"{declared.location}; {topics.formats_text(topic)}",
+        )
     if declared.compacted and not topic.compacted:
         raise TopicError(
             f'topic "{topic.name}" is not compacted, so it is no table', detail=declared.location

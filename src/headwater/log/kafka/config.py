@@ -28,7 +28,9 @@ _RESERVED = (
     "enable.idempotence", "enable.partition.eof", "group.id", "isolation.level", "metadata.broker.list",
     "partition.assignment.strategy", "request.required.acks", "transactional.id",
 )  # fmt: skip
-_SECRET = re.compile(r"password|secret|pem|\.key|token|jaas|credential|oauthbearer", re.IGNORECASE)
+_SECRET = re.compile(r"password|secret|pem|\.key|token|jaas|credential|oauthbearer|user\.info", re.IGNORECASE)
+SCHEMA_REGISTRY = "schema.registry."
+"""What the names of a schema registry's options begin with."""
 
 _COMMON: dict[str, Any] = {
     "client.id": "headwater",
@@ -74,6 +76,12 @@ class Config:
         self.servers = servers
         self.url = f"kafka://{servers}"
         self._options = _from_file() | query | {str(name): value for name, value in options.items()}
+        self.schema_registry = {
+            name.removeprefix(SCHEMA_REGISTRY): value
+            for name, value in self._options.items()
+            if name.startswith(SCHEMA_REGISTRY)
+        }
+        """Options of the schema registry's client, as it names them."""
         for name in _RESERVED:
             if name in self._options:
                 raise UsageError(
@@ -100,11 +108,13 @@ class Config:
         """Return a text without the values of secret options."""
         for name, value in self._options.items():
             if _SECRET.search(name) and str(value):
-                text = text.replace(str(value), "***")
+                # Of "user:password" the second part alone is a secret as well.
+                for secret in (str(value), *str(value).split(":", 1)[1:]):
+                    text = text.replace(secret, "***") if secret else text
         return text
 
     def _with(self, own: dict[str, Any]) -> dict[str, Any]:
-        given = {name: value for name, value in self._options.items() if name not in _RESERVED}
+        given = {name: value for name, value in self._options.items() if not name.startswith(SCHEMA_REGISTRY)}
         return _COMMON | own | given | {"bootstrap.servers": self.servers, "logger": _log}
 
 

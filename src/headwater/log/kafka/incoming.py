@@ -16,11 +16,13 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE
 from headwater import record
 from headwater import topic as topics
 from headwater.errors import HeadwaterError, RowError
+from headwater.formats import decoding
 from headwater.log.kafka.catalog import KafkaTopic
 from headwater.log.kafka.outgoing import MARK, OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
 from headwater.schema import TIMESTAMP
 from headwater.topic import Topic
 from headwater.values import jsonl, jsonl_columns, keys
+from headwater.values.bulk import Rows
 from headwater.values.columns import Misfit
 
 _FREE = topics.create("free", "JSON")
@@ -72,7 +74,9 @@ def decode_fitting(messages: Sequence[Any], known: KafkaTopic) -> tuple[pa.Recor
 
 
 def _decoded(messages: Sequence[Any], values: Sequence[bytes | None], known: KafkaTopic) -> Rows:
-    return (_typed if known.declared else _foreign)(messages, values, known.topic)
+    if not known.declared:
+        return _foreign(messages, values, known.topic)
+    return (_typed if known.topic.key_format is None else _keyed)(messages, values, known)
 
 
 def _read_batch(
@@ -87,12 +91,9 @@ def _read_batch(
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-Rows = tuple[pa.RecordBatch, list[tuple[int, RowError]]]
-
-
-def _typed(messages: Sequence[Any], values: Sequence[bytes | None], topic: Topic) -> Rows:
-    present = [value for value in values if value is not None]
-    batch, bad = jsonl.decode(present, topic)
+def _typed(messages: Sequence[Any], values: Sequence[bytes | None], known: KafkaTopic) -> Rows:
+    topic, present = known.topic, [value for value in values if value is not None]
+    batch, bad = decoding.decode_values(present, topic, known.writers)
     if len(present) == len(values):
         return batch, bad
     gone = [index for index, value in enumerate(values) if value is None]
@@ -105,6 +106,25 @@ def _typed(messages: Sequence[Any], values: Sequence[bytes | None], topic: Topic
         return batch, [(gone[index], error) for index, error in bad]
     order = pc.sort_indices(pa.array(there + gone))
     return pa.concat_batches([_nullable(batch, topic), tombstones]).take(order), []
+
+
+def _keyed(messages: Sequence[Any], values: Sequence[bytes | None], known: KafkaTopic) -> Rows:
+    """Return rows whose key is read from the record's key."""
+    topic, present = known.topic, [index for index, value in enumerate(values) if value is not None]
+    rows, bad = decoding.decode_values([values[index] or b"" for index in present], topic, known.writers)
+    bad = [(present[at], error) for at, error in bad]
+    every = [message.key() for message in messages]
+    missing = RowError(f'record has no key, and topic "{topic.name}" needs one')
+    bad += [(index, missing) for index, key in enumerate(every) if key is None]
+    key_rows, misfits = decoding.decode_keys([key for key in every if key is not None], topic, known.writers)
+    there = [index for index, key in enumerate(every) if key is not None]
+    bad += [(there[at], error) for at, error in misfits]
+    if bad:
+        return rows, bad
+    at = dict(zip(present, range(len(present)), strict=True))
+    rows = rows.take(pa.array([at.get(index) for index in range(len(values))], pa.int64()))
+    columns = [(key_rows if name in topic.key else rows).column(name) for name in topic.schema.names]
+    return pa.RecordBatch.from_arrays(columns, schema=_nullable_schema(topic)), []
 
 
 def _foreign(messages: Sequence[Any], values: Sequence[bytes | None], topic: Topic) -> Rows:
