@@ -22,8 +22,8 @@ FILES = sorted((SOURCE / "headwater").rglob("*.py"))
 FOLDERS = sorted({path.parent for path in FILES})
 
 LAYERS = (
-    "bisection closing device_clock durable durations errors names record schema sqlite_wal topic "
-    "wire_format",
+    "bisection closing computed device_clock durable durations errors expressions names record schema"
+    " sqlite_wal topic wire_format",
     "values formats operators log",
     "stores queue views sinks",
     "pipeline",

@@ -8,7 +8,6 @@ index and its error, whatever the format.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import orjson
 import pyarrow as pa
@@ -88,7 +87,8 @@ def _library(format: str) -> Callable[[Sequence[bytes], Topic, WriterSchemas], R
 
 
 def _part(topic: Topic, schema: pa.Schema, key: tuple[str, ...], format: str) -> Topic:
-    return replace(topic, schemas=(schema,), key=key, event_time=None, format=format, key_format=None)
+    """Return the topic of a record's value or key alone, of which nothing is computed."""
+    return Topic(topic.name, (schema,), key, format=format)
 
 
 def _json_keys(keys: Sequence[bytes], topic: Topic) -> Rows:

@@ -16,7 +16,7 @@ from typing import ClassVar, Self
 import pyarrow as pa
 
 from headwater.pipeline.source_line import SourceLine
-from headwater.topic import Cleanup
+from headwater.topic import Cleanup, Topic
 from headwater.wire_format import JSON
 
 IDLE = timedelta(seconds=10)
@@ -127,12 +127,24 @@ class InputTopic(Declaration):
     external: ClassVar[bool] = True
     cleanup: ClassVar[Cleanup] = "delete"
 
-    schema: pa.Schema
-    topic: str
-    event_time: str | None = None
+    declared: Topic
+    """What it reads, as the user has declared it."""
     timing: InputTiming = InputTiming()
-    format: str = JSON
-    key_format: str | None = None
+
+    @property
+    def topic(self) -> str:
+        """The name of the topic."""
+        return self.declared.name
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of its records."""
+        return self.declared.schema
+
+    @property
+    def event_time(self) -> str | None:
+        """The column that says when an event happened, of the records or computed."""
+        return self.declared.event_time
 
     @property
     def readable_topic(self) -> str:
@@ -146,7 +158,7 @@ class InputTopic(Declaration):
 
     def stored_in_home(self) -> Self:
         """Return it as it is on a log that keeps typed rows."""
-        return replace(self, format=JSON, key_format=None)
+        return replace(self, declared=replace(self.declared, format=JSON, key_format=None))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -107,6 +107,8 @@ class Pipeline(PipelineContents):
         max_ahead: str | None = None,
         topic: str | None = None,
         key: Key = None,
+        metadata: str | Sequence[str] = (),
+        producer: str | None = None,
         format: str = "json",
         key_format: str | None = None,
     ) -> Source:
@@ -114,7 +116,9 @@ class Pipeline(PipelineContents):
 
         - ``name``: what functions call it, by a parameter of that name.
         - ``schema``: the columns as Spark DDL, or an Arrow schema.
-        - ``event_time=None``: the TIMESTAMP column that says when an event happened.
+        - ``event_time=None``: the TIMESTAMP column that says when an event happened, or an expression of
+          Spark SQL over the record, as in ``"timestamp_millis(at)"`` or ``"_timestamp"``. Its column is
+          called ``event_time``, or as ``AS`` says.
         - ``lateness=None``: how long an event is waited for after its time, ``"10 minutes"``; not at all if
           None.
         - ``idle=None``: how long a silent producer is waited for beside others of the source (10 seconds if
@@ -122,7 +126,11 @@ class Pipeline(PipelineContents):
         - ``max_ahead=None``: how far ahead of its receipt an event may be and still move the watermark (10
           minutes if None).
         - ``topic=None``: the topic's name where it is not the source's.
-        - ``key=None``: the topic's key column(s).
+        - ``key=None``: the topic's key column(s), or expressions.
+        - ``metadata=()``: what else of a record becomes a column: ``"_offset, _timestamp AS stored"`` are
+          called ``offset`` and ``stored``; also ``_partition``, ``_key``, ``_headers``, ``_producer``.
+        - ``producer=None``: the column that names who has made an event, where many devices send through one
+          gateway: each has a clock of its own then. The producer of the record if None.
         - ``format="json"``: how another program writes the topic's values on a broker: ``"json"``,
           ``"avro"``, ``"protobuf"`` and ``"json_schema"`` with a schema registry, ``"avro:FILE.avsc"``
           without one, ``"csv"``, ``"text"``, ``"bytes"``.
@@ -135,10 +143,9 @@ class Pipeline(PipelineContents):
         >>> Pipeline("shop").source("clicks", "url STRING, at TIMESTAMP", event_time="at").topic
         'clicks'
         """
-        settings = InputSettings(
-            TopicSettings(key, event_time, topic, FormatSettings(format, key_format)),
-            TimingSettings(lateness, idle, max_ahead),
-        )
+        formats = FormatSettings(format, key_format)
+        read = TopicSettings(key, event_time, topic, metadata, producer, formats)
+        settings = InputSettings(read, TimingSettings(lateness, idle, max_ahead))
         return self._add_input(Source, name, schema, caller(), settings)
 
     def table(
@@ -173,7 +180,7 @@ class Pipeline(PipelineContents):
         ('id',)
         """
         settings = InputSettings(
-            TopicSettings(key, event_time, topic, FormatSettings(format, key_format)),
+            TopicSettings(key, event_time, topic, formats=FormatSettings(format, key_format)),
             TimingSettings(idle=idle),
         )
         return self._add_input(Table, name, schema, caller(), settings)

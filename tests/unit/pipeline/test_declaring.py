@@ -249,7 +249,7 @@ def test_late_is_a_name_like_others_where_no_node_sets_rows_aside_there(pipeline
 def test_a_format_is_kept_with_its_topic_and_needs_a_broker(declare: str) -> None:
     settings = {"key": "id", "format": "csv", "key_format": "json"}
     made = getattr(Pipeline("shop", log="kafka://host:9092"), declare)("orders", "id INT, n INT", **settings)
-    assert (made.format, made.key_format) == ("csv", "json")
+    assert (made.declared.format, made.declared.key_format) == ("csv", "json")
     with pytest.raises(PipelineError, match=f'{declare} "orders" cannot have format="csv"') as refused:
         getattr(Pipeline("shop"), declare)("orders", "id INT, n INT", **settings)
     assert str(refused.value.detail).startswith("tests/unit/pipeline/test_declaring.py:")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater import record
 from headwater.engine.plan import derived
 from headwater.engine.plan.blank import Blank, blank
 from headwater.engine.plan.shape import shape
@@ -42,5 +41,4 @@ def check_stored(pipeline: Pipeline, node: Node, columns: pa.Schema) -> None:
 
 
 def _blank(topic: InputTopic, spark: SparkSession) -> Blank:
-    schema = record.read_schema(topic.schema, topic.compacted)
-    return blank(spark, schema, topic.event_time, topic.key)
+    return blank(spark, topic.declared.read_schema, topic.event_time, topic.key)

@@ -132,10 +132,7 @@ class KafkaCatalog:
         """Let a declaration hold for a topic of another program, as far as this catalog is asked."""
         self._check_formats(topic)
         if self._local.setdefault(topic.name, topic) != topic:
-            raise TopicError(
-                f'topic "{topic.name}" is declared in two ways',
-                hint="declare it once, with all columns that are read, and select them in the nodes",
-            )
+            raise topics.two_declarations(topic)
         self._recent.pop(topic.name, None)
 
     def change(self, name: str, changes: dict[str, Any]) -> KafkaTopic:
@@ -164,8 +161,10 @@ class KafkaCatalog:
     def _known(self, name: str, found: BrokerTopic) -> KafkaTopic:
         declared = self.registry.declared(name)
         if declared is not None and declared.id == found.id:
-            topic, foreign = replace(declared, partitions=found.partitions), self.registry.is_foreign(name)
-            return KafkaTopic(topic, True, foreign, self.schemas)
+            known = replace(declared, partitions=found.partitions)
+            if name in self._local and self._local[name].read_otherwise:
+                known = topics.overlaid(known, self._local[name])
+            return KafkaTopic(known, True, self.registry.is_foreign(name), self.schemas)
         local = self._local.get(name) or topics.create(name, FOREIGN_SCHEMA)
         topic = replace(local, id=found.id, partitions=found.partitions)
         return KafkaTopic(topic, name in self._local, True, self.schemas)

@@ -7,6 +7,7 @@ left out in silence, and the messages before it are delivered first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from headwater import record
 from headwater import topic as topics
 from headwater.errors import HeadwaterError, RowError
 from headwater.formats import decoding
+from headwater.log import computed_columns
 from headwater.log.kafka.catalog import KafkaTopic
 from headwater.log.kafka.outgoing import MARK, OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
 from headwater.schema import TIMESTAMP
@@ -82,13 +84,22 @@ def _decoded(messages: Sequence[Any], values: Sequence[bytes | None], known: Kaf
 def _read_batch(
     messages: Sequence[Any], values: Sequence[bytes | None], rows: pa.RecordBatch, topic: Topic, meta: bool
 ) -> pa.RecordBatch:
-    schema = record.read_schema(topic.schema, topic.compacted, meta)
+    full = meta or topic.read_otherwise
+    schema = record.read_schema(topic.schema, topic.compacted, full)
     columns = rows.columns
-    if meta:
+    if full:
         columns = columns + _meta(messages, values, rows, topic)
     elif topic.compacted:
         columns = [*columns, _deleted(values)]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+    if not topic.read_otherwise:
+        return batch
+    keys = partial(_keys, messages)
+    return computed_columns.selected(computed_columns.complete(batch, topic, keys), topic, meta)
+
+
+def _keys(messages: Sequence[Any]) -> pa.Array:
+    return pa.array([message.key() for message in messages], pa.binary())
 
 
 def _typed(messages: Sequence[Any], values: Sequence[bytes | None], known: KafkaTopic) -> Rows:
@@ -156,6 +167,12 @@ def _tombstones(found: Sequence[bytes | None], topic: Topic) -> Rows:
 
 
 def _key_rows(found: Sequence[bytes | None], topic: Topic, schema: pa.Schema) -> pa.RecordBatch:
+    if not topic.computed_names.isdisjoint(topic.key):  # it is computed from the record's own
+        if any(key is None for key in found):
+            raise ValueError("its key is null")
+        return pa.RecordBatch.from_arrays(
+            [pa.nulls(len(found), field.type) for field in schema], schema=schema
+        )
     types = [topic.schema.field(name).type for name in topic.key]
     if topic.key and any(key is None for key in found):
         raise ValueError("its key is null")
@@ -205,8 +222,8 @@ def _meta(
     own = _headers([message.headers() for message in messages])
     created = pc.if_else(pc.equal(kinds, TIMESTAMP_CREATE_TIME), stamped, nothing)
     occurred = own["_occurred"]
-    if topic.event_time is not None:
-        occurred = pc.coalesce(occurred, rows.column(topic.event_time).cast(TIMESTAMP))
+    if topic.stored_event_time is not None:
+        occurred = pc.coalesce(occurred, rows.column(topic.stored_event_time).cast(TIMESTAMP))
     columns = {
         **own,
         record.DELETED: _deleted(values),

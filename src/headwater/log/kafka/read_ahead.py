@@ -10,6 +10,7 @@ what cannot be decoded is in no file, so that reading it from the broker tells w
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
@@ -311,11 +312,9 @@ def _offsets_within(batch: pa.RecordBatch, first: int, last: int) -> pa.RecordBa
 
 
 def _noted(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
-    """Return a batch of a table with the notes that readers need of it."""
-    if not topic.compacted:
-        return batch
-    timed = {} if topic.event_time is None else {"event_time": topic.event_time}
-    return batch.replace_schema_metadata({"compacted": "true", **timed})
+    """Return a batch with the notes that readers need: its own columns, and the time of a table."""
+    timed = {"event_time": topic.event_time} if topic.compacted and topic.event_time is not None else {}
+    return batch.replace_schema_metadata({"columns": json.dumps(topic.read_schema.names), **timed})
 
 
 def _stalled(topic: Topic, partition: int, offset: int) -> HeadwaterError:
