@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater.engine.plan import derived
+from headwater.engine.plan import clocks, derived
 from headwater.engine.plan.blank import Blank, blank
 from headwater.engine.plan.shape import shape
 from headwater.pipeline.declaration import InputTopic
@@ -27,6 +27,7 @@ def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
         upstreams = {name: pipeline[name] for name in node.upstreams}
         planned = shape(node, upstreams, blanks)
         results[node.name] = planned.schema
+        clocks.check(planned, pipeline)
         topic = derived.check(planned)
         check_stored(pipeline, node, planned.stored)
         if topic is not None:

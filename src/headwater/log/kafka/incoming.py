@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE
+from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, Message
 
 from headwater import record
 from headwater import topic as topics
@@ -49,7 +51,7 @@ def mark(message: Any) -> int | None:
 
 def decode(messages: Sequence[Any], known: KafkaTopic, meta: bool) -> Decoded:
     """Return messages of one partition as rows, with ``_deleted`` or all metadata as asked for."""
-    values = [message.value() for message in messages]
+    values = list(map(Message.value, messages))
     rows, bad = _decoded(messages, values, known)
     error = None
     if bad:
@@ -66,7 +68,7 @@ def decode_fitting(messages: Sequence[Any], known: KafkaTopic) -> tuple[pa.Recor
     fitting, unfit = list(range(len(messages))), list[int]()
     while True:
         chosen = [messages[index] for index in fitting] if unfit else messages
-        values = [message.value() for message in chosen]
+        values = list(map(Message.value, chosen))
         rows, bad = _decoded(chosen, values, known)
         if not bad:
             return _read_batch(chosen, values, rows, known.topic, True), sorted(unfit)
@@ -207,6 +209,8 @@ def _nullable(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
 
 
 def _deleted(values: Sequence[bytes | None]) -> pa.Array:
+    if None not in values:
+        return pa.repeat(pa.scalar(False), len(values))
     return pa.array([value is None for value in values], pa.bool_())
 
 
@@ -214,12 +218,10 @@ def _meta(
     messages: Sequence[Any], values: Sequence[bytes | None], rows: pa.RecordBatch, topic: Topic
 ) -> list[pa.Array]:
     """Return the columns of ``record.META``, in their order."""
-    stamps = [message.timestamp() for message in messages]
-    times = pa.array([at for _, at in stamps], pa.int64())
-    kinds = pa.array([kind for kind, _ in stamps], pa.int8())
+    kinds, times = _stamps(messages)
     stamped = pc.multiply(times, 1000).cast(TIMESTAMP)
     nothing = pa.scalar(None, TIMESTAMP)
-    own = _headers([message.headers() for message in messages])
+    own = _headers(list(map(Message.headers, messages)))
     created = pc.if_else(pc.equal(kinds, TIMESTAMP_CREATE_TIME), stamped, nothing)
     occurred = own["_occurred"]
     if topic.stored_event_time is not None:
@@ -228,12 +230,18 @@ def _meta(
         **own,
         record.DELETED: _deleted(values),
         "_partition": pa.repeat(pa.scalar(messages[0].partition() if messages else 0, pa.int32()), len(rows)),
-        "_offset": pa.array([message.offset() for message in messages], pa.int64()),
+        "_offset": pa.array(np.fromiter(map(Message.offset, messages), np.int64, len(messages))),
         "_occurred": occurred,
         "_sent": pc.coalesce(own["_sent"], created),
         "_received": pc.if_else(pc.equal(kinds, TIMESTAMP_NOT_AVAILABLE), nothing, stamped),
     }
     return [columns[name] for name in record.META]
+
+
+def _stamps(messages: Sequence[Any]) -> tuple[pa.Array, pa.Array]:
+    """Return the kinds of timestamps, and the milliseconds of them."""
+    both = np.fromiter(chain.from_iterable(map(Message.timestamp, messages)), np.int64, 2 * len(messages))
+    return pa.array(both[::2].astype(np.int8)), pa.array(both[1::2].copy())
 
 
 def _headers(all_headers: Sequence[Any]) -> dict[str, pa.Array]:

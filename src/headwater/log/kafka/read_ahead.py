@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from headwater.errors import HeadwaterError, LogUnavailable
 from headwater.log.appended_range import AppendedRange
@@ -175,17 +176,17 @@ class ReadAhead:
     def _fetch(self, consumer: Consumer) -> None:
         messages = scan.take(consumer, POLL_SECONDS)
         known = self._catalog.recent(self._topic.name, self._topic.id)  # or else they may be another topic's
-        arrived: dict[int, list[Any]] = defaultdict(list)
         ends: dict[int, int] = {}
-        for message in messages:
-            if message.error() is None:
-                arrived[message.partition()].append(message)
-            elif scan.is_end(message):
-                ends[message.partition()] = message.offset()
-            elif not scan.is_transient(message):
-                raise scan.trouble(message, self._catalog.cluster.config, message.offset())
-        for number, records in arrived.items():
-            self._take(number, records, known)
+        if any(map(Message.error, messages)):
+            for message in messages:
+                if scan.is_end(message):
+                    ends[message.partition()] = message.offset()
+                elif message.error() is not None and not scan.is_transient(message):
+                    raise scan.trouble(message, self._catalog.cluster.config, message.offset())
+            messages = [message for message in messages if message.error() is None]
+        for number, records in groupby(messages, Message.partition):  # they come in runs
+            assert number is not None
+            self._take(number, list(records), known)
         for number, end in ends.items():
             self._reach(number, end)
 
@@ -194,6 +195,9 @@ class ReadAhead:
         if number not in self._assigned:
             return  # these are of a reading that is begun anew
         current = self._partitions[number]
+        if messages[0].offset() >= current.next and None not in map(Message.value, messages):
+            self._add(number, messages, messages[-1].offset() + 1, known)
+            return
         run: list[Any] = []
         for message in messages:
             mark = incoming.mark(message) if message.value() is None else None
