@@ -30,5 +30,8 @@ class SchemaReference:
 class WriterSchemas(Protocol):
     """Where schemas are found by their ids."""
 
+    def kind(self, id: int) -> str:
+        """Return which kind of schema an id is of, as the registry calls it; errors as of ``get``."""
+
     def get(self, id: int, kind: str) -> WriterSchema:
         """Return a schema of a kind; ``RowError`` if there is none, ``LogUnavailable`` if nobody knows."""
