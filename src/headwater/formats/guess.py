@@ -27,7 +27,7 @@ from headwater.topic import Topic
 _NAMES = {"AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "json_schema"}
 
 
-class Sample(NamedTuple):
+class SampledRecord(NamedTuple):
     """A record as a broker has it."""
 
     key: bytes | None
@@ -101,7 +101,7 @@ class _Values:
     notes: list[str] = field(default_factory=list)
 
 
-def guess(topic: str, samples: Sequence[Sample], writers: WriterSchemas) -> DeclarationGuess:
+def guess(topic: str, samples: Sequence[SampledRecord], writers: WriterSchemas) -> DeclarationGuess:
     """Return how a topic could be declared, by some of its records."""
     values = [each.value for each in samples if each.value is not None]
     if not values:
@@ -129,7 +129,7 @@ def guess(topic: str, samples: Sequence[Sample], writers: WriterSchemas) -> Decl
     return _checked(made, samples, writers)
 
 
-def _present(samples: Sequence[Sample]) -> list[Sample]:
+def _present(samples: Sequence[SampledRecord]) -> list[SampledRecord]:
     return [each for each in samples if each.value is not None]
 
 
@@ -202,7 +202,9 @@ def _declarable(columns: Sequence[GuessedColumn], found: _Values) -> list[Guesse
     return list(seen.values())
 
 
-def _checked(made: DeclarationGuess, samples: Sequence[Sample], writers: WriterSchemas) -> DeclarationGuess:
+def _checked(
+    made: DeclarationGuess, samples: Sequence[SampledRecord], writers: WriterSchemas
+) -> DeclarationGuess:
     """Return a guess with the number of records that it is not true of."""
     try:
         topic = made.declared()

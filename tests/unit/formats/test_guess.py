@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headwater import Pipeline
 from headwater.errors import UsageError
 from headwater.formats import decoding
-from headwater.formats.guess import Sample, guess
+from headwater.formats.guess import SampledRecord, guess
 from headwater.formats.writer_schema import WriterSchema
 from soaking import examples
 
@@ -33,7 +33,7 @@ WRITERS = NoRegistry()
 
 def line(*records: tuple[bytes | None, Any], topic: str = "clicks") -> str:
     values = [
-        Sample(key, value if isinstance(value, bytes | None) else orjson.dumps(value))
+        SampledRecord(key, value if isinstance(value, bytes | None) else orjson.dumps(value))
         for key, value in records
     ]
     return guess(topic, values, WRITERS).line
@@ -85,7 +85,7 @@ def test_a_name_that_no_parameter_can_have_becomes_one() -> None:
 
 def test_names_that_no_column_can_have_are_left_out_and_said() -> None:
     value = orjson.dumps({"_offset": 1, "a": 1, "A": 2, "": 3})
-    made = guess("t", [Sample(None, value)], WRITERS)
+    made = guess("t", [SampledRecord(None, value)], WRITERS)
     assert made.schema == "a BIGINT"
     assert len(made.notes) == 3
 
@@ -110,7 +110,7 @@ BYTES = JSON | st.binary(max_size=9) | st.text(max_size=9).map(str.encode)
 def test_whatever_the_records_are_the_guess_can_be_declared_and_says_what_does_not_fit(
     records: list[tuple[bytes | None, bytes | None]],
 ) -> None:
-    made = guess("t", [Sample(*each) for each in records], WRITERS)
+    made = guess("t", [SampledRecord(*each) for each in records], WRITERS)
     declared = made.declared()
     values = [value for _, value in records if value is not None]
     _, bad = decoding.decode_values(values, declared, WRITERS)

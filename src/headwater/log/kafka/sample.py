@@ -9,7 +9,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
-from headwater.formats.guess import Sample
+from headwater.formats.guess import SampledRecord
 from headwater.log.kafka import failures, incoming, scan
 from headwater.log.kafka.cluster import NEWEST, Cluster
 from headwater.log.kafka.registry import READER_GROUP
@@ -20,7 +20,7 @@ PARTITIONS = 20
 """How many partitions are looked into at the most: those that have changed last."""
 
 
-def newest(cluster: Cluster, topic: Topic, count: int = RECORDS) -> list[Sample]:
+def newest(cluster: Cluster, topic: Topic, count: int = RECORDS) -> list[SampledRecord]:
     """Return the newest records of the partitions that have changed last, oldest first."""
     times = cluster.offsets(topic.name, range(topic.partitions), NEWEST)
     chosen = sorted(times, key=lambda number: -times[number].timestamp)[:PARTITIONS]
@@ -36,4 +36,4 @@ def newest(cluster: Cluster, topic: Topic, count: int = RECORDS) -> list[Sample]
     finally:
         consumer.close()
     found.sort(key=lambda message: message.timestamp()[1])
-    return [Sample(message.key(), message.value()) for message in found[-count:]]
+    return [SampledRecord(message.key(), message.value()) for message in found[-count:]]
