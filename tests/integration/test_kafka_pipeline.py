@@ -154,6 +154,31 @@ def send_avro_events(client: SchemaRegistryClient, broker: str, topic: str, coun
     produce_at_once(broker, topic, records)
 
 
+def test_records_that_cannot_be_read_are_dead_letters_and_the_others_are_counted(
+    kafka_broker: str, tmp_path: Path
+) -> None:
+    name = f"events-{uuid.uuid4().hex[:8]}"
+    make_topic(kafka_broker, name, 1)
+    web = Pipeline(f"web-{name}", log=f"kafka://{kafka_broker}", home=tmp_path / "home")
+    web.source("events", "user STRING, at STRING", topic=name, event_time="to_timestamp(at)")
+
+    @web.view(key="window_start", on_error="dead_letter")
+    def daily(events: DataFrame) -> DataFrame:
+        return events.transform(windows.tumbling("1 day", n=agg.count()))
+
+    days = [b'"2026-01-01"', b'"no day"', b'"2026-01-01"', b"7", b'"2026-01-02"']
+    values = [b'{"user": "a", "at": %s}' % day for day in days]
+    produce(kafka_broker, name, [{"value": each} for each in (*values[:2], b"not JSON", *values[2:])])
+    headwater.run(web, until_caught_up=True)
+    letters = headwater.dead_letters(web)
+    assert [(each.offset, each.record) for each in letters] == [
+        (1, values[1].decode()), (2, "not JSON"), (4, values[3].decode()),
+    ]  # fmt: skip
+    with headwater.open_views(web) as views:
+        assert [row["n"] for row in views["daily"].scan().to_pylist()] == [2]
+    assert all(verdict.ok for verdict in headwater.verify(web))
+
+
 def send_events(broker: str, topic: str, count: int, first: int = 0) -> None:
     """Send as another program does, one partition after the other, so that they are not in step."""
     for partition in range(3):

@@ -27,7 +27,7 @@ from headwater.engine.plan.pruning import NOTHING, Used
 from headwater.engine.source import continuity
 from headwater.engine.source.data_source import pieces
 from headwater.engine.source.records import read
-from headwater.errors import TopicError, UnknownTopic
+from headwater.errors import TopicError, UnknownTopic, UnreadableRecord
 from headwater.log import Log, Position, Topic, prefetched
 from headwater.log.position import parse_start
 from headwater.log.prefetched import Span
@@ -182,6 +182,20 @@ class Inputs:
             for first, until in pieces(start.offsets.get(partition, 0), last, skips.get(partition, ())):
                 span = Span(end.topic, end.id, partition, first, until)
                 yield from read(self._prefetch, span, meta=meta, log=self._log)
+
+    def unreadable(self, start: Position, end: Position) -> Iterator[UnreadableRecord]:
+        """Yield the records between two positions that cannot be read."""
+        for partition, last in sorted(end.offsets.items()):
+            first = start.offsets.get(partition, 0)
+            while first < last:
+                begin, stop = (Position(end.topic, {partition: at}, end.id) for at in (first, last))
+                first = last
+                try:
+                    for _ in self._read(begin, stop):
+                        pass
+                except UnreadableRecord as error:
+                    yield error
+                    first = error.offset + 1
 
     def options(self, upstream: Declaration) -> dict[str, str]:
         """Return what the data source needs to know to read an upstream."""

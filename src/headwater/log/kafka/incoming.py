@@ -18,7 +18,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, Mess
 
 from headwater import record
 from headwater import topic as topics
-from headwater.errors import HeadwaterError, RowError
+from headwater.errors import RowError, UnreadableRecord
 from headwater.formats import decoding
 from headwater.log import computed_columns
 from headwater.log.kafka.catalog import KafkaTopic
@@ -51,16 +51,16 @@ def mark(message: Any) -> int | None:
 
 def decode(messages: Sequence[Any], known: KafkaTopic, meta: bool) -> Decoded:
     """Return messages of one partition as rows, with ``_deleted`` or all metadata as asked for."""
-    values = list(map(Message.value, messages))
-    rows, bad = _decoded(messages, values, known)
     error = None
-    if bad:
-        index, reason = min(bad, key=lambda each: each[0])
-        error = _unreadable(messages[index], known.topic, reason)
-        messages, values = messages[:index], values[:index]
+    while True:
+        batch, bad = _batch(messages, known, meta)
+        if batch is not None and not bad:
+            return Decoded(batch, error)
         # Rows of later messages may be in there; decode again what comes before the bad one.
-        rows, _ = _decoded(messages, values, known)
-    return Decoded(_read_batch(messages, values, rows, known.topic, meta), error)
+        index, reason = min(bad, key=lambda each: each[0])
+        at = (messages[index].partition(), messages[index].offset())
+        error = UnreadableRecord(known.topic.name, at, reason, messages[index].value())
+        messages = messages[:index]
 
 
 def decode_fitting(messages: Sequence[Any], known: KafkaTopic) -> tuple[pa.RecordBatch, list[int]]:
@@ -68,13 +68,24 @@ def decode_fitting(messages: Sequence[Any], known: KafkaTopic) -> tuple[pa.Recor
     fitting, unfit = list(range(len(messages))), list[int]()
     while True:
         chosen = [messages[index] for index in fitting] if unfit else messages
-        values = list(map(Message.value, chosen))
-        rows, bad = _decoded(chosen, values, known)
-        if not bad:
-            return _read_batch(chosen, values, rows, known.topic, True), sorted(unfit)
+        batch, bad = _batch(chosen, known, True)
+        if batch is not None and not bad:
+            return batch, sorted(unfit)
         wrong = {fitting[index] for index, _ in bad}
         unfit += wrong
         fitting = [index for index in fitting if index not in wrong]
+
+
+def _batch(
+    messages: Sequence[Any], known: KafkaTopic, meta: bool
+) -> tuple[pa.RecordBatch | None, list[tuple[int, RowError]]]:
+    """Return the rows of messages, if all fit, or the indexes of some that do not, with their errors."""
+    values = list(map(Message.value, messages))
+    rows, bad = _decoded(messages, values, known)
+    if bad:
+        return None, bad
+    batch = _read_batch(messages, values, rows, known.topic, meta)
+    return batch, computed_columns.uncomputed(batch, known.topic)
 
 
 def _decoded(messages: Sequence[Any], values: Sequence[bytes | None], known: KafkaTopic) -> Rows:
@@ -268,12 +279,3 @@ def _marks(headers: Sequence[tuple[str, bytes | None]] | None) -> dict[str, Any]
 
 def _number(value: bytes) -> int | None:
     return int(value) if value.lstrip(b"-").isdigit() else None
-
-
-def _unreadable(message: Any, topic: Topic, reason: HeadwaterError) -> RowError:
-    place = f"partition {message.partition()}, offset {message.offset()}"
-    return RowError(
-        f'record of topic "{topic.name}" cannot be read: {place}',
-        detail=reason.message + (f"; {reason.detail}" if reason.detail else ""),
-        hint=f"correct its producer; to leave the record out, go on at offset {message.offset() + 1}",
-    )
