@@ -15,7 +15,7 @@ class WriterSchema:
     """A schema as it was registered."""
 
     text: str
-    """Of Avro its JSON; of Protobuf its file descriptor in base64."""
+    """Of Avro its JSON; of Protobuf its file descriptor in base64, or where there is none its text."""
     references: tuple[SchemaReference, ...] = ()
 
 
