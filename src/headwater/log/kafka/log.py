@@ -153,7 +153,12 @@ class KafkaLog(Log):
         return self._catalog.add(topic).topic
 
     def _appender(self, topic: str, id: str | None) -> KafkaAppender:
-        self._declared(topic)
+        known = self._declared(topic).topic
+        if not known.computed_names.isdisjoint(known.key):
+            raise UsageError(
+                f'topic "{topic}" cannot be appended to: its key is computed when it is read',
+                hint="declare its key as columns to append to it",
+            )
         return KafkaAppender(self._catalog, topic) if id is None else NamedAppender(self._catalog, topic, id)
 
     def _extents(self, topic: Topic, numbers: Sequence[int]) -> dict[int, Extent]:
