@@ -7,9 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import (
+    OFFSET_INVALID,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it exports them, but not for mypy
     AdminClient,
     AlterConfigOpType,
@@ -36,6 +43,10 @@ UNCOMMITTED: Any = IsolationLevel.READ_UNCOMMITTED
 REACH_SECONDS = 5.0
 """How long an unreachable broker is waited for when a log is opened."""
 CALL_SECONDS = 30.0
+REPEAT_SECONDS = 5.0
+"""How long what only looks something up is asked again."""
+
+A = TypeVar("A")
 
 
 class BrokerTopic(NamedTuple):
@@ -82,18 +93,8 @@ class Cluster:
         asked = list(names)
         if not asked:
             return {}
-        found = {}
-        for name, future in self.admin.describe_topics(TopicCollection(asked)).items():
-            with failures.translating_errors(self.config, f'look up topic "{name}"'):
-                try:
-                    told = future.result(CALL_SECONDS)
-                except KafkaException as error:
-                    if error.args[0].code() in failures.UNKNOWN | {KafkaError.TOPIC_EXCEPTION}:
-                        continue
-                    raise
-            ready = bool(told.partitions) and all(p.leader is not None for p in told.partitions)
-            found[name] = BrokerTopic(str(told.topic_id), len(told.partitions), ready)
-        return found
+        named = f'topic "{asked[0]}"' if len(asked) == 1 else "topics"
+        return self._repeated(lambda: self._described(asked), f"look up {named}")
 
     def create(self, name: str, partitions: int, settings: Mapping[str, str]) -> BrokerTopic:
         """Make a topic and wait until it can be written."""
@@ -125,10 +126,16 @@ class Cluster:
         asked = {TopicPartition(topic, partition): spec for partition in partitions}
         if not asked:
             return {}
-        futures = self.admin.list_offsets(asked, isolation_level=isolation)
-        with failures.translating_errors(self.config, f'look up offsets of topic "{topic}"'):
+
+        def ask() -> dict[int, TimedOffset]:
+            futures = self.admin.list_offsets(asked, isolation_level=isolation)
             told = {where.partition: future.result(CALL_SECONDS) for where, future in futures.items()}
-        return {partition: TimedOffset(each.offset, each.timestamp) for partition, each in told.items()}
+            if any(each.offset == OFFSET_INVALID for each in told.values()):
+                # So it says, without an error, when the connection is cut before the answer has come.
+                raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+            return {partition: TimedOffset(each.offset, each.timestamp) for partition, each in told.items()}
+
+        return self._repeated(ask, f'look up offsets of topic "{topic}"')
 
     def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
         """Return the offset after the last whole transaction of each partition."""
@@ -147,6 +154,31 @@ class Cluster:
         """
         starts, ends = self.starts(topic, partitions), self.offsets(topic, partitions, LATEST, UNCOMMITTED)
         return {number: Extent(starts[number], each.offset) for number, each in ends.items()}
+
+    def _described(self, names: list[str]) -> dict[str, BrokerTopic]:
+        found = {}
+        for name, future in self.admin.describe_topics(TopicCollection(names)).items():
+            try:
+                told = future.result(CALL_SECONDS)
+            except KafkaException as error:
+                if error.args[0].code() in failures.UNKNOWN | {KafkaError.TOPIC_EXCEPTION}:
+                    continue
+                raise
+            ready = bool(told.partitions) and all(p.leader is not None for p in told.partitions)
+            found[name] = BrokerTopic(str(told.topic_id), len(told.partitions), ready)
+        return found
+
+    def _repeated(self, ask: Callable[[], A], doing: str) -> A:
+        """Return the answer to what may be asked again, where a connection was cut or a leader has gone."""
+        deadline = time.monotonic() + REPEAT_SECONDS
+        with failures.translating_errors(self.config, doing):
+            while True:
+                try:
+                    return ask()
+                except KafkaException as error:
+                    if error.args[0].code() not in failures.TRANSIENT or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.1)
 
     def _one(self, futures: Mapping[Any, Any], doing: str) -> None:
         with failures.translating_errors(self.config, doing):
@@ -172,7 +204,7 @@ class Cluster:
             self._refuse([*self._troubles, error.args[0]])
 
     def _refuse(self, troubles: list[KafkaError]) -> None:
-        denied = [t for t in troubles if t.code() == KafkaError._AUTHENTICATION]
+        denied = [t for t in troubles if t.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL)]
         telling = (denied or troubles)[0]
         if denied:
             raise failures.translated(telling, self.config, f"open {self.config.url}")

@@ -52,7 +52,7 @@ _DENIED = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
-_TRANSIENT = {
+TRANSIENT = {
     KafkaError._ALL_BROKERS_DOWN, KafkaError._DESTROY, KafkaError._MSG_TIMED_OUT, KafkaError._PURGE_INFLIGHT,
     KafkaError._PURGE_QUEUE, KafkaError._QUEUE_FULL, KafkaError._RESOLVE, KafkaError._RETRY,
     KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._TRANSPORT, KafkaError._WAIT_COORD,
@@ -83,14 +83,26 @@ def translated(error: KafkaError, config: Config, doing: str) -> HeadwaterError:
     if code == KafkaError._BAD_MSG:
         hint = "run `headwater log verify`, and restore the partition from a replica"
         return DamagedLog(f"cannot {doing}: stored bytes are damaged", detail=detail, hint=hint, resume=None)
+    if code == KafkaError._SSL:
+        return LogRefused(f"cannot {doing}: TLS with Kafka fails", detail=detail, hint=_tls_hint(detail))
     if code in _DENIED:
         hint = 'check "sasl.username", "sasl.password" and the access rules'
         return LogRefused(f"cannot {doing}: Kafka denies access", detail=detail, hint=hint)
     if code in (KafkaError._INVALID_ARG, KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION):
         return UsageError(f"cannot {doing}: Kafka refuses the settings", detail=detail)
     hint = "check that the broker runs and can be reached"
-    kind = LogUnavailable if code in _TRANSIENT else LogRefused
+    kind = LogUnavailable if code in TRANSIENT or error.txn_requires_abort() else LogRefused
     return kind(f"cannot {doing}: Kafka at {config.servers} failed", detail=detail, hint=hint)
+
+
+def _tls_hint(told: str) -> str:
+    if "expired" in told:
+        return "a certificate has expired: renew it"
+    if "verify failed" in told or "unknown ca" in told:
+        return 'check "ssl.ca.location": it names the certificate of who has signed the broker\'s'
+    if "certificate required" in told or "bad certificate" in told:
+        return 'the broker asks for your certificate: check "ssl.certificate.location" and "ssl.key.location"'
+    return 'check that the listener speaks TLS, and "ssl.ca.location"'
 
 
 @contextmanager
