@@ -14,8 +14,10 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from headwater import record
+from headwater import computed as computing
+from headwater import expressions, record
 from headwater import schema as schemas
+from headwater.computed import Computed
 from headwater.durations import interval, interval_text
 from headwater.errors import SchemaError, TopicError, TopicReplaced, UnknownTopic, UsageError, nearest
 from headwater.names import listed
@@ -52,6 +54,10 @@ class Topic:
     """Directory to which retention moves segments as Parquet, instead of deleting them."""
     id: str = ""
     """Its identity, given when it is made: a later topic of the same name has another."""
+    computed: tuple[Computed, ...] = ()
+    """Columns that reading it adds: key and event time may be among them."""
+    producer: str | None = None
+    """The column that names the producer of a record, where that is not who has sent it."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -59,9 +65,34 @@ class Topic:
         return self.schemas[-1]
 
     @property
+    def columns(self) -> pa.Schema:
+        """The columns of its records, and those that are computed."""
+        return pa.schema([*self.schema, *(pa.field(each.name, each.type) for each in self.computed)])
+
+    @property
     def read_schema(self) -> pa.Schema:
         """The schema of what is read: every column nullable, and ``_deleted`` if compacted."""
-        return record.read_schema(self.schema, self.compacted)
+        return record.read_schema(self.columns, self.compacted)
+
+    @property
+    def meta_schema(self) -> pa.Schema:
+        """The schema of what is read with all metadata."""
+        return record.read_schema(self.columns, self.compacted, meta=True)
+
+    @property
+    def computed_names(self) -> frozenset[str]:
+        """The names of what is computed."""
+        return frozenset(each.name for each in self.computed)
+
+    @property
+    def read_otherwise(self) -> bool:
+        """Whether reading it gives more than what is stored."""
+        return bool(self.computed) or self.producer is not None
+
+    @property
+    def stored_event_time(self) -> str | None:
+        """The event-time column, if it is one of the records."""
+        return None if self.event_time in self.computed_names else self.event_time
 
     @property
     def free(self) -> bool:
@@ -76,16 +107,25 @@ class Topic:
 
     def settings(self) -> dict[str, Any]:
         """Return the declaration as ``create`` takes it."""
+        written = {each.name: each.declared for each in self.computed}
         return {
             "schema": schemas.ddl(self.schema),
-            "key": list(self.key),
-            "event_time": self.event_time,
+            "key": [written.get(name, name) for name in self.key],
+            "event_time": written.get(self.event_time or "", self.event_time),
+            **self._reading(),
             "partitions": self.partitions,
             "retention": interval_text(self.retention) if self.retention else None,
             "retention_bytes": self.retention_bytes,
             "cleanup": self.cleanup,
             "archive": self.archive,
         }
+
+    def _reading(self) -> dict[str, Any]:
+        """Return what is declared of reading alone."""
+        told = {*self.key, self.event_time}
+        metadata = [each.declared for each in self.computed if each.name not in told]
+        declared = {"metadata": metadata, "producer": self.producer}
+        return {name: value for name, value in declared.items() if value}
 
 
 def create(
@@ -99,13 +139,23 @@ def create(
     retention_bytes: int | None = None,
     cleanup: Cleanup = "delete",
     archive: str | os.PathLike[str] | None = None,
+    metadata: Sequence[str] = (),
+    producer: str | None = None,
 ) -> Topic:
     """Check a declaration and return the topic it declares."""
+    parsed, keys = schemas.read(schema), _columns(key)
+    made = {
+        text: computing.column(text, parsed, default)
+        for text, default in (*((each, "key") for each in keys), (event_time, "event_time"))
+        if isinstance(text, str) and computing.is_expression(text, parsed)
+    }
     topic = Topic(
         name=name,
-        schemas=(schemas.read(schema),),
-        key=_columns(key),
-        event_time=event_time,
+        schemas=(parsed,),
+        computed=(*made.values(), *(computing.metadata(each, parsed) for each in metadata)),
+        producer=producer,
+        key=tuple(made[each].name if each in made else each for each in keys),
+        event_time=made[event_time].name if event_time in made else event_time,
         partitions=partitions,
         retention=interval(retention) if retention is not None else None,
         retention_bytes=retention_bytes,
@@ -163,6 +213,26 @@ def altered(topic: Topic, **changes: Any) -> Topic:
     return new
 
 
+def overlaid(topic: Topic, declared: Topic) -> Topic:
+    """Return a topic with what a declaration computes of its records, be it its key and its time."""
+    computed = declared.computed_names
+    return replace(
+        topic,
+        computed=declared.computed,
+        producer=declared.producer,
+        event_time=declared.event_time if declared.event_time in computed else topic.event_time,
+        key=declared.key if computed.intersection(declared.key) else topic.key,
+    )
+
+
+def two_declarations(topic: Topic) -> TopicError:
+    """Return the error for a topic that one pipeline declares in different ways."""
+    return TopicError(
+        f'topic "{topic.name}" is declared in two ways',
+        hint="declare it once, with all columns that are read, and select them in the nodes",
+    )
+
+
 def same(existing: Topic, declared: Topic) -> bool:
     """Tell whether a declaration is that of a topic which exists, as it is now."""
     return replace(existing, schemas=existing.schemas[-1:], id=declared.id) == declared
@@ -215,7 +285,7 @@ def replaced_for(group: str, topic: Topic, id: str) -> TopicReplaced:
 
 def _columns(key: str | Sequence[str] | None) -> tuple[str, ...]:
     if isinstance(key, str):
-        return listed(key)
+        return tuple(expressions.split(key)) if "(" in key or "[" in key else listed(key)
     if key is None:
         return ()
     if not isinstance(key, Sequence) or not all(isinstance(name, str) for name in key):
@@ -268,6 +338,10 @@ def _check(topic: Topic) -> None:
 
 
 def _check_columns(topic: Topic) -> None:
+    if len(set(topic.columns.names)) < len(topic.columns.names):
+        raise TopicError(
+            f'topic "{topic.name}" has a column twice', detail=", ".join(topic.columns.names), hint="use AS"
+        )
     for name in topic.schema.names:
         if name.lower() in record.RESERVED:
             raise SchemaError(
@@ -277,26 +351,54 @@ def _check_columns(topic: Topic) -> None:
         raise TopicError(f'key of topic "{topic.name}" has a column twice', detail=", ".join(topic.key))
     for name in topic.key:
         _require(topic, name)
-        kind = topic.schema.field(name).type
+        kind = topic.columns.field(name).type
         if pa.types.is_nested(kind) or pa.types.is_floating(kind):
             raise TopicError(
                 f'column "{name}" cannot be a key',
-                detail=f"{schemas.type_name(topic.schema.field(name))} values have no one text form",
+                detail=f"{schemas.type_name(topic.columns.field(name))} values have no one text form",
+            )
+    if topic.producer is not None:
+        _require(topic, topic.producer)
+        _check_producer(topic, topic.columns.field(topic.producer))
+    for each in topic.computed:
+        if topic.compacted and each.name in topic.key and each.columns != {"_key"}:
+            raise TopicError(
+                f'key "{each.text}" of table "{topic.name}" is not computed from the record\'s key',
+                detail="a deletion has nothing but its key",
+                hint='write it over _key, as in key="CAST(_key AS STRING)", or name a column',
             )
     if topic.event_time is not None:
         _require(topic, topic.event_time)
-        if not pa.types.is_timestamp(topic.schema.field(topic.event_time).type):
-            kind = schemas.type_name(topic.schema.field(topic.event_time))
-            raise TopicError(
-                f'event-time column "{topic.event_time}" is not a TIMESTAMP',
-                detail=f"it is {kind}",
-                hint="declare it as TIMESTAMP, or name another column",
-            )
+        _check_time(topic, topic.columns.field(topic.event_time))
+
+
+def _check_producer(topic: Topic, column: pa.Field) -> None:
+    if not (pa.types.is_string(column.type) or pa.types.is_integer(column.type)):
+        raise TopicError(
+            f'column "{column.name}" of topic "{topic.name}" cannot name a producer',
+            detail=f"it is {schemas.type_name(column)}",
+            hint="name a STRING or an integer column",
+        )
+
+
+def _check_time(topic: Topic, column: pa.Field) -> None:
+    if pa.types.is_timestamp(column.type):
+        return
+    computed = {each.name: each.text for each in topic.computed}
+    text = computed.get(column.name, column.name)
+    hint = "declare it as TIMESTAMP, or name another column"
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        hint += f'; a source computes one: "timestamp_millis({text})", or "timestamp_seconds({text})"'
+    elif pa.types.is_string(column.type):
+        hint += f'; a source computes one: "to_timestamp({text})", or with a pattern behind the column'
+    what = "event-time expression" if column.name in computed else "event-time column"
+    detail = f"it is {schemas.type_name(column)}"
+    raise TopicError(f'{what} "{text}" is not a TIMESTAMP', detail=detail, hint=hint)
 
 
 def _require(topic: Topic, column: str) -> None:
-    if column not in topic.schema.names:
-        known = topic.schema.names
+    if column not in topic.columns.names:
+        known = topic.columns.names
         hint = nearest(str(column), known) or "its columns: " + ", ".join(known)
         raise TopicError(f'topic "{topic.name}" has no column "{column}"', hint=hint)
 

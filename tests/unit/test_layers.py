@@ -22,7 +22,8 @@ FILES = sorted((SOURCE / "headwater").rglob("*.py"))
 FOLDERS = sorted({path.parent for path in FILES})
 
 LAYERS = (
-    "bisection closing device_clock durable durations errors names record schema sqlite_wal topic",
+    "bisection closing computed device_clock durable durations errors expressions names record schema"
+    " sqlite_wal topic",
     "values operators log",
     "stores queue views sinks",
     "pipeline",

@@ -26,7 +26,7 @@ from headwater.engine.home.versions import Rebuilding, Version, producer
 from headwater.engine.home.view_locations import store_of
 from headwater.engine.inspection import Inspection, Parts, check_runnable
 from headwater.engine.node_sinks import SinkContext, open_sink
-from headwater.engine.plan import derived
+from headwater.engine.plan import clocks, derived
 from headwater.engine.plan.checking import check_stored
 from headwater.engine.spark.session import session
 from headwater.errors import (
@@ -141,6 +141,7 @@ class Assembly(Inspection):
     def _node_run(self, node: Node, version: Version) -> NodeRun:
         node_run = super()._node_run(node, version)
         check_stored(self.pipeline, node, node_run.schema)
+        clocks.check(node_run.shape, self.pipeline)
         topic = derived.check(node_run.shape)
         if topic is not None:
             self._create_topic(topic)

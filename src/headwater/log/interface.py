@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headwater import durations
 from headwater import topic as topics
-from headwater.errors import TopicExists, UsageError, nearest
+from headwater.errors import TopicError, TopicExists, UsageError, nearest
 from headwater.log.appended_range import AppendedRange
 from headwater.log.backend import Backend
 from headwater.log.consumer import Consumer
@@ -86,6 +86,8 @@ class Log(Backend):
             name, schema, key=key, event_time=event_time, partitions=partitions, retention=retention,
             retention_bytes=retention_bytes, cleanup=cleanup, archive=archive,
         )  # fmt: skip
+        if topic.computed:
+            raise _computed(topic)
         try:
             return self._add_topic(topic)
         except TopicExists as error:
@@ -205,14 +207,21 @@ class Log(Backend):
         """
         raise _no_foreign(name, "disowned")
 
+    @abstractmethod
     def read_as(self, topic: Topic) -> None:
-        """Read a topic as a declaration says, where another program has made it and nobody has adopted it.
+        """Read a topic as a declaration says, in this object alone: nothing is written.
 
-        - ``topic``: the declaration. It holds for this object alone; nothing is written to the broker.
+        - ``topic``: the declaration. Of a topic that was made here, or adopted, it adds the columns that are
+          computed, the event time and the key if they are that, and who is the producer; one that another
+          program has made and nobody has adopted is read as the whole of it says.
 
         >>> import headwater
+        >>> from headwater import topic
         >>> log = headwater.open("memory:")
-        >>> log.read_as(log.create_topic("orders", "id BIGINT"))  # every topic here has its own
+        >>> _ = log.create_topic("orders", "id BIGINT, at BIGINT")
+        >>> log.read_as(topic.create("orders", "id BIGINT, at BIGINT", event_time="timestamp_millis(at)"))
+        >>> log.topic("orders").read_schema.names
+        ['id', 'at', 'event_time']
         """
 
     # Records
@@ -492,3 +501,11 @@ def _check_id(id: str) -> None:
 
 def _no_foreign(name: str, done: str) -> UsageError:
     return UsageError(f'topic "{name}" cannot be {done}: no other program makes topics here')
+
+
+def _computed(topic: Topic) -> TopicError:
+    texts = [each.text for each in topic.computed]
+    return TopicError(
+        f'topic "{topic.name}" cannot be made with "{texts[0]}": it stores columns',
+        hint="name columns here; a source of a pipeline may compute its event time and key when it reads",
+    )

@@ -80,6 +80,11 @@ class Operator(ABC, Generic[S]):
         return ()
 
     @property
+    def waits(self) -> bool:
+        """Whether results are held back until the clock has passed them: without a clock none comes out."""
+        return False
+
+    @property
     def repeatable(self) -> bool:
         """Whether the rows alone decide what comes out, so that a batch gives what the steps gave."""
         return True

@@ -74,6 +74,11 @@ class Scan(Operator[ScanProgress]):
     """Whether an event on which the fold fails is set aside, as if it had not come."""
     key: tuple[str, ...] = field(init=False)
 
+    @property
+    def waits(self) -> bool:
+        """An event is taken once the clock is after it."""
+        return True
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", self.by)
 

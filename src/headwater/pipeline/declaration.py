@@ -16,7 +16,7 @@ from typing import ClassVar, Self
 import pyarrow as pa
 
 from headwater.pipeline.source_line import SourceLine
-from headwater.topic import Cleanup
+from headwater.topic import Cleanup, Topic
 
 IDLE = timedelta(seconds=10)
 MAX_AHEAD = timedelta(minutes=10)
@@ -126,10 +126,24 @@ class InputTopic(Declaration):
     external: ClassVar[bool] = True
     cleanup: ClassVar[Cleanup] = "delete"
 
-    schema: pa.Schema
-    topic: str
-    event_time: str | None = None
+    declared: Topic
+    """What it reads, as the user has declared it."""
     timing: InputTiming = InputTiming()
+
+    @property
+    def topic(self) -> str:
+        """The name of the topic."""
+        return self.declared.name
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of its records."""
+        return self.declared.schema
+
+    @property
+    def event_time(self) -> str | None:
+        """The column that says when an event happened, of the records or computed."""
+        return self.declared.event_time
 
     @property
     def readable_topic(self) -> str:

@@ -16,7 +16,9 @@ import pyarrow as pa
 
 from headwater import schema as schemas
 from headwater import topic as topics
+from headwater.computed import is_expression
 from headwater.errors import PipelineError, nearest
+from headwater.names import parts
 from headwater.pipeline.declaration import Declaration, InputTopic
 from headwater.pipeline.node import ON_ERROR, Node, NodeCode
 from headwater.pipeline.settings import (
@@ -47,10 +49,8 @@ def input_topic(
             name=name,
             file=line.file,
             line=line.line,
-            schema=topic.schema,
+            declared=topic,
             key=topic.key,
-            event_time=topic.event_time,
-            topic=topic.name,
             timing=settings.timing.read(),
         )
 
@@ -59,7 +59,7 @@ def _check_timing(title: str, settings: InputSettings) -> None:
     """Refuse settings of time where there is no event time."""
     first = settings.timing.first_set
     if settings.topic.event_time is None and first is not None:
-        hint = 'name its TIMESTAMP column, as in event_time="at"'
+        hint = 'name its TIMESTAMP column, as in event_time="at", or write an expression'
         raise PipelineError(f"{title} has {first} but no event_time", hint=hint)
 
 
@@ -105,11 +105,19 @@ def _topic(
         raise _no_key(title)
     event_time = settings.event_time
     for column in (*key, *([event_time] if event_time is not None else [])):
-        if column not in parsed.names:
+        if column not in parsed.names and not is_expression(str(column), parsed):
             hint = nearest(str(column), parsed.names) or "its columns: " + ", ".join(parsed.names)
             raise PipelineError(f'{title} has no column "{column}"', hint=hint)
     topic = settings.topic if settings.topic is not None else name
-    return topics.create(topic, parsed, key=key, event_time=event_time)  # with all its other rules
+    return topics.create(  # with all its other rules
+        topic,
+        parsed,
+        key=key,
+        event_time=event_time,
+        cleanup=kind.cleanup,
+        metadata=parts(settings.metadata) if isinstance(settings.metadata, str) else settings.metadata,
+        producer=settings.producer,
+    )
 
 
 def check_name(kind: type[Declaration], name: object) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -104,12 +104,16 @@ class Pipeline(PipelineContents):
         max_ahead: str | None = None,
         topic: str | None = None,
         key: Key = None,
+        metadata: str | Sequence[str] = (),
+        producer: str | None = None,
     ) -> Source:
         """Declare a topic of events.
 
         - ``name``: what functions call it, by a parameter of that name.
         - ``schema``: the columns as Spark DDL, or an Arrow schema.
-        - ``event_time=None``: the TIMESTAMP column that says when an event happened.
+        - ``event_time=None``: the TIMESTAMP column that says when an event happened, or an expression of
+          Spark SQL over the record, as in ``"timestamp_millis(at)"`` or ``"_timestamp"``. Its column is
+          called ``event_time``, or as ``AS`` says.
         - ``lateness=None``: how long an event is waited for after its time, ``"10 minutes"``; not at all if
           None.
         - ``idle=None``: how long a silent producer is waited for beside others of the source (10 seconds if
@@ -117,7 +121,11 @@ class Pipeline(PipelineContents):
         - ``max_ahead=None``: how far ahead of its receipt an event may be and still move the watermark (10
           minutes if None).
         - ``topic=None``: the topic's name where it is not the source's.
-        - ``key=None``: the topic's key column(s).
+        - ``key=None``: the topic's key column(s), or expressions.
+        - ``metadata=()``: what else of a record becomes a column: ``"_offset, _timestamp AS stored"`` are
+          called ``offset`` and ``stored``; also ``_partition``, ``_key``, ``_headers``, ``_producer``.
+        - ``producer=None``: the column that names who has made an event, where many devices send through one
+          gateway: each has a clock of its own then. The producer of the record if None.
 
         The watermark is the newest event time of each producer less ``lateness``, of the slowest one. A row
         from before it is late where an operator says so.
@@ -125,9 +133,8 @@ class Pipeline(PipelineContents):
         >>> Pipeline("shop").source("clicks", "url STRING, at TIMESTAMP", event_time="at").topic
         'clicks'
         """
-        settings = InputSettings(
-            TopicSettings(key, event_time, topic), TimingSettings(lateness, idle, max_ahead)
-        )
+        read = TopicSettings(key, event_time, topic, metadata, producer)
+        settings = InputSettings(read, TimingSettings(lateness, idle, max_ahead))
         return self._add(declaring.input_topic(Source, name, schema, caller(), settings))
 
     def table(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import ClassVar, Protocol
 
+from headwater import expressions
 from headwater.durations import MICROSECOND, interval
 from headwater.errors import PipelineError, UsageError, nearest
 from headwater.names import parts
@@ -30,6 +31,8 @@ class TopicSettings:
     key: Key = None
     event_time: str | None = None
     topic: str | None = None
+    metadata: str | Sequence[str] = ()
+    producer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -206,7 +209,7 @@ def key_columns(title: str, key: Key) -> tuple[str, ...]:
     """Read ``"a,b"``, ``["a", "b"]`` or None."""
     if key is None:
         return ()
-    names = parts(key) if isinstance(key, str) else key
+    names = (expressions.split if "(" in key else parts)(key) if isinstance(key, str) else key
     if not isinstance(names, Sequence) or not all(isinstance(name, str) and name for name in names):
         raise PipelineError(
             f"key of {title} cannot be {key!r:.60}", hint='name its columns, as in key="shop,day"'

@@ -184,7 +184,7 @@ def _is_text(joined: bytes) -> bool:
 
 
 def _required(topic: Topic) -> set[str]:
-    return {field.name for field in topic.schema if not field.nullable} | set(topic.key)
+    return {field.name for field in topic.schema if not field.nullable or field.name in topic.key}
 
 
 def _row(value: bytes, parsed: dict[str, Any], topic: Topic) -> dict[str, Any]:

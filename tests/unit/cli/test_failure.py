@@ -151,7 +151,8 @@ def test_a_topic_that_a_pipeline_makes_itself_is_not_to_be_created(run: Run) -> 
         (
             ("create", "t", "--schema", "id INT", "--event-time", "id"),
             'error: event-time column "id" is not a TIMESTAMP\ndetail: it is INT\n'
-            "hint: declare it as TIMESTAMP, or name another column\n",
+            "hint: declare it as TIMESTAMP, or name another column; a source computes one: "
+            '"timestamp_millis(id)", or "timestamp_seconds(id)"\n',
         ),
     ],
 )

@@ -7,13 +7,15 @@ from dataclasses import FrozenInstanceError
 import pyarrow as pa
 import pytest
 
+from headwater import topic
 from headwater.pipeline.declaration import Declaration, InputTiming, Source, Table
 
 COLUMNS = pa.schema([("id", pa.int64())])
 
 
 def source(name: str = "orders") -> Source:
-    return Source(name=name, file="/far/shop.py", line=3, schema=COLUMNS, topic="shop.orders")
+    declared = topic.create("shop.orders", COLUMNS)
+    return Source(name=name, file="/far/shop.py", line=3, declared=declared)
 
 
 def test_a_declaration_is_named_by_its_kind_and_line() -> None:
@@ -38,7 +40,8 @@ def test_an_input_is_read_from_its_topic_and_never_computed() -> None:
 
 
 def test_a_table_is_compacted_by_its_key_and_a_source_is_not() -> None:
-    table = Table(name="customers", file="shop.py", line=4, key=("id",), schema=COLUMNS, topic="customers")
+    declared = topic.create("customers", COLUMNS, key="id", cleanup="compact")
+    table = Table(name="customers", file="shop.py", line=4, key=("id",), declared=declared)
     assert (table.compacted, Table.needs_key) == (True, True)
     assert (source().compacted, Source.needs_key) == (False, False)
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-from headwater import Pipeline
+from headwater import Pipeline, topic
 from headwater.drawing import as_mermaid, as_svg, as_text
 from headwater.errors import PipelineError
 from headwater.pipeline.declaration import InputTopic, Source, Table
@@ -94,7 +94,7 @@ def test_what_is_no_target_is_refused_when_it_is_to_be_written_to(tmp_path: Path
 
 def test_a_new_kind_is_a_new_type_and_nothing_else() -> None:
     alert = AlertNode(name="alarms", file="shop.py", line=9, code=NodeCode(("orders",)))
-    feed = Feed(name="orders", file="shop.py", line=2, schema=COLUMNS, topic="orders")
+    feed = Feed(name="orders", file="shop.py", line=2, declared=topic.create("orders", COLUMNS))
     shop = Pipeline("shop")
     shop._declared = {"orders": feed, "alarms": alert}
     shop.check()

@@ -11,14 +11,12 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater import durations, record
-from headwater import topic as topics
 from headwater.engine.exchange.frames import frame
 from headwater.engine.failure.dead_letters import Skips
 from headwater.engine.plan import pruning
@@ -50,19 +48,22 @@ def declare(log: Log, declared: InputTopic) -> Topic:
     One that another program has made on a broker is read as it is declared here; nothing of it is changed.
     """
     if declared.topic not in {topic.name for topic in log.topics()}:
-        return log.create_topic(declared.topic, declared.schema, **_settings(declared))
-    log.read_as(_as_topic(declared))
+        _create(log, declared.declared)
+    log.read_as(declared.declared)
     topic = log.topic(declared.topic)
     _check(declared, topic)
     return topic
 
 
-def _as_topic(declared: InputTopic) -> Topic:
-    return topics.create(declared.topic, declared.schema, **_settings(declared))
-
-
-def _settings(declared: InputTopic) -> dict[str, Any]:
-    return {"key": declared.key, "event_time": declared.event_time, "cleanup": declared.cleanup}
+def _create(log: Log, declared: Topic) -> None:
+    """Make a topic with what it stores: a key or a time that is computed is of those who read it."""
+    log.create_topic(
+        declared.name,
+        declared.schema,
+        key=[name for name in declared.key if name not in declared.computed_names],
+        event_time=declared.stored_event_time,
+        cleanup=declared.cleanup,
+    )
 
 
 class Inputs:
@@ -82,7 +83,7 @@ class Inputs:
         self._limit, self._patient, self._gate = limit, patient, gate
         self._skips: Skips = {}
         for topic in pipeline.input_topics:
-            log.read_as(_as_topic(topic))
+            log.read_as(topic.declared)
         kafka = pipeline.log.startswith("kafka:")
         self._prefetch = {"prefetch": str(pipeline.home / "prefetch")} if kafka else {}
 
@@ -203,9 +204,7 @@ class Inputs:
 
     def schema(self, upstream: Declaration) -> pa.Schema:
         """Return the columns of an upstream."""
-        topic = self._topic(upstream)
-        schema = record.read_schema(topic.schema, topic.compacted)
-        return pa.schema([pa.field(field.name, field.type) for field in schema])
+        return pa.schema([pa.field(each.name, each.type) for each in self._topic(upstream).read_schema])
 
     def _topic(self, upstream: Declaration) -> Topic:
         name = getattr(upstream, "topic", None)
@@ -214,8 +213,8 @@ class Inputs:
 
     def _options(self, upstream: Declaration, topic: Topic) -> dict[str, str]:
         options = {"url": self._pipeline.log, "topic": topic.name, **self._prefetch}
-        if self._prefetch and isinstance(upstream, InputTopic):
-            options["declared"] = json.dumps(_as_topic(upstream).settings())
+        if isinstance(upstream, InputTopic) and (self._prefetch or upstream.declared.read_otherwise):
+            options["declared"] = json.dumps(upstream.declared.settings())
         if topic.name in self._skips:
             options["skip"] = json.dumps(self._skips[topic.name])
         return options
@@ -245,7 +244,7 @@ def _text(length: timedelta) -> str:
 
 def _check(declared: InputTopic, topic: Topic) -> None:
     """Refuse a declaration that does not describe the topic that is there."""
-    for field in declared.schema:
+    for field in declared.declared.schema:
         present = topic.schema.field(field.name) if field.name in topic.schema.names else None
         if present is None or present.type != field.type:
             raise TopicError(

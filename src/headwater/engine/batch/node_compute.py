@@ -31,7 +31,7 @@ from headwater.pipeline.declaration import Declaration
 
 
 @dataclass(frozen=True)
-class Computed:
+class NodeResult:
     """What a micro-batch has become in a node."""
 
     rows: pa.Table
@@ -60,16 +60,16 @@ class NodeCompute:
         direct = self._shape.direct_inputs and (self._shape.stage is None or self._shape.direct_output)
         return not self._empty and not (direct and self._small)
 
-    def without_operator(self) -> Computed:
+    def without_operator(self) -> NodeResult:
         """Return what a node without an operator makes of the records."""
-        return Computed(self._plain())
+        return NodeResult(self._plain())
 
-    def with_operator(self, stage: Stage, context: StepContext) -> Computed:
+    def with_operator(self, stage: Stage, context: StepContext) -> NodeResult:
         """Return what comes out of a node's operator, and of the code behind it."""
         results = self._stepped(stage, context)
         after = PostOperator(self._shape, self._inputs).run(results.main)
         rejected = [*results.dead, *([] if after.rejected is None else [after.rejected])]
-        return Computed(after.rows, results.late, rejected, results.buckets, results.notes)
+        return NodeResult(after.rows, results.late, rejected, results.buckets, results.notes)
 
     def _plain(self) -> pa.Table:
         if self._empty:

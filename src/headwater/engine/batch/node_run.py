@@ -22,7 +22,7 @@ from headwater.engine.batch import failing_records, resume_checks
 from headwater.engine.batch.failing_records import CodeFailed, FailedOnRecords
 from headwater.engine.batch.inputs import Inputs
 from headwater.engine.batch.micro_batch import MicroBatch
-from headwater.engine.batch.node_compute import Computed, NodeCompute
+from headwater.engine.batch.node_compute import NodeCompute, NodeResult
 from headwater.engine.batch.node_counts import NodeCounts
 from headwater.engine.failure import failures
 from headwater.engine.failure.dead_letter_writer import DeadLetterWriter
@@ -126,7 +126,7 @@ class NodeRun:
         """Return how far a query has come in the inputs of the node."""
         return reached.of(self.upstreams)
 
-    def _with_keys(self, computed: Computed) -> Computed:
+    def _with_keys(self, computed: NodeResult) -> NodeResult:
         """Reject rows that have no key, if any are rejected; what stores them by key refuses them."""
         key = self.node.replacement_key
         if self.node.on_error != "dead_letter" or not set(key) <= set(computed.rows.column_names):
@@ -138,7 +138,7 @@ class NodeRun:
         bad = rejected(unkeyed, [why] * unkeyed.num_rows)
         return replace(computed, rows=keyed, rejected=[*computed.rejected, bad])
 
-    def _count(self, micro_batch: MicroBatch, computed: Computed) -> None:
+    def _count(self, micro_batch: MicroBatch, computed: NodeResult) -> None:
         if self.stage is None:
             self.counts.rows += micro_batch.size(self._names)
         for note in computed.notes:  # an operator counts its rows itself
@@ -146,7 +146,7 @@ class NodeRun:
         self.counts.batches += 1
         self.counts.out += computed.rows.num_rows
 
-    def _computed(self, number: int, micro_batch: MicroBatch, search: Callable[[], bool]) -> Computed:
+    def _computed(self, number: int, micro_batch: MicroBatch, search: Callable[[], bool]) -> NodeResult:
         """Compute, without the records that are to blame where code fails; their states are noted."""
         while True:
             try:
@@ -161,7 +161,7 @@ class NodeRun:
                     raise CodeFailed(f"{self.node.title} failed", location=self.node.location) from error
                 self._reject_records(number, micro_batch, error)
 
-    def _attempt(self, number: int, micro_batch: MicroBatch) -> Computed:
+    def _attempt(self, number: int, micro_batch: MicroBatch) -> NodeResult:
         compute = NodeCompute(self.shape, self.inputs, micro_batch)
         if self.stage is None:
             return compute.without_operator()

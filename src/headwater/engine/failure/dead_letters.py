@@ -146,4 +146,4 @@ def _decoded(letter: dict[str, Any], topic: Topic) -> pa.RecordBatch:
 
 def _only_key(topic: Topic) -> Topic:
     """Return a topic without the columns that a deletion does not have."""
-    return replace(topic, schemas=(pa.schema([topic.schema.field(name) for name in topic.key]),))
+    return replace(topic, schemas=(pa.schema([topic.columns.field(name) for name in topic.key]),))

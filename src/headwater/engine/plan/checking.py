@@ -9,8 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater import record
-from headwater.engine.plan import derived
+from headwater.engine.plan import clocks, derived
 from headwater.engine.plan.blank import Blank, blank
 from headwater.engine.plan.shape import shape
 from headwater.pipeline.declaration import InputTopic
@@ -28,6 +27,7 @@ def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
         upstreams = {name: pipeline[name] for name in node.upstreams}
         planned = shape(node, upstreams, blanks)
         results[node.name] = planned.schema
+        clocks.check(planned, pipeline)
         topic = derived.check(planned)
         check_stored(pipeline, node, planned.stored)
         if topic is not None:
@@ -42,5 +42,4 @@ def check_stored(pipeline: Pipeline, node: Node, columns: pa.Schema) -> None:
 
 
 def _blank(topic: InputTopic, spark: SparkSession) -> Blank:
-    schema = record.read_schema(topic.schema, topic.compacted)
-    return blank(spark, schema, topic.event_time, topic.key)
+    return blank(spark, topic.declared.read_schema, topic.event_time, topic.key)

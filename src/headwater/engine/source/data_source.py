@@ -233,10 +233,8 @@ def _located(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _schema(log: Log, options: Mapping[str, str]) -> pa.Schema:
-    from headwater import record
-
     topic = log.topic(options["topic"])
-    whole = record.read_schema(topic.schema, topic.compacted, options.get("meta") == "true")
+    whole = topic.meta_schema if options.get("meta") == "true" else topic.read_schema
     if "columns" not in options:
         return whole
     return pa.schema([whole.field(name) for name in options["columns"].split(",")])

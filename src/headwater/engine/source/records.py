@@ -7,6 +7,7 @@ even opened. Invariant: every way of reading goes through here, so all see the s
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 from headwater.engine.source.log_options import opened
 from headwater.log import Log, Position, prefetched
 from headwater.log.prefetched import Span
-from headwater.record import DELETED, META
+from headwater.record import DELETED
 
 
 def read(
@@ -47,8 +48,7 @@ def _as_read(batch: pa.RecordBatch, meta: bool) -> pa.RecordBatch:
     """Return a batch of a prefetched file as the log would have given it."""
     notes = batch.schema.metadata or {}
     filled = _timed(batch, notes[b"event_time"].decode()) if b"event_time" in notes else batch
-    own = [name for name in filled.schema.names if name not in META or (name == DELETED and notes)]
-    return filled if meta else filled.select(own)
+    return filled if meta or not notes else filled.select(json.loads(notes[b"columns"]))
 
 
 def _timed(batch: pa.RecordBatch, column: str) -> pa.RecordBatch:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from headwater import topic as topics
 from headwater.errors import DamagedLog, UsageError
+from headwater.log import computed_columns
 from headwater.log.appended_range import AppendedRange
 from headwater.log.embedded import archive as archives
 from headwater.log.embedded import verify
@@ -36,6 +37,7 @@ from headwater.log.interface import Log
 from headwater.log.position import Extent, Start, check_start, check_within
 from headwater.log.report import Finding, Lag, TopicInfo, Verification
 from headwater.topic import Topic
+from headwater.values.keys import key_bytes
 
 Durability = Literal["fsync", "os"]
 FOLLOW_SECONDS = 1.0
@@ -62,16 +64,24 @@ class EmbeddedLog(Log):
         self.compression: Compression = compression
         self._storage = Storage(root, fsync=durability == "fsync", segment_bytes=segment_bytes)
         self._maintenance = Maintenance(self._storage)
+        self._declared: dict[str, Topic] = {}
+        """How topics are read here, where that is more than what they store."""
 
     # Topics
 
     def topic(self, name: str) -> Topic:
         """Return a topic's declaration."""
-        return self._storage.catalog.get(name).topic
+        stored = self._storage.catalog.get(name).topic
+        return topics.overlaid(stored, self._declared[name]) if name in self._declared else stored
 
     def topics(self) -> list[Topic]:
         """Return every topic, by name."""
         return [self._storage.catalog.get(name).topic for name in self._storage.catalog.names()]
+
+    def read_as(self, topic: Topic) -> None:
+        """Read a topic with the columns that a declaration computes, in this object alone."""
+        if topic.read_otherwise and self._declared.setdefault(topic.name, topic) != topic:
+            raise topics.two_declarations(topic)
 
     def describe(self, name: str) -> TopicInfo:
         """Return a topic with its sizes, rates, oldest and newest record."""
@@ -177,12 +187,27 @@ class EmbeddedLog(Log):
     def _read_between(
         self, topic: Topic, first: Mapping[int, int], last: Mapping[int, int], meta: bool
     ) -> Iterator[pa.RecordBatch]:
-        return self._spans(self._storage.current(topic), first, last, meta)
+        stored = self._storage.current(topic)
+        if not topic.read_otherwise:
+            return self._spans(stored, first, last, meta)
+        return self._completed(self._spans(stored, first, last, True), topic, meta)
 
     def _follow(
         self, topic: Topic, first: Mapping[int, int], meta: bool, every: bool
     ) -> Iterator[pa.RecordBatch]:
-        return self._arriving(self._storage.current(topic), first, meta, every)
+        stored = self._storage.current(topic)
+        if not topic.read_otherwise:
+            return self._arriving(stored, first, meta, every)
+        return self._completed(self._arriving(stored, first, True, every), topic, meta)
+
+    def _completed(
+        self, batches: Iterator[pa.RecordBatch], topic: Topic, meta: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield batches, which have all metadata, with what is computed of them."""
+        stored = self._storage.catalog.get(topic.name).topic.key
+        for batch in batches:
+            keys = partial(_keys, batch, stored)
+            yield computed_columns.selected(computed_columns.complete(batch, topic, keys), topic, meta)
 
     def _lag(self, group: str) -> list[Lag]:
         state, lags = self._storage.existing_state, list[Lag]()
@@ -237,6 +262,14 @@ class EmbeddedLog(Log):
         return verify.verify_partition(stored.topic.name, number, directory, archived)
 
     def _appended_ranges(self, topic: Topic, partition: int, start: int) -> Iterator[AppendedRange]:
+        stored = self._stored_ranges(topic, partition, start)
+        if topic.event_time == topic.stored_event_time and topic.producer is None:
+            return stored
+        return computed_columns.ranges(
+            stored, lambda first, last: self._read_between(topic, {partition: first}, {partition: last}, True)
+        )
+
+    def _stored_ranges(self, topic: Topic, partition: int, start: int) -> Iterator[AppendedRange]:
         """Yield appended ranges, asked for one by one; where a file vanishes, go on with what replaced it."""
         stored = self._storage.current(topic)
         published = self._storage.with_retry(stored, lambda: self._storage.head(stored, partition))
@@ -287,6 +320,13 @@ class EmbeddedLog(Log):
                 wanted = dict.fromkeys(range(len(readers), count), 0) if every else {}
                 if not batches and not wanted:
                     wakeup.wait(FOLLOW_SECONDS)
+
+
+def _keys(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.Array:
+    """Return the keys of records as bytes, none where a topic has none."""
+    if not columns:
+        return pa.nulls(len(batch), pa.binary())
+    return key_bytes([batch.column(name) for name in columns]).cast(pa.binary())
 
 
 def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:

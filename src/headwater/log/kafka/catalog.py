@@ -124,10 +124,7 @@ class KafkaCatalog:
     def read_as(self, topic: Topic) -> None:
         """Let a declaration hold for a topic of another program, as far as this catalog is asked."""
         if self._local.setdefault(topic.name, topic) != topic:
-            raise TopicError(
-                f'topic "{topic.name}" is declared in two ways',
-                hint="declare it once, with all columns that are read, and select them in the nodes",
-            )
+            raise topics.two_declarations(topic)
         self._recent.pop(topic.name, None)
 
     def change(self, name: str, changes: dict[str, Any]) -> KafkaTopic:
@@ -156,9 +153,10 @@ class KafkaCatalog:
     def _known(self, name: str, found: BrokerTopic) -> KafkaTopic:
         declared = self.registry.declared(name)
         if declared is not None and declared.id == found.id:
-            return KafkaTopic(
-                replace(declared, partitions=found.partitions), True, self.registry.is_foreign(name)
-            )
+            known = replace(declared, partitions=found.partitions)
+            if name in self._local and self._local[name].read_otherwise:
+                known = topics.overlaid(known, self._local[name])
+            return KafkaTopic(known, True, self.registry.is_foreign(name))
         local = self._local.get(name) or topics.create(name, FOREIGN_SCHEMA)
         return KafkaTopic(replace(local, id=found.id, partitions=found.partitions), name in self._local, True)
 

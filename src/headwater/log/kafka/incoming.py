@@ -7,15 +7,19 @@ left out in silence, and the messages before it are delivered first.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE
+from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, Message
 
 from headwater import record
 from headwater import topic as topics
 from headwater.errors import HeadwaterError, RowError
+from headwater.log import computed_columns
 from headwater.log.kafka.catalog import KafkaTopic
 from headwater.log.kafka.outgoing import MARK, OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
 from headwater.schema import TIMESTAMP
@@ -45,7 +49,7 @@ def mark(message: Any) -> int | None:
 
 def decode(messages: Sequence[Any], known: KafkaTopic, meta: bool) -> Decoded:
     """Return messages of one partition as rows, with ``_deleted`` or all metadata as asked for."""
-    values = [message.value() for message in messages]
+    values = list(map(Message.value, messages))
     rows, bad = _decoded(messages, values, known)
     error = None
     if bad:
@@ -62,7 +66,7 @@ def decode_fitting(messages: Sequence[Any], known: KafkaTopic) -> tuple[pa.Recor
     fitting, unfit = list(range(len(messages))), list[int]()
     while True:
         chosen = [messages[index] for index in fitting] if unfit else messages
-        values = [message.value() for message in chosen]
+        values = list(map(Message.value, chosen))
         rows, bad = _decoded(chosen, values, known)
         if not bad:
             return _read_batch(chosen, values, rows, known.topic, True), sorted(unfit)
@@ -78,13 +82,22 @@ def _decoded(messages: Sequence[Any], values: Sequence[bytes | None], known: Kaf
 def _read_batch(
     messages: Sequence[Any], values: Sequence[bytes | None], rows: pa.RecordBatch, topic: Topic, meta: bool
 ) -> pa.RecordBatch:
-    schema = record.read_schema(topic.schema, topic.compacted, meta)
+    full = meta or topic.read_otherwise
+    schema = record.read_schema(topic.schema, topic.compacted, full)
     columns = rows.columns
-    if meta:
+    if full:
         columns = columns + _meta(messages, values, rows, topic)
     elif topic.compacted:
         columns = [*columns, _deleted(values)]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+    if not topic.read_otherwise:
+        return batch
+    keys = partial(_keys, messages)
+    return computed_columns.selected(computed_columns.complete(batch, topic, keys), topic, meta)
+
+
+def _keys(messages: Sequence[Any]) -> pa.Array:
+    return pa.array([message.key() for message in messages], pa.binary())
 
 
 Rows = tuple[pa.RecordBatch, list[tuple[int, RowError]]]
@@ -136,6 +149,12 @@ def _tombstones(found: Sequence[bytes | None], topic: Topic) -> Rows:
 
 
 def _key_rows(found: Sequence[bytes | None], topic: Topic, schema: pa.Schema) -> pa.RecordBatch:
+    if not topic.computed_names.isdisjoint(topic.key):  # it is computed from the record's own
+        if any(key is None for key in found):
+            raise ValueError("its key is null")
+        return pa.RecordBatch.from_arrays(
+            [pa.nulls(len(found), field.type) for field in schema], schema=schema
+        )
     types = [topic.schema.field(name).type for name in topic.key]
     if topic.key and any(key is None for key in found):
         raise ValueError("its key is null")
@@ -170,6 +189,8 @@ def _nullable(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
 
 
 def _deleted(values: Sequence[bytes | None]) -> pa.Array:
+    if None not in values:
+        return pa.repeat(pa.scalar(False), len(values))
     return pa.array([value is None for value in values], pa.bool_())
 
 
@@ -177,26 +198,30 @@ def _meta(
     messages: Sequence[Any], values: Sequence[bytes | None], rows: pa.RecordBatch, topic: Topic
 ) -> list[pa.Array]:
     """Return the columns of ``record.META``, in their order."""
-    stamps = [message.timestamp() for message in messages]
-    times = pa.array([at for _, at in stamps], pa.int64())
-    kinds = pa.array([kind for kind, _ in stamps], pa.int8())
+    kinds, times = _stamps(messages)
     stamped = pc.multiply(times, 1000).cast(TIMESTAMP)
     nothing = pa.scalar(None, TIMESTAMP)
-    own = _headers([message.headers() for message in messages])
+    own = _headers(list(map(Message.headers, messages)))
     created = pc.if_else(pc.equal(kinds, TIMESTAMP_CREATE_TIME), stamped, nothing)
     occurred = own["_occurred"]
-    if topic.event_time is not None:
-        occurred = pc.coalesce(occurred, rows.column(topic.event_time).cast(TIMESTAMP))
+    if topic.stored_event_time is not None:
+        occurred = pc.coalesce(occurred, rows.column(topic.stored_event_time).cast(TIMESTAMP))
     columns = {
         **own,
         record.DELETED: _deleted(values),
         "_partition": pa.repeat(pa.scalar(messages[0].partition() if messages else 0, pa.int32()), len(rows)),
-        "_offset": pa.array([message.offset() for message in messages], pa.int64()),
+        "_offset": pa.array(np.fromiter(map(Message.offset, messages), np.int64, len(messages))),
         "_occurred": occurred,
         "_sent": pc.coalesce(own["_sent"], created),
         "_received": pc.if_else(pc.equal(kinds, TIMESTAMP_NOT_AVAILABLE), nothing, stamped),
     }
     return [columns[name] for name in record.META]
+
+
+def _stamps(messages: Sequence[Any]) -> tuple[pa.Array, pa.Array]:
+    """Return the kinds of timestamps, and the milliseconds of them."""
+    both = np.fromiter(chain.from_iterable(map(Message.timestamp, messages)), np.int64, 2 * len(messages))
+    return pa.array(both[::2].astype(np.int8)), pa.array(both[1::2].copy())
 
 
 def _headers(all_headers: Sequence[Any]) -> dict[str, pa.Array]:

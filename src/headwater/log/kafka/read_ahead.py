@@ -10,17 +10,19 @@ what cannot be decoded is in no file, so that reading it from the broker tells w
 
 from __future__ import annotations
 
+import json
 import threading
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from headwater.errors import HeadwaterError, LogUnavailable
 from headwater.log.appended_range import AppendedRange
@@ -177,17 +179,17 @@ class ReadAhead:
     def _fetch(self, consumer: Consumer) -> None:
         messages = scan.take(consumer, POLL_SECONDS)
         known = self._catalog.recent(self._topic.name, self._topic.id)  # or else they may be another topic's
-        arrived: dict[int, list[Any]] = defaultdict(list)
         ends: dict[int, int] = {}
-        for message in messages:
-            if message.error() is None:
-                arrived[message.partition()].append(message)
-            elif scan.is_end(message):
-                ends[message.partition()] = message.offset()
-            elif not scan.is_transient(message):
-                raise self._trouble(message)
-        for number, records in arrived.items():
-            self._take(number, records, known)
+        if any(map(Message.error, messages)):
+            for message in messages:
+                if scan.is_end(message):
+                    ends[message.partition()] = message.offset()
+                elif message.error() is not None and not scan.is_transient(message):
+                    raise self._trouble(message)
+            messages = [message for message in messages if message.error() is None]
+        for number, records in groupby(messages, Message.partition):  # they come in runs
+            assert number is not None
+            self._take(number, list(records), known)
         for number, end in ends.items():
             self._reach(number, end)
 
@@ -203,6 +205,9 @@ class ReadAhead:
         if number not in self._assigned:
             return  # these are of a reading that is begun anew
         current = self._partitions[number]
+        if messages[0].offset() >= current.next and None not in map(Message.value, messages):
+            self._add(number, messages, messages[-1].offset() + 1, known)
+            return
         run: list[Any] = []
         for message in messages:
             mark = incoming.mark(message) if message.value() is None else None
@@ -321,11 +326,9 @@ def _offsets_within(batch: pa.RecordBatch, first: int, last: int) -> pa.RecordBa
 
 
 def _noted(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
-    """Return a batch of a table with the notes that readers need of it."""
-    if not topic.compacted:
-        return batch
-    timed = {} if topic.event_time is None else {"event_time": topic.event_time}
-    return batch.replace_schema_metadata({"compacted": "true", **timed})
+    """Return a batch with the notes that readers need: its own columns, and the time of a table."""
+    timed = {"event_time": topic.event_time} if topic.compacted and topic.event_time is not None else {}
+    return batch.replace_schema_metadata({"columns": json.dumps(topic.read_schema.names), **timed})
 
 
 def _stalled(topic: Topic, partition: int, offset: int) -> HeadwaterError:

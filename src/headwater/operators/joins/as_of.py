@@ -86,6 +86,11 @@ class AsOf(Operator[AsOfState]):
     prefix: str | None = None
     key: tuple[str, ...] = field(init=False)
 
+    @property
+    def waits(self) -> bool:
+        """A row is joined once the clock is after it."""
+        return True
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", self.pairing.key)
 

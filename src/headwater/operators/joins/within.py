@@ -93,6 +93,11 @@ class Within(Operator[IntervalJoinState]):
     prefix: str | None = None
     key: tuple[str, ...] = field(init=False)
 
+    @property
+    def waits(self) -> bool:
+        """What has no partner comes out when none can come any more."""
+        return self.how not in ("inner", "semi")
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "key", self.pairing.key)
 

@@ -175,6 +175,11 @@ class Windowed(Operator[S]):
     """When windows that are not finished are published too; a number is one of rows."""
 
     @property
+    def waits(self) -> bool:
+        """A window is complete when the clock has passed its end."""
+        return True
+
+    @property
     def identity(self) -> tuple[str, ...]:
         """The key, and the start of the window."""
         return (*self.windowing.by, START)

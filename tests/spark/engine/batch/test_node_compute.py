@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater import Pipeline, latest
 from headwater.engine.batch.inputs import Inputs, declare
 from headwater.engine.batch.micro_batch import MicroBatch
-from headwater.engine.batch.node_compute import Computed, NodeCompute
+from headwater.engine.batch.node_compute import NodeCompute, NodeResult
 from headwater.engine.home.checkpoint import Input, InputProgress
 from headwater.engine.plan.shape import Shape, shape
 from headwater.engine.stage.bucket_step import StepContext
@@ -76,7 +76,7 @@ def shaped(inputs: Inputs, name: str) -> Shape:
     return shape(node, upstreams, inputs.blanks(upstreams))
 
 
-def computed(planned: Shape, inputs: Inputs, micro_batch: MicroBatch, home: Path) -> Computed:
+def computed(planned: Shape, inputs: Inputs, micro_batch: MicroBatch, home: Path) -> NodeResult:
     compute, stage = NodeCompute(planned, inputs, micro_batch), planned.stage
     if stage is None:
         return compute.without_operator()

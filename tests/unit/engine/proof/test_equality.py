@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater import schema as schemas
+from headwater import topic
 from headwater.engine.proof.compare import compare_by_key, compare_counts
 from headwater.engine.proof.equality import comparable, comparable_value
 from headwater.engine.proof.verdict import Verdict
@@ -157,7 +158,7 @@ def stored(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 @examples(100)
 @given(st.lists(ROWS, max_size=6))
 def test_a_stream_and_a_view_that_hold_the_same_are_equal(rows: list[dict[str, Any]]) -> None:
-    node = Table(name="t", file="", line=0, key=("k",), schema=NESTED, topic="t")
+    node = Table(name="t", file="", line=0, key=("k",), declared=topic.create("t", NESTED, key="k"))
     plain = pa.Table.from_pylist(
         [{**row, "m": None if row["m"] is None else [*row["m"].items()]} for row in rows], schema=NESTED
     ).to_pylist()
@@ -170,7 +171,7 @@ def test_a_stream_and_a_view_that_hold_the_same_are_equal(rows: list[dict[str, A
 
 @pytest.mark.parametrize("way", [compare_by_key, compare_counts])
 def test_every_row_that_is_there_on_one_side_only_is_told(way: Callable[..., Verdict]) -> None:
-    node = Table(name="t", file="", line=0, key=("k",), schema=NESTED, topic="t")
+    node = Table(name="t", file="", line=0, key=("k",), declared=topic.create("t", NESTED, key="k"))
     one, two, three = ({"k": number, "m": None, "l": []} for number in (1, 2, 3))
     verdict = way(node, [one, two], [two, three], NESTED)
     assert (verdict.equal, verdict.missing, verdict.extra) == (1, (one,), (three,))
@@ -178,7 +179,7 @@ def test_every_row_that_is_there_on_one_side_only_is_told(way: Callable[..., Ver
 
 @pytest.mark.parametrize("way", [compare_by_key, compare_counts])
 def test_a_row_that_is_there_twice_is_no_equal_of_one(way: Callable[..., Verdict]) -> None:
-    node = Table(name="t", file="", line=0, key=("k",), schema=NESTED, topic="t")
+    node = Table(name="t", file="", line=0, key=("k",), declared=topic.create("t", NESTED, key="k"))
     row = {"k": 1, "m": None, "l": []}
     assert way(node, [row], [row, dict(row)], NESTED).extra == (row,)
     assert way(node, [row, dict(row)], [row], NESTED).missing == (row,)
