@@ -126,7 +126,7 @@ class KafkaAppender:
     def _fenced(self) -> Fenced:
         return Fenced(
             f'producer "{self.id}" of topic "{self._name}" has been fenced',
-            detail="a newer producer of the same id has started; nothing of the batch was stored",
+            detail="a newer producer of the same id has started; nothing more of the batch was stored",
             hint="let only one producer of an id run at a time",
         )
 
@@ -272,7 +272,6 @@ class NamedAppender(KafkaAppender):
             end += len(piece)
             if time.monotonic() > deadline:
                 break
-        self._wait(sent)
         newest = {} if records is None else outgoing.newest(records, first, end)
         if newest:
             offsets = groups.places(self.topic(), {p: last + 1 for p, last in newest.items()})
