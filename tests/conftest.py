@@ -1,4 +1,4 @@
-"""Fixtures of all tests: a Kafka broker, a PostgreSQL server, a Spark cluster, started when asked for."""
+"""Fixtures of all tests: Kafka, a schema registry, PostgreSQL, a Spark cluster, started when asked for."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import settings
 
 import postgres_server
 from kafka_broker import Broker, Missing, running_broker
+from schema_registry import running_registry
 from soaking import examples
 
 if TYPE_CHECKING:
@@ -45,6 +46,13 @@ def broker() -> Iterator[Broker]:
 def kafka_broker(broker: Broker) -> str:
     """The address of the broker, as host:port."""
     return broker.servers
+
+
+@pytest.fixture(scope="session")
+def schema_registry() -> Iterator[str]:
+    """The URL of a real schema registry."""
+    with _or_skipped("schema registry", running_registry(), Missing) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,8 @@
     │   ├── TopicExists
     │   └── SchemaError       a DDL string or a schema change that is refused
     ├── RowError              a row does not fit its topic
-    │   └── RecordTooLarge
+    │   ├── RecordTooLarge
+    │   └── UnreadableRecord  a stored record does not, or its event time cannot be computed
     ├── BufferFull            a producer with ``on_full="error"`` has no room
     ├── Fenced                a newer producer or group member has taken over
     ├── OffsetLost            the records asked for are not there: no longer retained, or past the end
@@ -113,6 +114,21 @@ class RowError(HeadwaterError):
 
 class RecordTooLarge(RowError):
     """A record is over the size limit."""
+
+
+class UnreadableRecord(RowError):
+    """A stored record does not fit its topic: the one at ``offset`` of ``partition``, with its ``value``."""
+
+    def __init__(
+        self, topic: str, place: tuple[int, int], reason: HeadwaterError, value: bytes | None = None
+    ):
+        self.partition, self.offset = place
+        self.value = value
+        super().__init__(
+            f'record of topic "{topic}" cannot be read: partition {self.partition}, offset {self.offset}',
+            detail=reason.message + (f"; {reason.detail}" if reason.detail else ""),
+            hint=f"correct its producer; to leave the record out, go on at offset {self.offset + 1}",
+        )
 
 
 class BufferFull(HeadwaterError):

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from headwater import computed as computing
-from headwater import expressions, record
+from headwater import expressions, record, wire_format
 from headwater import schema as schemas
 from headwater.computed import Computed
 from headwater.durations import interval, interval_text
@@ -58,6 +58,10 @@ class Topic:
     """Columns that reading it adds: key and event time may be among them."""
     producer: str | None = None
     """The column that names the producer of a record, where that is not who has sent it."""
+    format: str = wire_format.JSON
+    """How another program writes the values of its records on a broker."""
+    key_format: str | None = None
+    """How it writes their keys, if the key's columns are to be read from there and not from the value."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -101,6 +105,18 @@ class Topic:
         return len(self.schema) == 1 and field.name == "value" and schemas.is_variant(field)
 
     @property
+    def writable(self) -> bool:
+        """Whether its records are written as Headwater writes them."""
+        return self.format == wire_format.JSON and self.key_format is None
+
+    @property
+    def value_schema(self) -> pa.Schema:
+        """The columns that a record's value holds: all, but for those that are read from its key."""
+        if self.key_format is None:
+            return self.schema
+        return pa.schema([field for field in self.schema if field.name not in self.key])
+
+    @property
     def compacted(self) -> bool:
         """Whether only the newest record of each key is kept."""
         return self.cleanup == "compact"
@@ -118,6 +134,8 @@ class Topic:
             "retention_bytes": self.retention_bytes,
             "cleanup": self.cleanup,
             "archive": self.archive,
+            "format": self.format,
+            "key_format": self.key_format,
         }
 
     def _reading(self) -> dict[str, Any]:
@@ -141,6 +159,8 @@ def create(
     archive: str | os.PathLike[str] | None = None,
     metadata: Sequence[str] = (),
     producer: str | None = None,
+    format: str = wire_format.JSON,
+    key_format: str | None = None,
 ) -> Topic:
     """Check a declaration and return the topic it declares."""
     parsed, keys = schemas.read(schema), _columns(key)
@@ -161,6 +181,8 @@ def create(
         retention_bytes=retention_bytes,
         cleanup=cleanup,
         archive=_path(archive),
+        format=wire_format.read("format", format),
+        key_format=None if key_format is None else wire_format.read("key_format", key_format),
     )
     _check(topic)
     return topic
@@ -256,6 +278,12 @@ def unknown(name: str, names: Sequence[str]) -> UnknownTopic:
     )
 
 
+def formats_text(topic: Topic) -> str:
+    """Return in words how a topic's records are written."""
+    value = f"its values are {wire_format.name(topic.format)}"
+    return value if topic.key_format is None else f"{value}, its keys {wire_format.name(topic.key_format)}"
+
+
 def different(existing: Topic, declared: Topic) -> str:
     """Return in words where a declaration differs from that of a topic which exists."""
     was, asked = existing.settings(), declared.settings()
@@ -314,6 +342,7 @@ def check_name(what: str, name: str) -> None:
 def _check(topic: Topic) -> None:
     check_name("topic", topic.name)
     _check_columns(topic)
+    _check_formats(topic)
     if not _is_number(topic.partitions) or not 1 <= topic.partitions <= 1024:
         raise TopicError(f"a topic has 1 to 1024 partitions, not {topic.partitions!r:.60}")
     size = topic.retention_bytes
@@ -394,6 +423,38 @@ def _check_time(topic: Topic, column: pa.Field) -> None:
     what = "event-time expression" if column.name in computed else "event-time column"
     detail = f"it is {schemas.type_name(column)}"
     raise TopicError(f'{what} "{text}" is not a TIMESTAMP', detail=detail, hint=hint)
+
+
+def _check_formats(topic: Topic) -> None:
+    """Refuse columns that a format has no place for."""
+    if topic.key_format is not None:
+        if not topic.key:
+            raise TopicError(
+                f'topic "{topic.name}" has a key_format and no key', hint="name the column(s) of the key"
+            )
+        if not topic.value_schema.names:
+            raise TopicError(
+                f'topic "{topic.name}" has no column but those of its key',
+                detail="with a key_format they are read from the record's key, and none from its value",
+            )
+        if topic.computed_names.intersection(topic.key):
+            raise TopicError(
+                f'topic "{topic.name}" has a key_format and a key that is computed',
+                hint="name the column(s) that the record's key holds",
+            )
+        keys = pa.schema([topic.schema.field(name) for name in topic.key])
+        _check_whole(topic, "key_format", topic.key_format, keys)
+    _check_whole(topic, "format", topic.format, topic.value_schema)
+
+
+def _check_whole(topic: Topic, what: str, format: str, columns: pa.Schema) -> None:
+    wanted = wire_format.WHOLE.get(format)
+    found = [schemas.type_name(field) for field in columns]
+    if wanted is not None and found != [wanted]:
+        raise TopicError(
+            f'topic "{topic.name}" needs one {wanted} column for {what} "{format}"',
+            detail=f"it has {schemas.ddl(columns)}",
+        )
 
 
 def _require(topic: Topic, column: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from contract_kit import Backend, rows_of
 
 from headwater import Log, topic
-from headwater.errors import TopicError
+from headwater.errors import TopicError, UnreadableRecord
 
 SCHEMA = "device STRING, at BIGINT"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -71,6 +71,26 @@ def test_each_producer_that_a_column_names_has_its_own_ranges(backend: Backend, 
     assert newest["a"] == (MILLIS + 5) * 1000
     assert newest["b"] == (MILLIS + 9) * 1000
     assert ranges[-1].end == other.resolve(filled, "latest").offsets[0]
+
+
+def test_a_time_that_cannot_be_computed_is_an_unreadable_record(
+    backend: Backend, log: Log, name: str
+) -> None:
+    log.create_topic(name, "day STRING")
+    with log.producer(name) as producer:
+        producer.send_batch([{"day": "2026-01-01"}, {"day": None}, {"day": "never"}, {"day": "2026-01-02"}])
+    other = backend.again()
+    other.read_as(topic.create(name, "day STRING", event_time="to_timestamp(day)"))
+    found: list[str | None] = []
+    with pytest.raises(UnreadableRecord, match="cannot be read") as unreadable:
+        for batch in other.read(name):
+            found += batch.column("day").to_pylist()
+    assert found == ["2026-01-01", None]
+    assert unreadable.value.value == b'{"day":"never"}'
+    assert "day is never" in str(unreadable.value)
+    after = other.read(name, start=unreadable.value.offset + 1)
+    assert [day for batch in after for day in batch.column("day").to_pylist()] == ["2026-01-02"]
+    assert max(each.newest or 0 for each in other.appended_ranges(name, 0, 0)) == 1_767_312_000_000_000
 
 
 def test_one_topic_declared_in_two_ways_is_refused(log: Log, filled: str) -> None:

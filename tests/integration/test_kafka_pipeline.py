@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
 from pyspark.sql import DataFrame
 
 import headwater
@@ -95,6 +99,84 @@ def test_topics_of_other_programs_are_read_as_the_pipeline_declares_them(
     assert sum(closed) == 9_000  # three minutes of four: ten seconds are still waited for
     assert {name: settings(kafka_broker, name) for name in (events, users)} == before
     assert until(lambda: not prefetched.remove_abandoned(tmp_path / "home" / "prefetch"))
+
+
+def test_avro_of_another_program_runs_through_a_pipeline_and_is_proved(
+    kafka_broker: str, schema_registry: str, tmp_path: Path
+) -> None:
+    end = uuid.uuid4().hex[:8]
+    events, users = f"events-{end}", f"users-{end}"
+    make_topic(kafka_broker, events, 2)
+    make_topic(kafka_broker, users)
+    url = f"kafka://{kafka_broker}?schema.registry.url={schema_registry}"
+    web = Pipeline(f"web-{end}", log=url, home=tmp_path / "home")
+    columns = "user STRING, amount DOUBLE, at TIMESTAMP"
+    web.source("events", columns, topic=events, event_time="at", lateness="10 seconds", format="avro")
+    web.table("users", "id BIGINT, tier STRING", key="id", topic=users, format="csv", key_format="avro")
+
+    @web.view(key=["user", "window_start"])
+    def totals(events: DataFrame) -> DataFrame:
+        return events.transform(windows.tumbling("1 minute", by="user", n=agg.count()))
+
+    @web.view(key="id")
+    def tiers(users: DataFrame) -> DataFrame:
+        return users
+
+    with SchemaRegistryClient({"url": schema_registry}) as client:
+        send_avro_events(client, kafka_broker, events, 6_000)
+        key, context = AvroSerializer(client, '"long"'), SerializationContext(users, MessageField.KEY)
+        changes = [(1, b"gold"), (2, b"tin"), (1, b"silver"), (2, None)]
+        produce(kafka_broker, users, [{"key": key(id, context), "value": tier} for id, tier in changes])
+    headwater.run(web, until_caught_up=True)
+    assert all(verdict.ok for verdict in headwater.verify(web))
+    with headwater.open_views(web) as views:
+        assert views["tiers"].scan().to_pylist() == [{"id": 1, "tier": "silver"}]
+        closed = [row["n"] for row in views["totals"].scan().to_pylist()]
+    assert sum(closed) == 3_000  # one minute of two: ten seconds are still waited for
+
+
+def send_avro_events(client: SchemaRegistryClient, broker: str, topic: str, count: int) -> None:
+    """Send as another program does, which changes its schema with every second event."""
+    at = {"type": "long", "logicalType": "timestamp-millis"}
+    fields = [{"name": "at", "type": at}, {"name": "user", "type": "string"}]
+    versions = [
+        AvroSerializer(client, json.dumps({"type": "record", "name": "Event", "fields": [*fields, more]}))
+        for more in ({"name": "amount", "type": "float"}, {"name": "agent", "type": "string"})
+    ]
+    context = SerializationContext(topic, MessageField.VALUE)
+    rows = [
+        {"user": f"u{n % 7}", "at": NOON + timedelta(milliseconds=20 * n), "amount": 1.5, "agent": "x"}
+        for n in range(count)
+    ]
+    records = [
+        {"value": versions[n % 2](row, context), "partition": n // 2 % 2} for n, row in enumerate(rows)
+    ]
+    produce_at_once(broker, topic, records)
+
+
+def test_records_that_cannot_be_read_are_dead_letters_and_the_others_are_counted(
+    kafka_broker: str, tmp_path: Path
+) -> None:
+    name = f"events-{uuid.uuid4().hex[:8]}"
+    make_topic(kafka_broker, name, 1)
+    web = Pipeline(f"web-{name}", log=f"kafka://{kafka_broker}", home=tmp_path / "home")
+    web.source("events", "user STRING, at STRING", topic=name, event_time="to_timestamp(at)")
+
+    @web.view(key="window_start", on_error="dead_letter")
+    def daily(events: DataFrame) -> DataFrame:
+        return events.transform(windows.tumbling("1 day", n=agg.count()))
+
+    days = [b'"2026-01-01"', b'"no day"', b'"2026-01-01"', b"7", b'"2026-01-02"']
+    values = [b'{"user": "a", "at": %s}' % day for day in days]
+    produce(kafka_broker, name, [{"value": each} for each in (*values[:2], b"not JSON", *values[2:])])
+    headwater.run(web, until_caught_up=True)
+    letters = headwater.dead_letters(web)
+    assert [(each.offset, each.record) for each in letters] == [
+        (1, values[1].decode()), (2, "not JSON"), (4, values[3].decode()),
+    ]  # fmt: skip
+    with headwater.open_views(web) as views:
+        assert [row["n"] for row in views["daily"].scan().to_pylist()] == [2]
+    assert all(verdict.ok for verdict in headwater.verify(web))
 
 
 def send_events(broker: str, topic: str, count: int, first: int = 0) -> None:

@@ -23,8 +23,8 @@ FOLDERS = sorted({path.parent for path in FILES})
 
 LAYERS = (
     "bisection closing computed device_clock durable durations errors expressions names record schema"
-    " sqlite_wal topic",
-    "values operators log",
+    " sqlite_wal topic wire_format",
+    "values formats operators log",
     "stores queue views sinks",
     "pipeline",
     "engine",

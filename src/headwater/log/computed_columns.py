@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater import computed
+from headwater.errors import RowError
 from headwater.expressions import functions
 from headwater.log.appended_range import AppendedRange
 from headwater.topic import Topic
@@ -36,6 +38,22 @@ def selected(batch: pa.RecordBatch, topic: Topic, meta: bool) -> pa.RecordBatch:
     """Return a complete batch with the columns that were asked for."""
     schema = topic.meta_schema if meta else topic.read_schema
     return pa.RecordBatch.from_arrays([batch.column(name) for name in schema.names], schema=schema)
+
+
+def uncomputed(batch: pa.RecordBatch, topic: Topic) -> list[tuple[int, RowError]]:
+    """Return the rows that have all that their event time is computed from, and yet none: with the reason."""
+    time = next((each for each in topic.computed if each.name == topic.event_time), None)
+    if time is None or not batch.column(time.name).null_count:
+        return []
+    names = [name for name in sorted(time.columns) if name in batch.schema.names]
+    given = [pc.is_valid(batch.column(name)) for name in names]
+    missing = reduce(pc.and_, given, pc.is_null(batch.column(time.name)))
+    what = f'event time "{time.text}" of topic "{topic.name}" cannot be computed'
+    return [
+        (row, RowError(what, detail=", ".join(f"{name} is {batch.column(name)[row]}" for name in names)))
+        for row in np.flatnonzero(missing.to_numpy(zero_copy_only=False)).tolist()
+        if names
+    ]
 
 
 def ranges(

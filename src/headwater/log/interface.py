@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater import durations
+from headwater import durations, wire_format
 from headwater import topic as topics
 from headwater.errors import TopicError, TopicExists, UsageError, nearest
 from headwater.log.appended_range import AppendedRange
@@ -175,6 +175,8 @@ class Log(Backend):
         *,
         key: str | Sequence[str] | None = (),
         event_time: str | None = None,
+        format: str = "json",
+        key_format: str | None = None,
     ) -> Topic:
         """Declare a topic that another program has made on a broker, for everybody who reads it here.
 
@@ -182,6 +184,11 @@ class Log(Backend):
         - ``schema``: the columns of its records, as Spark DDL; fields that it leaves out are passed over.
         - ``key=()``: the column or columns of the record's key.
         - ``event_time=None``: the column that tells when a record happened.
+        - ``format="json"``: how values are written: ``"json"``, ``"avro"``, ``"protobuf"`` and
+          ``"json_schema"`` with a schema registry, ``"avro:FILE.avsc"`` without one, ``"csv"``, ``"text"``,
+          ``"bytes"``.
+        - ``key_format=None``: how keys are written, the same formats: the key's columns are then read from
+          the record's key, and not from its value.
 
         The declaration is written beside the topic, of which nothing is changed: no setting, no record.
         ``disown_topic`` takes it back. A log in a directory or in memory has no topics of others.
@@ -497,6 +504,16 @@ def _check_id(id: str) -> None:
         size = 0
     if not 0 < size <= 200:
         raise UsageError("a producer's id is text of 1 to 200 bytes", hint='as in id="shop-1"')
+
+
+def no_formats(title: str, format: str, key_format: str | None) -> UsageError:
+    """Return the error for formats of a topic, in a log whose records have types of their own."""
+    setting = f'key_format="{key_format}"' if format == wire_format.JSON else f'format="{format:.60}"'
+    return UsageError(
+        f"{title} cannot have {setting}: this log keeps typed rows",
+        detail="a format says how other programs write to a Kafka broker",
+        hint="leave it out, and send rows",
+    )
 
 
 def _no_foreign(name: str, done: str) -> UsageError:

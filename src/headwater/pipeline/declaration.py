@@ -9,7 +9,7 @@ is for ``graph.py`` to say.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar, Self
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from headwater.pipeline.source_line import SourceLine
 from headwater.topic import Cleanup, Topic
+from headwater.wire_format import JSON
 
 IDLE = timedelta(seconds=10)
 MAX_AHEAD = timedelta(minutes=10)
@@ -115,7 +116,7 @@ class Declaration:
         return self
 
     def stored_in_home(self) -> Self:
-        """Return it as it is where all results are kept in the pipeline's home."""
+        """Return it as it is where log and results are kept in the pipeline's home."""
         return self
 
 
@@ -154,6 +155,10 @@ class InputTopic(Declaration):
     def compacted(self) -> bool:
         """Whether only the newest row of each key counts."""
         return self.cleanup == "compact"
+
+    def stored_in_home(self) -> Self:
+        """Return it as it is on a log that keeps typed rows."""
+        return replace(self, declared=replace(self.declared, format=JSON, key_format=None))
 
 
 @dataclass(frozen=True, kw_only=True)

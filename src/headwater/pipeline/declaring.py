@@ -117,6 +117,8 @@ def _topic(
         cleanup=kind.cleanup,
         metadata=parts(settings.metadata) if isinstance(settings.metadata, str) else settings.metadata,
         producer=settings.producer,
+        format=settings.formats.format,
+        key_format=settings.formats.key_format,
     )
 
 

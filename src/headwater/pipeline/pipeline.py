@@ -17,12 +17,14 @@ import pyarrow as pa
 
 from headwater import topic as topics
 from headwater.errors import PipelineError
+from headwater.log.interface import no_formats
 from headwater.log.open import absolute_url
 from headwater.pipeline import declaring
 from headwater.pipeline.contents import PipelineContents
-from headwater.pipeline.declaration import Declaration, Source, Table
+from headwater.pipeline.declaration import Declaration, InputTopic, Source, Table
 from headwater.pipeline.node import Node, OnError
 from headwater.pipeline.settings import (
+    FormatSettings,
     InputSettings,
     Key,
     NodeSettings,
@@ -34,12 +36,13 @@ from headwater.pipeline.settings import (
     TopicSettings,
     ViewSettings,
 )
-from headwater.pipeline.source_line import caller, errors_at, origin
+from headwater.pipeline.source_line import SourceLine, caller, errors_at, origin
 from headwater.views.opening import check_store
 
 __all__ = ["Declaration", "Node", "Pipeline", "Source", "Table"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+I = TypeVar("I", bound=InputTopic)  # noqa: E741
 
 
 class Pipeline(PipelineContents):
@@ -106,6 +109,8 @@ class Pipeline(PipelineContents):
         key: Key = None,
         metadata: str | Sequence[str] = (),
         producer: str | None = None,
+        format: str = "json",
+        key_format: str | None = None,
     ) -> Source:
         """Declare a topic of events.
 
@@ -126,6 +131,11 @@ class Pipeline(PipelineContents):
           called ``offset`` and ``stored``; also ``_partition``, ``_key``, ``_headers``, ``_producer``.
         - ``producer=None``: the column that names who has made an event, where many devices send through one
           gateway: each has a clock of its own then. The producer of the record if None.
+        - ``format="json"``: how another program writes the topic's values on a broker: ``"json"``,
+          ``"avro"``, ``"protobuf"`` and ``"json_schema"`` with a schema registry, ``"avro:FILE.avsc"``
+          without one, ``"csv"``, ``"text"``, ``"bytes"``.
+        - ``key_format=None``: how it writes their keys, the same formats: the key's columns are then read
+          from the record's key, and not from its value.
 
         The watermark is the newest event time of each producer less ``lateness``, of the slowest one. A row
         from before it is late where an operator says so.
@@ -133,9 +143,10 @@ class Pipeline(PipelineContents):
         >>> Pipeline("shop").source("clicks", "url STRING, at TIMESTAMP", event_time="at").topic
         'clicks'
         """
-        read = TopicSettings(key, event_time, topic, metadata, producer)
+        formats = FormatSettings(format, key_format)
+        read = TopicSettings(key, event_time, topic, metadata, producer, formats)
         settings = InputSettings(read, TimingSettings(lateness, idle, max_ahead))
-        return self._add(declaring.input_topic(Source, name, schema, caller(), settings))
+        return self._add_input(Source, name, schema, caller(), settings)
 
     def table(
         self,
@@ -146,6 +157,8 @@ class Pipeline(PipelineContents):
         event_time: str | None = None,
         idle: str | None = None,
         topic: str | None = None,
+        format: str = "json",
+        key_format: str | None = None,
     ) -> Table:
         """Declare a compacted topic: rows that are changed and deleted by their key.
 
@@ -157,14 +170,20 @@ class Pipeline(PipelineContents):
         - ``idle=None``: how long those who read the table as of a time wait for it though it does not change;
           for ever if None.
         - ``topic=None``: the topic's name where it is not the table's.
+        - ``format="json"``: as for ``source``.
+        - ``key_format=None``: as for ``source``; without one the key of a deletion is read as text, or as a
+          JSON array of several columns.
 
         A view of a table shows its rows as they are now; a stream of it has its changes, with ``_deleted``.
 
         >>> Pipeline("shop").table("customers", "id BIGINT, name STRING", key="id").key
         ('id',)
         """
-        settings = InputSettings(TopicSettings(key, event_time, topic), TimingSettings(idle=idle))
-        return self._add(declaring.input_topic(Table, name, schema, caller(), settings))
+        settings = InputSettings(
+            TopicSettings(key, event_time, topic, formats=FormatSettings(format, key_format)),
+            TimingSettings(idle=idle),
+        )
+        return self._add_input(Table, name, schema, caller(), settings)
 
     def stream(
         self,
@@ -281,6 +300,16 @@ class Pipeline(PipelineContents):
         """
         settings = QuerySettings(key, event_time, partitions, on_error, store)
         return self._add(declaring.query(kind, statement, Origin(name, caller(), self.name), settings))
+
+    def _add_input(
+        self, kind: type[I], name: str, schema: str | pa.Schema, line: SourceLine, settings: InputSettings
+    ) -> I:
+        """Add a source or a table; one on a log that keeps typed rows has no formats."""
+        formats = settings.topic.formats
+        if formats != FormatSettings() and not self.log.startswith("kafka:"):
+            with errors_at(line):
+                raise no_formats(kind.title_of(name), formats.format, formats.key_format)
+        return self._add(declaring.input_topic(kind, name, schema, line, settings))
 
     def _decorator(self, settings: NodeSettings) -> Callable[[F], F]:
         def declare(function: F) -> F:

@@ -20,8 +20,17 @@ from headwater.pipeline.declaration import InputTiming
 from headwater.pipeline.node import Node, NodeCode, OnError, SinkNode, StreamNode, ViewNode
 from headwater.pipeline.source_line import SourceLine
 from headwater.views.opening import check_store
+from headwater.wire_format import JSON
 
 Key = str | Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class FormatSettings:
+    """Of a topic that another program writes: how its records are written."""
+
+    format: str = JSON
+    key_format: str | None = None
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,7 @@ class TopicSettings:
     topic: str | None = None
     metadata: str | Sequence[str] = ()
     producer: str | None = None
+    formats: FormatSettings = FormatSettings()
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,10 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.bisection import failing
-from headwater.errors import RowError
 from headwater.schema import is_variant
 from headwater.topic import Topic
-from headwater.values import jsonl_columns
-
-Bad = tuple[int, RowError]
-"""The index of a value that does not fit, and why."""
+from headwater.values import bulk, jsonl_columns
+from headwater.values.bulk import Rows
 
 
 def encode(batch: pa.RecordBatch, topic: Topic) -> list[bytes]:
@@ -35,9 +31,7 @@ def encode(batch: pa.RecordBatch, topic: Topic) -> list[bytes]:
     return list(_objects(columns).cast(pa.binary()).to_pylist())
 
 
-def decode(
-    values: Sequence[bytes], topic: Topic, *, strict: bool = False
-) -> tuple[pa.RecordBatch, list[Bad]]:
+def decode(values: Sequence[bytes], topic: Topic, *, strict: bool = False) -> Rows:
     """Return the rows that fit the topic, and the index and error of each value that does not.
 
     ``strict`` refuses columns the topic lacks, which are otherwise left out; a record's metadata is
@@ -46,19 +40,11 @@ def decode(
     batch = None if topic.free else jsonl_columns.parse_fast(values, topic, strict)
     if batch is not None:
         return batch, []
-    batches: list[pa.RecordBatch] = []
-
-    def parse(start: int, end: int) -> RowError | None:
-        try:
-            batches.append(jsonl_columns.parse(values[start:end], topic, strict))
-        except RowError as error:
-            return error
-        return None
-
-    bad = list(failing(len(values), parse))
-    if not batches:
-        return pa.RecordBatch.from_pylist([], schema=topic.schema), bad
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches), bad
+    return bulk.decoded(
+        len(values),
+        topic.schema,
+        lambda start, end: jsonl_columns.parse(values[start:end], topic, strict),
+    )
 
 
 def _join(*parts: pa.Array | str) -> pa.Array:

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 import headwater
+from headwater import topic as topics
 from headwater.errors import TopicExists, UnknownTopic, UsageError
 from headwater.log.interface import Log
 from headwater.log.position import Position
@@ -64,3 +65,10 @@ def test_no_log_is_made_without_a_backend_and_none_reads_an_unknown_topic(log: L
         cast(Any, Log)()
     with pytest.raises(UnknownTopic):
         log.read("tt")
+
+
+@pytest.mark.parametrize("formats", [{"format": "csv"}, {"key": "id", "key_format": "csv"}])
+def test_a_log_of_typed_rows_reads_no_other_format(log: Log, formats: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="this log keeps typed rows") as refused:
+        log.read_as(topics.create("orders", "id INT, n INT", **formats))  # type: ignore[arg-type]
+    assert refused.value.hint == "leave it out, and send rows"

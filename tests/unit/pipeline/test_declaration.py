@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import pyarrow as pa
 import pytest
@@ -54,3 +54,8 @@ def test_what_has_no_topic_says_how_to_have_it_read() -> None:
     assert plain.readable_topic is None
     assert plain.unreadable_hint == 'make "totals" a stream'
     assert plain.resolved({"totals": "Totals"}) is plain
+
+
+def test_a_topic_of_another_program_has_typed_rows_where_the_log_is_the_pipelines_own() -> None:
+    foreign = replace(source(), declared=replace(source().declared, format="csv", key_format="text"))
+    assert foreign.stored_in_home() == source()

@@ -243,3 +243,15 @@ def test_a_stream_may_not_write_where_another_pipeline_would_set_rows_aside(name
 def test_late_is_a_name_like_others_where_no_node_sets_rows_aside_there(pipeline: str, kind: str) -> None:
     key = "id" if kind == "view" else None
     assert Pipeline(pipeline).sql("late", "SELECT * FROM clicks", kind=kind, key=key).name == "late"
+
+
+@pytest.mark.parametrize("declare", ["source", "table"])
+def test_a_format_is_kept_with_its_topic_and_needs_a_broker(declare: str) -> None:
+    settings = {"key": "id", "format": "csv", "key_format": "json"}
+    made = getattr(Pipeline("shop", log="kafka://host:9092"), declare)("orders", "id INT, n INT", **settings)
+    assert (made.declared.format, made.declared.key_format) == ("csv", "json")
+    with pytest.raises(PipelineError, match=f'{declare} "orders" cannot have format="csv"') as refused:
+        getattr(Pipeline("shop"), declare)("orders", "id INT, n INT", **settings)
+    assert str(refused.value.detail).startswith("tests/unit/pipeline/test_declaring.py:")
+    with pytest.raises(PipelineError, match='needs one STRING column for format "text"'):
+        getattr(Pipeline("shop", log="kafka://host"), declare)("o", "id INT, n INT", key="id", format="text")

@@ -93,6 +93,17 @@ def create(log: Log, name: str, **settings: Any) -> None:
 @topic.command()
 @click.argument("name")
 @_columns
+@click.option(
+    "--format",
+    metavar="FORMAT",
+    help="How values are written: json (default), avro, protobuf, json_schema, csv, text, bytes, or "
+    "avro:FILE.avsc without a schema registry.",
+)
+@click.option(
+    "--key-format",
+    metavar="FORMAT",
+    help="How keys are written, the same; their columns are then read from the key.",
+)
 @with_log()
 def adopt(log: Log, name: str, **settings: Any) -> None:
     """Declare topic NAME, which another program has made on a Kafka broker.

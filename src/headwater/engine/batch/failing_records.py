@@ -37,10 +37,13 @@ class FailedOnRecords(PipelineError):
     """A batch that cannot be computed because of some of its records."""
 
     def __init__(self, node: Node, records: list[RejectedRow]):
+        unread = records[0].record is not None  # then no code has seen it
+        mend = "the source's declaration, or what is sent" if unread else "the code"
         super().__init__(
-            f"{node.title} failed on {len(records)} record{'s' if len(records) != 1 else ''}",
+            f"{node.title} {'cannot read' if unread else 'failed on'} {len(records)} record"
+            + ("s" if len(records) != 1 else ""),
             detail=str(records[0]),
-            hint='correct the code, or set such records aside with on_error="dead_letter"',
+            hint=f'correct {mend}, or set such records aside with on_error="dead_letter"',
             location=node.location,
         )
         self.records = records
@@ -48,8 +51,21 @@ class FailedOnRecords(PipelineError):
 
 def find(shape: Shape, inputs: Inputs, micro_batch: MicroBatch) -> list[RejectedRow]:
     """Return the records of a micro-batch on which a node's code fails, up to ``MOST`` of them."""
+    unreadable = list(islice(_unreadable(shape, inputs, micro_batch), MOST))
+    if unreadable:
+        return unreadable
     parts = (_of(shape, inputs, micro_batch, upstream) for upstream in shape.upstreams.values())
     return list(islice(chain.from_iterable(parts), MOST))
+
+
+def _unreadable(shape: Shape, inputs: Inputs, micro_batch: MicroBatch) -> Iterator[RejectedRow]:
+    """Yield the records that do not fit what the source is declared to be, with what they hold."""
+    for upstream in shape.upstreams.values():
+        topic = str(getattr(upstream, "topic", ""))
+        for error in micro_batch.unreadable(inputs, upstream):
+            text = None if error.value is None else error.value.decode("utf-8", "backslashreplace")
+            place = RecordOffset(topic, error.partition, error.offset)
+            yield RejectedRow(error.detail or error.message, place, text or "")
 
 
 def _of(

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater import durations, record
+from headwater import topic as topics
 from headwater.engine.exchange.frames import frame
 from headwater.engine.failure.dead_letters import Skips
 from headwater.engine.plan import pruning
@@ -26,7 +27,7 @@ from headwater.engine.plan.pruning import NOTHING, Used
 from headwater.engine.source import continuity
 from headwater.engine.source.data_source import pieces
 from headwater.engine.source.records import read
-from headwater.errors import TopicError
+from headwater.errors import TopicError, UnknownTopic, UnreadableRecord
 from headwater.log import Log, Position, Topic, prefetched
 from headwater.log.position import parse_start
 from headwater.log.prefetched import Span
@@ -48,6 +49,12 @@ def declare(log: Log, declared: InputTopic) -> Topic:
     One that another program has made on a broker is read as it is declared here; nothing of it is changed.
     """
     if declared.topic not in {topic.name for topic in log.topics()}:
+        if not declared.declared.writable:
+            raise UnknownTopic(
+                f'no topic "{declared.topic}", which {declared.title} reads in a format of another program',
+                detail=declared.location,
+                hint="let that program make it first",
+            )
         _create(log, declared.declared)
     log.read_as(declared.declared)
     topic = log.topic(declared.topic)
@@ -176,6 +183,20 @@ class Inputs:
                 span = Span(end.topic, end.id, partition, first, until)
                 yield from read(self._prefetch, span, meta=meta, log=self._log)
 
+    def unreadable(self, start: Position, end: Position) -> Iterator[UnreadableRecord]:
+        """Yield the records between two positions that cannot be read."""
+        for partition, last in sorted(end.offsets.items()):
+            first = start.offsets.get(partition, 0)
+            while first < last:
+                begin, stop = (Position(end.topic, {partition: at}, end.id) for at in (first, last))
+                first = last
+                try:
+                    for _ in self._read(begin, stop):
+                        pass
+                except UnreadableRecord as error:
+                    yield error
+                    first = error.offset + 1
+
     def options(self, upstream: Declaration) -> dict[str, str]:
         """Return what the data source needs to know to read an upstream."""
         return self._options(upstream, self._topic(upstream))
@@ -251,6 +272,12 @@ def _check(declared: InputTopic, topic: Topic) -> None:
                 f'topic "{topic.name}" is not as {declared.title} declares it: column "{field.name}"',
                 detail=f"{declared.location}; the topic has {topic.settings()['schema']}",
             )
+    asked = declared.declared
+    if not asked.writable and (asked.format, asked.key_format) != (topic.format, topic.key_format):
+        raise TopicError(
+            f'topic "{topic.name}" is adopted in another format than {declared.title} declares',
+            detail=f"{declared.location}; {topics.formats_text(topic)}",
+        )
     if declared.compacted and not topic.compacted:
         raise TopicError(
             f'topic "{topic.name}" is not compacted, so it is no table', detail=declared.location

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -17,6 +17,7 @@ from headwater.engine.batch.inputs import Inputs
 from headwater.engine.batch.packed_read import OffsetRange
 from headwater.engine.home.checkpoint import InputProgress
 from headwater.engine.plan.pruning import NOTHING, Used
+from headwater.errors import UnreadableRecord
 from headwater.log import Position
 from headwater.pipeline.declaration import Declaration
 
@@ -63,6 +64,10 @@ class MicroBatch:
     def table_with_offsets(self, inputs: Inputs, upstream: Declaration) -> pa.Table:
         """Return the records of an input, with its partition and offset."""
         return inputs.table_with_offsets(upstream, self._start(upstream.name), self._end(upstream.name))
+
+    def unreadable(self, inputs: Inputs, upstream: Declaration) -> Iterator[UnreadableRecord]:
+        """Yield the records of an input that cannot be read."""
+        return inputs.unreadable(self._start(upstream.name), self._end(upstream.name))
 
     def frame(self, inputs: Inputs, upstream: Declaration) -> DataFrame:
         """Return the records of an input as a DataFrame, read by the driver."""

@@ -35,7 +35,7 @@ from headwater.engine.plan.phases import Stage
 from headwater.engine.plan.shape import Shape
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.engine.state.state_manifests import StateManifests
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, UnreadableRecord
 from headwater.log import Position
 from headwater.operators.operator import NEVER, rejected
 from headwater.sinks import crash
@@ -151,9 +151,9 @@ class NodeRun:
         while True:
             try:
                 return self._attempt(number, micro_batch)
-            except HeadwaterError:
-                raise
             except Exception as error:
+                if isinstance(error, HeadwaterError) and not isinstance(error, UnreadableRecord):
+                    raise
                 if disk.is_full(error):  # of no record
                     raise failures.error_from_exception(self.node, error) from error
                 self.check_inputs()  # what is gone is no record's fault

@@ -56,11 +56,11 @@ class DeadLetters:
             found.setdefault(row["topic"], {}).setdefault(row["partition"], []).append(row["offset"])
         return found
 
-    def add(self, rejected: Mapping[RecordOffset, str]) -> None:
+    def add(self, rejected: Mapping[RecordOffset, RejectedRow]) -> None:
         """Add records with their errors, durably; those that are there already are left as they are."""
         self.make()
         present = {(row["topic"], row["partition"], row["offset"]) for row in self._records_present()}
-        new = {source: error for source, error in rejected.items() if source not in present}
+        new = {source: row for source, row in rejected.items() if source not in present}
         with self._log.producer(self.topic, id=self.topic) as producer:
             producer.send_batch(self._letters(new))
 
@@ -111,17 +111,18 @@ class DeadLetters:
             return []
         return [row for batch in self._log.read(self.topic, meta=meta) for row in batch.to_pylist()]
 
-    def _letters(self, rejected: Mapping[RecordOffset, str]) -> list[dict[str, object]]:
-        """Return records as they are stored: all those of a partition are read at once."""
+    def _letters(self, rejected: Mapping[RecordOffset, RejectedRow]) -> list[dict[str, object]]:
+        """Return records as they are stored: those of a partition that can be read are read at once."""
         by_partition: dict[tuple[str, int], list[int]] = {}
-        for topic, partition, offset in rejected:
+        for topic, partition, offset in (place for place, row in rejected.items() if row.record is None):
             by_partition.setdefault((topic, partition), []).append(offset)
         read = {key: self._read(*key, offsets) for key, offsets in by_partition.items()}
-        now, ids = datetime.now(UTC), {topic: self._log.topic(topic).id for topic, _ in by_partition}
+        now, ids = datetime.now(UTC), {each.topic: self._log.topic(each.topic).id for each in rejected}
         return [
-            {**source._asdict(), "error": error, "at": now, "topic_id": ids[source.topic]}
-            | read[source.topic, source.partition].get(source.offset, {})
-            for source, error in rejected.items()
+            {**source._asdict(), "error": row.error, "at": now, "topic_id": ids[source.topic]}
+            | {"record": row.record}
+            | read.get((source.topic, source.partition), {}).get(source.offset, {})
+            for source, row in rejected.items()
         ]
 
     def _read(self, name: str, partition: int, offsets: list[int]) -> dict[int, dict[str, object]]:

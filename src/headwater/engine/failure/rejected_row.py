@@ -35,7 +35,7 @@ class RejectedRow:
     source: RecordOffset | None = None
     """Where the node has read it; None for a row that an operator or the node's code has made."""
     record: str | None = None
-    """The row as JSON; where it has a source, that is read when it is written."""
+    """The row as JSON; where it has a source that can be read, that is read when it is written."""
 
     def __str__(self) -> str:
         return f"{self.source}: {self.error}"

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, get_args
 import pyarrow as pa
 
 from headwater import topic as topics
-from headwater.errors import DamagedLog, UsageError
+from headwater.errors import DamagedLog, RowError, UnreadableRecord, UsageError
 from headwater.log import computed_columns
 from headwater.log.appended_range import AppendedRange
 from headwater.log.embedded import archive as archives
@@ -33,10 +33,11 @@ from headwater.log.embedded.state_store import SharedEpochs
 from headwater.log.embedded.storage import Storage
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.wakeup import Wakeup
-from headwater.log.interface import Log
+from headwater.log.interface import Log, no_formats
 from headwater.log.position import Extent, Start, check_start, check_within
 from headwater.log.report import Finding, Lag, TopicInfo, Verification
 from headwater.topic import Topic
+from headwater.values import jsonl
 from headwater.values.keys import key_bytes
 
 Durability = Literal["fsync", "os"]
@@ -80,6 +81,8 @@ class EmbeddedLog(Log):
 
     def read_as(self, topic: Topic) -> None:
         """Read a topic with the columns that a declaration computes, in this object alone."""
+        if not topic.writable:
+            raise no_formats(f'topic "{topic.name}"', topic.format, topic.key_format)
         if topic.read_otherwise and self._declared.setdefault(topic.name, topic) != topic:
             raise topics.two_declarations(topic)
 
@@ -206,8 +209,13 @@ class EmbeddedLog(Log):
         """Yield batches, which have all metadata, with what is computed of them."""
         stored = self._storage.catalog.get(topic.name).topic.key
         for batch in batches:
-            keys = partial(_keys, batch, stored)
-            yield computed_columns.selected(computed_columns.complete(batch, topic, keys), topic, meta)
+            whole = computed_columns.complete(batch, topic, partial(_keys, batch, stored))
+            read = computed_columns.selected(whole, topic, meta)
+            for row, reason in computed_columns.uncomputed(whole, topic):
+                if row:
+                    yield read.slice(0, row)
+                raise _unreadable(whole, row, topic, reason)
+            yield read
 
     def _lag(self, group: str) -> list[Lag]:
         state, lags = self._storage.existing_state, list[Lag]()
@@ -265,9 +273,15 @@ class EmbeddedLog(Log):
         stored = self._stored_ranges(topic, partition, start)
         if topic.event_time == topic.stored_event_time and topic.producer is None:
             return stored
-        return computed_columns.ranges(
-            stored, lambda first, last: self._read_between(topic, {partition: first}, {partition: last}, True)
-        )
+        key = self._storage.catalog.get(topic.name).topic.key
+
+        def read(first: int, last: int) -> Iterator[pa.RecordBatch]:
+            for batch in self._spans(
+                self._storage.current(topic), {partition: first}, {partition: last}, True
+            ):
+                yield computed_columns.complete(batch, topic, partial(_keys, batch, key))
+
+        return computed_columns.ranges(stored, read)
 
     def _stored_ranges(self, topic: Topic, partition: int, start: int) -> Iterator[AppendedRange]:
         """Yield appended ranges, asked for one by one; where a file vanishes, go on with what replaced it."""
@@ -327,6 +341,12 @@ def _keys(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.Array:
     if not columns:
         return pa.nulls(len(batch), pa.binary())
     return key_bytes([batch.column(name) for name in columns]).cast(pa.binary())
+
+
+def _unreadable(batch: pa.RecordBatch, row: int, topic: Topic, reason: RowError) -> UnreadableRecord:
+    place = (batch.column("_partition")[row].as_py(), batch.column("_offset")[row].as_py())
+    value = jsonl.encode(batch.slice(row, 1).select(topic.schema.names), topic)[0]
+    return UnreadableRecord(topic.name, place, reason, value)
 
 
 def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:

@@ -14,9 +14,12 @@ from typing import Any, NamedTuple
 
 from headwater import topic as topics
 from headwater.errors import TopicError, TopicExists, UsageError
+from headwater.formats import decoding
+from headwater.formats.writer_schema import WriterSchemas
 from headwater.log.kafka.cluster import BrokerTopic, Cluster
 from headwater.log.kafka.config import MESSAGE_BYTES
 from headwater.log.kafka.registry import Registry
+from headwater.log.kafka.schema_registry import SchemaRegistry
 from headwater.topic import TOMBSTONE_TIME, Topic
 
 FOREIGN_SCHEMA = "key STRING, value VARIANT"
@@ -34,8 +37,10 @@ class KafkaTopic(NamedTuple):
 
     topic: Topic
     declared: bool
-    foreign: bool = False
+    foreign: bool
     """Whether another program has made it: its settings are not ours."""
+    writers: WriterSchemas
+    """The schemas that its records name, where they name any."""
 
     @property
     def id(self) -> str:
@@ -49,6 +54,7 @@ class KafkaCatalog:
     def __init__(self, cluster: Cluster):
         self.cluster = cluster
         self.registry = Registry(cluster)
+        self.schemas = SchemaRegistry(cluster.config)
         self._recent: dict[str, tuple[float, KafkaTopic]] = {}
         self._local: dict[str, Topic] = {}
         """Declarations that hold for topics of other programs, as far as this catalog is asked."""
@@ -108,6 +114,7 @@ class KafkaCatalog:
                 f'topic "{topic.name}" was made here and has its declaration',
                 hint="use `headwater topic alter` to change it",
             )
+        self._check_formats(topic)
         declared = replace(topic, id=known.id, partitions=known.topic.partitions)
         self.registry.declare(declared, foreign=True)
         return self.get(topic.name)
@@ -123,6 +130,7 @@ class KafkaCatalog:
 
     def read_as(self, topic: Topic) -> None:
         """Let a declaration hold for a topic of another program, as far as this catalog is asked."""
+        self._check_formats(topic)
         if self._local.setdefault(topic.name, topic) != topic:
             raise topics.two_declarations(topic)
         self._recent.pop(topic.name, None)
@@ -156,9 +164,16 @@ class KafkaCatalog:
             known = replace(declared, partitions=found.partitions)
             if name in self._local and self._local[name].read_otherwise:
                 known = topics.overlaid(known, self._local[name])
-            return KafkaTopic(known, True, self.registry.is_foreign(name))
+            return KafkaTopic(known, True, self.registry.is_foreign(name), self.schemas)
         local = self._local.get(name) or topics.create(name, FOREIGN_SCHEMA)
-        return KafkaTopic(replace(local, id=found.id, partitions=found.partitions), name in self._local, True)
+        topic = replace(local, id=found.id, partitions=found.partitions)
+        return KafkaTopic(topic, name in self._local, True, self.schemas)
+
+    def _check_formats(self, topic: Topic) -> None:
+        """Refuse formats that cannot be read here."""
+        decoding.check(topic)
+        if {topic.format, topic.key_format} & set(decoding.REGISTERED):
+            self.schemas.check(topic.name)
 
     def _exists(self, name: str) -> TopicExists:
         for _ in range(20):  # another process may be between making and declaring it

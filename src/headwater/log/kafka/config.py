@@ -36,9 +36,12 @@ _RESERVED = (
     "partition.assignment.strategy", "request.required.acks", "transactional.id",
 )  # fmt: skip
 _SECRET = re.compile(
-    r"password|passphrase|secret|jaas|\.key\.pem|oauthbearer\.config|token(?!\.endpoint)", re.IGNORECASE
+    r"password|passphrase|secret|jaas|\.key\.pem|oauthbearer\.config|token(?!\.endpoint)|user\.info",
+    re.IGNORECASE,
 )
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
+SCHEMA_REGISTRY = "schema.registry."
+"""What the names of a schema registry's options begin with."""
 
 _REBOOTSTRAPS = 0x020B0000
 _COMMON: dict[str, Any] = {
@@ -92,6 +95,12 @@ class Config:
         check_public(query, "in a URL")
         given = _from_file() | query | {str(name): value for name, value in options.items()}
         self._options = {name: _found(name, value) for name, value in given.items()}
+        self.schema_registry = {
+            name.removeprefix(SCHEMA_REGISTRY): value
+            for name, value in self._options.items()
+            if name.startswith(SCHEMA_REGISTRY)
+        }
+        """Options of the schema registry's client, as it names them."""
         for name in _RESERVED:
             if name in self._options:
                 raise UsageError(
@@ -118,11 +127,13 @@ class Config:
         """Return a text without the values of secret options."""
         for name, value in self._options.items():
             if is_secret(name) and str(value):
-                text = text.replace(str(value), "***")
+                # Of "user:password" the second part alone is a secret as well.
+                for secret in (str(value), *str(value).split(":", 1)[1:]):
+                    text = text.replace(secret, "***") if secret else text
         return text
 
     def _with(self, own: dict[str, Any]) -> dict[str, Any]:
-        given = {name: value for name, value in self._options.items() if name not in _RESERVED}
+        given = {name: value for name, value in self._options.items() if not name.startswith(SCHEMA_REGISTRY)}
         return _COMMON | own | given | {"bootstrap.servers": self.servers, "logger": _log}
 
 

@@ -18,13 +18,15 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, Mess
 
 from headwater import record
 from headwater import topic as topics
-from headwater.errors import HeadwaterError, RowError
+from headwater.errors import RowError, UnreadableRecord
+from headwater.formats import decoding
 from headwater.log import computed_columns
 from headwater.log.kafka.catalog import KafkaTopic
 from headwater.log.kafka.outgoing import MARK, OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
 from headwater.schema import TIMESTAMP
 from headwater.topic import Topic
 from headwater.values import jsonl, jsonl_columns, keys
+from headwater.values.bulk import Rows
 from headwater.values.columns import Misfit
 
 _FREE = topics.create("free", "JSON")
@@ -49,16 +51,16 @@ def mark(message: Any) -> int | None:
 
 def decode(messages: Sequence[Any], known: KafkaTopic, meta: bool) -> Decoded:
     """Return messages of one partition as rows, with ``_deleted`` or all metadata as asked for."""
-    values = list(map(Message.value, messages))
-    rows, bad = _decoded(messages, values, known)
     error = None
-    if bad:
-        index, reason = min(bad, key=lambda each: each[0])
-        error = _unreadable(messages[index], known.topic, reason)
-        messages, values = messages[:index], values[:index]
+    while True:
+        batch, bad = _batch(messages, known, meta)
+        if batch is not None and not bad:
+            return Decoded(batch, error)
         # Rows of later messages may be in there; decode again what comes before the bad one.
-        rows, _ = _decoded(messages, values, known)
-    return Decoded(_read_batch(messages, values, rows, known.topic, meta), error)
+        index, reason = min(bad, key=lambda each: each[0])
+        at = (messages[index].partition(), messages[index].offset())
+        error = UnreadableRecord(known.topic.name, at, reason, messages[index].value())
+        messages = messages[:index]
 
 
 def decode_fitting(messages: Sequence[Any], known: KafkaTopic) -> tuple[pa.RecordBatch, list[int]]:
@@ -66,17 +68,30 @@ def decode_fitting(messages: Sequence[Any], known: KafkaTopic) -> tuple[pa.Recor
     fitting, unfit = list(range(len(messages))), list[int]()
     while True:
         chosen = [messages[index] for index in fitting] if unfit else messages
-        values = list(map(Message.value, chosen))
-        rows, bad = _decoded(chosen, values, known)
-        if not bad:
-            return _read_batch(chosen, values, rows, known.topic, True), sorted(unfit)
+        batch, bad = _batch(chosen, known, True)
+        if batch is not None and not bad:
+            return batch, sorted(unfit)
         wrong = {fitting[index] for index, _ in bad}
         unfit += wrong
         fitting = [index for index in fitting if index not in wrong]
 
 
+def _batch(
+    messages: Sequence[Any], known: KafkaTopic, meta: bool
+) -> tuple[pa.RecordBatch | None, list[tuple[int, RowError]]]:
+    """Return the rows of messages, if all fit, or the indexes of some that do not, with their errors."""
+    values = list(map(Message.value, messages))
+    rows, bad = _decoded(messages, values, known)
+    if bad:
+        return None, bad
+    batch = _read_batch(messages, values, rows, known.topic, meta)
+    return batch, computed_columns.uncomputed(batch, known.topic)
+
+
 def _decoded(messages: Sequence[Any], values: Sequence[bytes | None], known: KafkaTopic) -> Rows:
-    return (_typed if known.declared else _foreign)(messages, values, known.topic)
+    if not known.declared:
+        return _foreign(messages, values, known.topic)
+    return (_typed if known.topic.key_format is None else _keyed)(messages, values, known)
 
 
 def _read_batch(
@@ -100,12 +115,9 @@ def _keys(messages: Sequence[Any]) -> pa.Array:
     return pa.array([message.key() for message in messages], pa.binary())
 
 
-Rows = tuple[pa.RecordBatch, list[tuple[int, RowError]]]
-
-
-def _typed(messages: Sequence[Any], values: Sequence[bytes | None], topic: Topic) -> Rows:
-    present = [value for value in values if value is not None]
-    batch, bad = jsonl.decode(present, topic)
+def _typed(messages: Sequence[Any], values: Sequence[bytes | None], known: KafkaTopic) -> Rows:
+    topic, present = known.topic, [value for value in values if value is not None]
+    batch, bad = decoding.decode_values(present, topic, known.writers)
     if len(present) == len(values):
         return batch, bad
     gone = [index for index, value in enumerate(values) if value is None]
@@ -118,6 +130,25 @@ def _typed(messages: Sequence[Any], values: Sequence[bytes | None], topic: Topic
         return batch, [(gone[index], error) for index, error in bad]
     order = pc.sort_indices(pa.array(there + gone))
     return pa.concat_batches([_nullable(batch, topic), tombstones]).take(order), []
+
+
+def _keyed(messages: Sequence[Any], values: Sequence[bytes | None], known: KafkaTopic) -> Rows:
+    """Return rows whose key is read from the record's key."""
+    topic, present = known.topic, [index for index, value in enumerate(values) if value is not None]
+    rows, bad = decoding.decode_values([values[index] or b"" for index in present], topic, known.writers)
+    bad = [(present[at], error) for at, error in bad]
+    every = [message.key() for message in messages]
+    missing = RowError(f'record has no key, and topic "{topic.name}" needs one')
+    bad += [(index, missing) for index, key in enumerate(every) if key is None]
+    key_rows, misfits = decoding.decode_keys([key for key in every if key is not None], topic, known.writers)
+    there = [index for index, key in enumerate(every) if key is not None]
+    bad += [(there[at], error) for at, error in misfits]
+    if bad:
+        return rows, bad
+    at = dict(zip(present, range(len(present)), strict=True))
+    rows = rows.take(pa.array([at.get(index) for index in range(len(values))], pa.int64()))
+    columns = [(key_rows if name in topic.key else rows).column(name) for name in topic.schema.names]
+    return pa.RecordBatch.from_arrays(columns, schema=_nullable_schema(topic)), []
 
 
 def _foreign(messages: Sequence[Any], values: Sequence[bytes | None], topic: Topic) -> Rows:
@@ -248,12 +279,3 @@ def _marks(headers: Sequence[tuple[str, bytes | None]] | None) -> dict[str, Any]
 
 def _number(value: bytes) -> int | None:
     return int(value) if value.lstrip(b"-").isdigit() else None
-
-
-def _unreadable(message: Any, topic: Topic, reason: HeadwaterError) -> RowError:
-    place = f"partition {message.partition()}, offset {message.offset()}"
-    return RowError(
-        f'record of topic "{topic.name}" cannot be read: {place}',
-        detail=reason.message + (f"; {reason.detail}" if reason.detail else ""),
-        hint=f"correct its producer; to leave the record out, go on at offset {message.offset() + 1}",
-    )

@@ -73,9 +73,14 @@ class KafkaLog(Log):
         *,
         key: str | Sequence[str] | None = (),
         event_time: str | None = None,
+        format: str = "json",
+        key_format: str | None = None,
     ) -> Topic:
         """Write a declaration for a topic that another program has made; the topic stays as it is."""
-        return self._catalog.adopt(topics.create(name, schema, key=key, event_time=event_time)).topic
+        topic = topics.create(
+            name, schema, key=key, event_time=event_time, format=format, key_format=key_format
+        )
+        return self._catalog.adopt(topic).topic
 
     def disown_topic(self, name: str) -> None:
         """Withdraw the declaration of a topic that was adopted."""
@@ -132,6 +137,7 @@ class KafkaLog(Log):
             each.close()
         self._read_ahead = {}
         self._catalog.registry.close()
+        self._catalog.schemas.close()
 
     # What the interface leaves to a backend
 
@@ -188,6 +194,12 @@ class KafkaLog(Log):
             raise UsageError(
                 f'topic "{topic}" was made by another tool and has no schema to check rows against',
                 hint=ADOPT_HINT,
+            )
+        if not known.topic.writable:
+            raise UsageError(
+                f'topic "{topic}" is declared in another format than JSON, and can only be read',
+                detail=topics.formats_text(known.topic),
+                hint="append to a topic of your own, or with a client of that format",
             )
         return known
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 from confluent_kafka import Message
 
 from headwater import topic as topics
@@ -10,7 +12,7 @@ from headwater.log.kafka.catalog import KafkaTopic
 from headwater.log.kafka.cluster import TimedOffset
 from headwater.log.kafka.outgoing import PRODUCER, SEQUENCE
 
-ORDERS = KafkaTopic(topics.create("orders", "id BIGINT"), True)
+ORDERS = KafkaTopic(topics.create("orders", "id BIGINT"), True, False, cast(Any, None))
 
 
 def record(offset: int, value: bytes = b'{"id": 1}', **headers: bytes) -> Message:

@@ -1,0 +1,67 @@
+"""What stands before a value whose schema is in a registry: a zero byte and the schema's id in four.
+
+Protobuf has the path to the message's type in the schema after that: how many numbers, then the numbers,
+each as a zigzag varint; a single zero stands for the first message. Invariant: nothing is taken for a
+prefix that is none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from headwater.errors import RowError
+
+PREFIX = 5
+_MOST_INDEXES = 100
+
+
+class Prefixed(NamedTuple):
+    """A value without its prefix, and the id of its schema."""
+
+    id: int
+    body: bytes
+
+
+def split(value: bytes) -> Prefixed:
+    """Return a value without its prefix, or refuse it.
+
+    >>> split(bytes([0, 0, 0, 1, 2]) + b"rest")
+    Prefixed(id=258, body=b'rest')
+    """
+    if len(value) < PREFIX or value[0] != 0:
+        raise RowError(
+            "value does not begin with the id of its schema",
+            detail=f"got {bytes(value[:8])!r}",
+            hint="is it of another format, or written without a schema registry?",
+        )
+    return Prefixed(int.from_bytes(value[1:PREFIX], "big"), value[PREFIX:])
+
+
+def message_path(body: bytes) -> tuple[tuple[int, ...], bytes]:
+    """Return which message of its schema a Protobuf value is, and the message itself.
+
+    >>> message_path(bytes([0]) + b"rest"), message_path(bytes([4, 2, 0]) + b"rest")
+    (((0,), b'rest'), ((1, 0), b'rest'))
+    """
+    count, at = _number(body, 0)
+    if count == 0:
+        return (0,), body[at:]
+    if not 0 < count <= _MOST_INDEXES:
+        raise ValueError(f"it has {count} message indexes")
+    path = []
+    for _ in range(count):
+        index, at = _number(body, at)
+        path.append(index)
+    return tuple(path), body[at:]
+
+
+def _number(body: bytes, at: int) -> tuple[int, int]:
+    """Return a zigzag varint and where it ends."""
+    number = shift = 0
+    while True:
+        if at >= len(body) or shift > 28:
+            raise ValueError("its message indexes are cut off")
+        number |= (body[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+        if not body[at - 1] & 0x80:
+            return (number >> 1) ^ -(number & 1), at

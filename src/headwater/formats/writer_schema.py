@@ -1,0 +1,34 @@
+"""The schema that a record was written with, as a schema registry gives it.
+
+Which registry, and how it is reached, is the log's affair. Invariant: a schema of one id never changes, so
+whoever has it need not ask again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class WriterSchema:
+    """A schema as it was registered."""
+
+    text: str
+    """Of Avro its JSON; of Protobuf its file descriptor in base64."""
+    references: tuple[SchemaReference, ...] = ()
+
+
+@dataclass(frozen=True)
+class SchemaReference:
+    """A schema that another one names."""
+
+    name: str
+    schema: WriterSchema
+
+
+class WriterSchemas(Protocol):
+    """Where schemas are found by their ids."""
+
+    def get(self, id: int, kind: str) -> WriterSchema:
+        """Return a schema of a kind; ``RowError`` if there is none, ``LogUnavailable`` if nobody knows."""
