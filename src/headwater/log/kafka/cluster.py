@@ -28,7 +28,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it exports 
     ResourceType,
 )
 
-from headwater.errors import LogUnavailable
+from headwater.errors import HeadwaterError, LogUnavailable
 from headwater.log.kafka import failures
 from headwater.log.kafka.config import Config
 from headwater.log.position import Extent
@@ -204,12 +204,22 @@ class Cluster:
             self._refuse([*self._troubles, error.args[0]])
 
     def _refuse(self, troubles: list[KafkaError]) -> None:
-        denied = [t for t in troubles if t.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL)]
+        denied = [t for t in troubles if t.code() == KafkaError._AUTHENTICATION or failures.is_tls(t)]
         telling = (denied or troubles)[0]
         if denied:
-            raise failures.translated(telling, self.config, f"open {self.config.url}")
+            refused = failures.translated(telling, self.config, f"open {self.config.url}")
+            raise self._with_reason(refused) from None
         raise LogUnavailable(
             f"cannot reach Kafka at {self.config.servers}",
             detail=self.config.scrubbed(telling.str()),
             hint="check the address, that the broker runs, and its security.protocol",
         )
+
+    def _with_reason(self, refused: HeadwaterError) -> HeadwaterError:
+        """Return an error with why the broker's certificate is not believed, where that is it."""
+        if "verify failed" in (refused.detail or ""):
+            why = failures.certificate_problem(self.config.servers, self.config.ca)
+            if why is not None:
+                refused.detail = f"the certificate of the broker is not believed: {why}"
+                refused.hint = failures.tls_hint(f"verify failed: {why}")
+        return refused

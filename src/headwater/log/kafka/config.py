@@ -111,6 +111,11 @@ class Config:
     def __repr__(self) -> str:
         return f"Config({self.url!r})"
 
+    @property
+    def ca(self) -> str | None:
+        """The file with the certificates that are trusted, if one is named."""
+        return self._options.get("ssl.ca.location")
+
     def admin(self) -> dict[str, Any]:
         """Return the configuration of an admin client."""
         return self._with({})

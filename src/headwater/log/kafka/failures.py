@@ -6,6 +6,8 @@ Invariant: no exception of confluent-kafka leaves the package, and none carries 
 from __future__ import annotations
 
 import re
+import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -43,6 +45,7 @@ UNKNOWN = {
     KafkaError._UNKNOWN_PARTITION,
     KafkaError.UNKNOWN_TOPIC_ID,
 }
+PROBE_SECONDS = 2.0
 LOST_OFFSET = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 _DENIED = {
     KafkaError._AUTHENTICATION,
@@ -83,8 +86,8 @@ def translated(error: KafkaError, config: Config, doing: str) -> HeadwaterError:
     if code == KafkaError._BAD_MSG:
         hint = "run `headwater log verify`, and restore the partition from a replica"
         return DamagedLog(f"cannot {doing}: stored bytes are damaged", detail=detail, hint=hint, resume=None)
-    if code == KafkaError._SSL:
-        return LogRefused(f"cannot {doing}: TLS with Kafka fails", detail=detail, hint=_tls_hint(detail))
+    if is_tls(error):
+        return LogRefused(f"cannot {doing}: TLS with Kafka fails", detail=detail, hint=tls_hint(detail))
     if code in _DENIED:
         hint = 'check "sasl.username", "sasl.password" and the access rules'
         return LogRefused(f"cannot {doing}: Kafka denies access", detail=detail, hint=hint)
@@ -95,14 +98,34 @@ def translated(error: KafkaError, config: Config, doing: str) -> HeadwaterError:
     return kind(f"cannot {doing}: Kafka at {config.servers} failed", detail=detail, hint=hint)
 
 
-def _tls_hint(told: str) -> str:
+def is_tls(error: KafkaError) -> bool:
+    """Tell whether TLS has failed; what the other side says of it comes as a connection that has ended."""
+    return error.code() == KafkaError._SSL or "SSL" in error.str()
+
+
+def tls_hint(told: str) -> str:
+    """Return what to do about TLS that has failed in these words."""
     if "expired" in told:
-        return "a certificate has expired: renew it"
-    if "verify failed" in told or "unknown ca" in told:
+        return "renew the broker's certificate"
+    if "verify failed" in told:
         return 'check "ssl.ca.location": it names the certificate of who has signed the broker\'s'
-    if "certificate required" in told or "bad certificate" in told:
+    if "alert" in told:
         return 'the broker asks for your certificate: check "ssl.certificate.location" and "ssl.key.location"'
-    return 'check that the listener speaks TLS, and "ssl.ca.location"'
+    return 'check "security.protocol": does this listener speak TLS?'
+
+
+def certificate_problem(servers: str, ca: str | None) -> str | None:
+    """Return why the certificate of a broker is not believed, which its own client does not tell, or None."""
+    host, _, port = servers.split(",")[0].rpartition(":")
+    try:
+        context = ssl.create_default_context(cafile=ca)
+        with socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS) as plain:
+            context.wrap_socket(plain, server_hostname=host.strip("[]")).close()
+    except ssl.SSLCertVerificationError as error:
+        return str(error.verify_message)
+    except (OSError, ValueError):
+        return None
+    return None
 
 
 @contextmanager
@@ -117,9 +140,13 @@ def translating_errors(config: Config, doing: str) -> Iterator[None]:
 def bad_option(error: KafkaException, config: Config) -> UsageError:
     """Return the error for an option that librdkafka refuses, without its value."""
     text = error.args[0].str()
-    name = re.search(r'property:? "?([a-z0-9._]+)"?', text)
+    name = re.search(r'property:? "?([a-z0-9._]+)"?', text) or re.search(r"(ssl\.[a-z.]+) failed", text)
+    hint = "options are librdkafka's own, see its CONFIGURATION.md"
+    if name and name[1].startswith("ssl."):
+        locked = ', and "ssl.key.password" is right' if "key" in name[1] else ""
+        hint = f"check that the file is there and can be read{locked}"
     return UsageError(
         f'invalid Kafka option "{name[1]}"' if name else "invalid Kafka options",
         detail=config.scrubbed(text),
-        hint="options are librdkafka's own, see its CONFIGURATION.md",
+        hint=hint,
     )
