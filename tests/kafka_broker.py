@@ -354,7 +354,8 @@ def _write_properties(directory: Path, own: Mapping[str, str]) -> Path:
 
 
 def _cluster_id() -> str:
-    return base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    made = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    return made if made[0] != "-" else _cluster_id()  # that would be an option
 
 
 def _format(properties: Path, how: tuple[str, ...]) -> None:

@@ -287,11 +287,12 @@ class NamedAppender(KafkaAppender):
         Another producer's open transaction may hold them up; what was appended is durable anyway.
         """
         deadline = time.monotonic() + VISIBLE_SECONDS
-        while time.monotonic() < deadline:
-            ends = self._catalog.cluster.ends(self._name, reached)
-            if all(ends[partition] >= offset for partition, offset in reached.items()):
-                return
-            time.sleep(0.002)
+        with suppress(LogUnavailable):
+            while time.monotonic() < deadline:
+                ends = self._catalog.cluster.ends(self._name, reached)
+                if all(ends[partition] >= offset for partition, offset in reached.items()):
+                    return
+                time.sleep(0.002)
 
     def _commit(self, client: Producer) -> None:
         deadline = time.monotonic() + FLUSH_SECONDS

@@ -6,7 +6,9 @@ Invariant: every call ends within a bounded time, and an unreachable broker is t
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar
 
 from confluent_kafka import (
@@ -43,8 +45,9 @@ UNCOMMITTED: Any = IsolationLevel.READ_UNCOMMITTED
 REACH_SECONDS = 5.0
 """How long an unreachable broker is waited for when a log is opened."""
 CALL_SECONDS = 30.0
-REPEAT_SECONDS = 5.0
-"""How long what only looks something up is asked again."""
+ASK_SECONDS = 5.0
+REPEAT_SECONDS = 15.0
+"""How long what only looks something up is asked again: a broker that has died is replaced within nine."""
 
 A = TypeVar("A")
 
@@ -75,9 +78,9 @@ class Cluster:
 
     def __init__(self, config: Config):
         self.config = config
-        self._troubles: list[KafkaError] = []
+        self._troubles: deque[KafkaError] = deque(maxlen=20)
         try:
-            self.admin = AdminClient(config.admin() | {"error_cb": self._troubles.append})
+            self.admin = self._client()
         except KafkaException as error:
             raise failures.bad_option(error, config) from None
         self._reach()
@@ -128,8 +131,11 @@ class Cluster:
             return {}
 
         def ask() -> dict[int, TimedOffset]:
-            futures = self.admin.list_offsets(asked, isolation_level=isolation)
-            told = {where.partition: future.result(CALL_SECONDS) for where, future in futures.items()}
+            admin = (
+                self.admin
+            )  # which must outlive what it was asked, also where another thread takes a new one
+            futures = admin.list_offsets(asked, isolation_level=isolation, request_timeout=ASK_SECONDS)
+            told = {where.partition: _answer(future) for where, future in futures.items()}
             if any(each.offset == OFFSET_INVALID for each in told.values()):
                 # So it says, without an error, when the connection is cut before the answer has come.
                 raise KafkaException(KafkaError(KafkaError._TRANSPORT))
@@ -156,10 +162,11 @@ class Cluster:
         return {number: Extent(starts[number], each.offset) for number, each in ends.items()}
 
     def _described(self, names: list[str]) -> dict[str, BrokerTopic]:
-        found = {}
-        for name, future in self.admin.describe_topics(TopicCollection(names)).items():
+        found, admin = {}, self.admin
+        asked = admin.describe_topics(TopicCollection(names), request_timeout=ASK_SECONDS)
+        for name, future in asked.items():
             try:
-                told = future.result(CALL_SECONDS)
+                told = _answer(future)
             except KafkaException as error:
                 if error.args[0].code() in failures.UNKNOWN | {KafkaError.TOPIC_EXCEPTION}:
                     continue
@@ -178,12 +185,17 @@ class Cluster:
                 except KafkaException as error:
                     if error.args[0].code() not in failures.TRANSIENT or time.monotonic() > deadline:
                         raise
-                    time.sleep(0.1)
+                time.sleep(0.2)
+                # The client remembers who leads, and asks no more where it has learned that once.
+                self.admin = self._client()
+
+    def _client(self) -> AdminClient:
+        return AdminClient(self.config.admin() | {"error_cb": self._troubles.append})
 
     def _one(self, futures: Mapping[Any, Any], doing: str) -> None:
         with failures.translating_errors(self.config, doing):
             for future in futures.values():
-                future.result(CALL_SECONDS)
+                _answer(future)
 
     def _until(self, name: str, holds: Callable[[BrokerTopic | None], bool]) -> BrokerTopic | None:
         deadline = time.monotonic() + CALL_SECONDS
@@ -223,3 +235,11 @@ class Cluster:
                 refused.detail = f"the certificate of the broker is not believed: {why}"
                 refused.hint = failures.tls_hint(f"verify failed: {why}")
         return refused
+
+
+def _answer(future: Future[Any]) -> Any:
+    """Wait for an answer; that none comes is an error like others."""
+    try:
+        return future.result(CALL_SECONDS)
+    except TimeoutError:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None

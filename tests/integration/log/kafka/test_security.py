@@ -43,7 +43,7 @@ def test_a_log_behind_a_proof_is_written_read_and_shared(
         ("TLS_PLAIN", {"sasl.password": WRONG}, "denies access", "sasl.password"),
         ("TLS_PLAIN", {"ssl.ca.location": "OTHER"}, "TLS with Kafka fails", "ssl.ca.location"),
         ("TLS_PLAIN", {"ssl.ca.location": None}, "TLS with Kafka fails", "ssl.ca.location"),
-        ("TLS_PLAIN", {"ssl.ca.location": "/not/there"}, 'Kafka option "ssl.ca.location"', "the file is there"),
+        ("TLS_PLAIN", {"ssl.ca.location": "/not/there"}, 'Kafka option "ssl.ca.location"', "file is there"),
         ("EXPIRED", {}, "TLS with Kafka fails", "has expired"),
         ("MUTUAL", {"ssl.certificate.location": None, "ssl.key.location": None, "ssl.key.password": None},
          "TLS with Kafka fails", "ssl.certificate.location"),
