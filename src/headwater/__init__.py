@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from headwater.api.check import NodeColumns, check
     from headwater.api.dead_letters import DeadLetter, dead_letters, redrive
     from headwater.api.lateness import LatenessReport, LatenessSetting, lateness
+    from headwater.api.preview import SourcePreview, preview
     from headwater.api.rebuild import Rebuilt, rebuild, reset
     from headwater.api.run import BackgroundRun, RunOptions, run
     from headwater.api.status import status
@@ -61,6 +62,7 @@ __all__ = [
     "Progress",
     "Rebuilt",
     "RunOptions",
+    "SourcePreview",
     "Start",
     "Status",
     "Topic",
@@ -84,6 +86,7 @@ __all__ = [
     "metrics",
     "open",
     "open_views",
+    "preview",
     "rebuild",
     "redrive",
     "reset",
@@ -111,6 +114,7 @@ _NAMES_BY_MODULE = {
     "headwater.api.check": ("NodeColumns", "check"),
     "headwater.api.dead_letters": ("DeadLetter", "dead_letters", "redrive"),
     "headwater.api.lateness": ("LatenessReport", "LatenessSetting", "lateness"),
+    "headwater.api.preview": ("SourcePreview", "preview"),
     "headwater.api.rebuild": ("Rebuilt", "rebuild", "reset"),
     "headwater.api.run": ("BackgroundRun", "RunOptions", "run"),
     "headwater.api.status": ("status",),

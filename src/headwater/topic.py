@@ -247,6 +247,11 @@ def overlaid(topic: Topic, declared: Topic) -> Topic:
     )
 
 
+def stored(topic: Topic) -> Topic:
+    """Return a topic as those who append to it see it: without what is computed when it is read."""
+    return replace(topic, computed=(), producer=None, event_time=topic.stored_event_time)
+
+
 def two_declarations(topic: Topic) -> TopicError:
     """Return the error for a topic that one pipeline declares in different ways."""
     return TopicError(

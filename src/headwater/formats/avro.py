@@ -58,13 +58,14 @@ def _of_format(format: str) -> WriterSchema:
 @lru_cache(_MOST_SCHEMAS)
 def _reader(schema: WriterSchema) -> ReadValue:
     parsed = _parsed(schema, {})
+    has_fields = _has_fields(parsed)
 
     def read(body: bytes) -> Any:
         stream = BytesIO(body)
         value = schemaless_reader(stream, parsed, None)
         if stream.tell() != len(body):
             raise Misfit(f"{len(body) - stream.tell()} bytes follow its end")
-        return value if isinstance(value, dict) and _has_fields(parsed) else Bare(value)
+        return value if has_fields and isinstance(value, dict) else Bare(value)
 
     return read
 

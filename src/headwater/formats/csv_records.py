@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 
 import orjson
 import pyarrow as pa
@@ -17,8 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as pv
 
 from headwater.errors import RowError
+from headwater.formats.json_columns import GuessedColumn
 from headwater.formats.typed_rows import check_nulls, misfit
-from headwater.schema import is_variant
+from headwater.schema import is_variant, parse
 from headwater.topic import Topic
 from headwater.values import bulk, floats, jsonl, jsonl_columns
 from headwater.values.bulk import Bad, Rows
@@ -32,6 +34,13 @@ _BOM = b"\xef\xbb\xbf"
 _MOST_AT_ONCE = 500
 """Columns that one pattern can count."""
 _INTEGER = r"^-?[0-9]+$"
+_GUESSES = {
+    "BIGINT": _INTEGER,
+    "DOUBLE": r"^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$",
+    "TIMESTAMP": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}",
+    "DATE": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+}
+"""What cells of a type look like, in the order in which they are tried."""
 _t = pa.types
 
 
@@ -43,6 +52,27 @@ def decode(values: Sequence[bytes], topic: Topic) -> Rows:
     places = [index for index in range(len(lines)) if index not in wrong]
     batch, misfits = _rows([lines[index] for index in places] if bad else lines, topic)
     return batch, sorted([*bad, *((places[at], error) for at, error in misfits)], key=lambda each: each[0])
+
+
+def guessed_columns(values: Sequence[bytes]) -> list[GuessedColumn] | None:
+    """Return columns for values that are records of as many cells each, two or more; None if they are not."""
+    lines = [value.removesuffix(b"\n").removesuffix(b"\r") for value in values]
+    counts = {_QUOTED.sub(b"", line).count(b",") + 1 for line in lines}
+    if len(counts) != 1 or (count := counts.pop()) < 2:
+        return None
+    texts = Topic("cells", (pa.schema([pa.field(f"c{n + 1}", pa.string()) for n in range(count)]),))
+    if _not_records(lines, texts):
+        return None
+    cells = _cells(lines, texts)
+    return [_guessed(name, column) for name, column in zip(texts.schema.names, cells.columns, strict=True)]
+
+
+def _guessed(name: str, texts: pa.Array) -> GuessedColumn:
+    for kind, pattern in _GUESSES.items():
+        if pc.all(pc.match_substring_regex(texts, pattern)).as_py():
+            with suppress(Misfit, *REFUSALS):
+                return GuessedColumn(name, kind, _values(texts, parse(f"c {kind}").field("c")).to_pylist())
+    return GuessedColumn(name, "STRING")
 
 
 def _not_records(lines: Sequence[bytes], topic: Topic) -> list[Bad]:

@@ -1,4 +1,4 @@
-"""Protobuf: values whose schema is in a registry, which gives it as a file descriptor, compiled already.
+"""Protobuf: values whose schema is in a registry, which gives it as a file descriptor, or as text.
 
 Fields go to the columns of their names. A field that can tell whether it is set is null where it is not; one
 that cannot has its default, as everywhere in Protobuf. Enums are text; wrappers, timestamps and dates are
@@ -22,7 +22,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from headwater.formats import registered, wire
+from headwater.formats import proto_text, registered, wire
 from headwater.formats.registered import Codec, ReadValue
 from headwater.formats.typed_rows import DICTS, RowForm, json_text
 from headwater.formats.writer_schema import WriterSchema, WriterSchemas
@@ -111,7 +111,11 @@ def _add_references(pool: DescriptorPool, added: set[str], schema: WriterSchema)
 
 
 def _parsed(schema: WriterSchema, name: str) -> descriptor_pb2.FileDescriptorProto:
-    file = descriptor_pb2.FileDescriptorProto.FromString(base64.b64decode(schema.text, validate=True))
+    try:
+        described = base64.b64decode(schema.text, validate=True)
+    except ValueError:  # a brace or a quote is not base64
+        return proto_text.compiled(schema, name)
+    file = descriptor_pb2.FileDescriptorProto.FromString(described)
     file.name = name
     return file
 

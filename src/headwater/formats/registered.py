@@ -41,16 +41,21 @@ class Codec:
 
 def decode(values: Sequence[bytes], topic: Topic, writers: WriterSchemas, codec: Codec) -> Rows:
     """Return the rows of values that name their schema, and those that do not fit."""
-    found: dict[int, ReadValue | RowError] = {}
+    found: dict[bytes, ReadValue] = {}
+    refused: dict[bytes, RowError] = {}
 
     def read(value: bytes) -> Any:
-        id, body = wire.split(value)
-        if id not in found:
-            found[id] = _reader(id, writers, codec)
-        reader = found[id]
-        if isinstance(reader, RowError):
-            raise reader.with_traceback(None)  # which would grow with each value
-        return reader(body)
+        prefix = value[: wire.PREFIX]
+        reader = found.get(prefix)
+        if reader is None:
+            if prefix in refused:
+                raise refused[prefix].with_traceback(None)  # which would grow with each value
+            try:
+                reader = found[prefix] = _reader(wire.split(value).id, writers, codec)
+            except RowError as error:
+                refused[prefix] = error
+                raise
+        return reader(value[wire.PREFIX :])
 
     return decode_each(values, topic, read, codec)
 
@@ -74,15 +79,14 @@ def decode_each(values: Iterable[bytes], topic: Topic, read: ReadValue, codec: C
     return batch, sorted([*bad, *((places[at], error) for at, error in misfits)], key=lambda each: each[0])
 
 
-def _reader(id: int, writers: WriterSchemas, codec: Codec) -> ReadValue | RowError:
+def _reader(id: int, writers: WriterSchemas, codec: Codec) -> ReadValue:
     try:
         return codec.reader(writers.get(id, codec.kind))
-    except RowError as error:
-        return error
     except HeadwaterError:
         raise
     except Exception as error:  # as above
-        return RowError(f"schema {id} cannot be read as {codec.title}", detail=_first_line(error))
+        detail = _first_line(error)
+        raise RowError(f"schema {id} cannot be read as {codec.title}", detail=detail) from None
 
 
 def _row(read: Any, topic: Topic, codec: Codec) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from headwater.errors import RowError
 
 PREFIX = 5
 _MOST_INDEXES = 100
+_FIRST = (0,)
 
 
 class Prefixed(NamedTuple):
@@ -43,9 +44,9 @@ def message_path(body: bytes) -> tuple[tuple[int, ...], bytes]:
     >>> message_path(bytes([0]) + b"rest"), message_path(bytes([4, 2, 0]) + b"rest")
     (((0,), b'rest'), ((1, 0), b'rest'))
     """
+    if body[:1] == b"\0":
+        return _FIRST, body[1:]
     count, at = _number(body, 0)
-    if count == 0:
-        return (0,), body[at:]
     if not 0 < count <= _MOST_INDEXES:
         raise ValueError(f"it has {count} message indexes")
     path = []

@@ -15,7 +15,7 @@ class WriterSchema:
     """A schema as it was registered."""
 
     text: str
-    """Of Avro its JSON; of Protobuf its file descriptor in base64."""
+    """Of Avro its JSON; of Protobuf its file descriptor in base64, or where there is none its text."""
     references: tuple[SchemaReference, ...] = ()
 
 
@@ -29,6 +29,9 @@ class SchemaReference:
 
 class WriterSchemas(Protocol):
     """Where schemas are found by their ids."""
+
+    def kind(self, id: int) -> str:
+        """Return which kind of schema an id is of, as the registry calls it; errors as of ``get``."""
 
     def get(self, id: int, kind: str) -> WriterSchema:
         """Return a schema of a kind; ``RowError`` if there is none, ``LogUnavailable`` if nobody knows."""

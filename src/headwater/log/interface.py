@@ -19,6 +19,7 @@ import pyarrow as pa
 from headwater import durations, wire_format
 from headwater import topic as topics
 from headwater.errors import TopicError, TopicExists, UsageError, nearest
+from headwater.formats.guess import DeclarationGuess
 from headwater.log.appended_range import AppendedRange
 from headwater.log.backend import Backend
 from headwater.log.consumer import Consumer
@@ -200,6 +201,24 @@ class Log(Backend):
         headwater.errors.UsageError: topic "orders" cannot be adopted: no other program makes topics here
         """
         raise _no_foreign(name, "adopted")
+
+    def guess_declaration(self, name: str) -> DeclarationGuess | None:
+        """Guess from its newest records how a topic could be declared that another program has made.
+
+        - ``name``: of the topic.
+
+        The guess has the columns, key, event time and formats as the line of a pipeline (``line``), for
+        people to correct. None where the topic has its declaration, as every topic of a log in a directory
+        or in memory.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> log.guess_declaration("orders") is None
+        True
+        """
+        self.topic(name)
+        return None
 
     def disown_topic(self, name: str) -> None:
         """Take back the declaration of a topic that was adopted; its records stay as they are.

@@ -25,6 +25,10 @@ _DOUBTFUL = re.compile(rb"[0-9.]{16}|-0(?![.0-9])|[eE][+-]?[0-9]{3}|\\u003[aA]")
 """Numbers that orjson may not read as they are, and colons that ``_members`` would not see."""
 _DOUBTFUL_RE2 = r"[0-9.]{16}|-0([^.0-9]|$)|[eE][+-]?[0-9]{3}|\\u003[aA]"
 """The same for Arrow's RE2, which is 12 times as fast over many lines, and slower over one."""
+_KINDS = bytes.maketrans(b"0123456789.eE+", b"dddddddddddee-")
+_SUSPICIOUS = (b"d" * 16, b"eddd", b"e-ddd")
+"""What a doubtful number looks like where each digit is a ``d``: found faster than by either expression."""
+_ONE_DIGIT = re.compile(rb"-d(?!d)")
 _MANY = 4096
 _DEEPEST = 250
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -70,6 +74,9 @@ def doubtful(line: bytes) -> bool:
     """Tell whether a number may be read as another one than is written."""
     if len(line) < _MANY:
         return _DOUBTFUL.search(line) is not None
+    kinds = line.translate(_KINDS)
+    if not any(each in kinds for each in _SUSPICIOUS) and not _ONE_DIGIT.search(kinds):
+        return b"\\u003" in line and _DOUBTFUL.search(line) is not None
     return bool(pc.match_substring_regex(pa.scalar(line, pa.binary()), _DOUBTFUL_RE2).as_py())
 
 

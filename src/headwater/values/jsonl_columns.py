@@ -168,9 +168,10 @@ def _one_object_per_line(values: Sequence[bytes], joined: bytes) -> bool:
     It takes values one after the other without looking at lines, skips blank ones, crashes the
     process on a bare null, knows NaN, and does not check UTF-8: all of that is left to orjson.
     """
-    if not values or not all(value[:1] == b"{" for value in values):
+    more = len(values) - 1
+    if joined[:1] != b"{" or joined.count(b"\n") != more or joined.count(b"\n{") != more:
         return False
-    if joined.count(b"\n") != len(values) - 1 or _OBJECT_THEN_MORE.search(joined):
+    if _OBJECT_THEN_MORE.search(joined):
         return False
     return b"NaN" not in joined and b"Inf" not in joined and _is_text(joined)
 

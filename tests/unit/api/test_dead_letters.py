@@ -10,13 +10,15 @@ import headwater
 from headwater import Pipeline
 from headwater.api.dead_letters import DeadLetter
 from headwater.engine.failure.dead_letters import DeadLetters
-from headwater.engine.failure.rejected_row import RecordOffset
+from headwater.engine.failure.rejected_row import RecordOffset, RejectedRow
 from headwater.errors import PipelineError, UsageError
 
 
 def test_dead_letters_are_listed_and_appended_again_once(shop: Pipeline) -> None:
     with headwater.open(shop.log) as log:
-        DeadLetters(log, "shop", shop.nodes[0]).add({RecordOffset("orders", 0, 1): "ValueError: no"})
+        DeadLetters(log, "shop", shop.nodes[0]).add(
+            [RejectedRow("ValueError: no", RecordOffset("orders", 0, 1))]
+        )
     [letter] = headwater.dead_letters(shop)
     assert (letter.node, letter.topic, letter.offset) == ("seen", "orders", 1)
     assert str(letter.to_dict()["at"]).endswith("Z")

@@ -77,3 +77,9 @@ DOUBTS = st.sampled_from([*'019.-+eEx\n "', "\\u003a", "\\u003A", "é", "1234567
 def test_numbers_in_doubt_are_seen_in_a_line_and_among_many(text: str) -> None:
     line = text.encode()
     assert free_json.doubtful(line + b"x" * 5_000) == free_json.doubtful(line + b"x")
+
+
+@given(st.text('0123456789.-+eE, :"\\u3aA', max_size=40))
+def test_many_lines_are_doubtful_where_one_of_them_is(text: str) -> None:
+    padding = b'{"n": 1}\n' * (free_json._MANY // 9 + 1)
+    assert free_json.doubtful(padding + text.encode()) == bool(free_json._DOUBTFUL.search(text.encode()))

@@ -160,15 +160,24 @@ def list_(log: Log, form: str) -> None:
 def describe(log: Log, name: str, form: str) -> None:
     """Show the schema, settings, sizes and rate of topic NAME.
 
+    Of a topic that another program has made, and nobody has declared, it looks at the newest records, and
+    shows a declaration to paste into a pipeline: a guess, to be corrected.
+
     \b
     Example:
       headwater topic describe orders
     """
-    info = log.describe(name)
+    info, guess = log.describe(name), log.guess_declaration(name)
     if form == "ndjson":
-        print_ndjson([_facts(info)])
-    else:
-        _print_description(info)
+        print_ndjson([_facts(info) | ({} if guess is None else {"guess": guess.to_dict()})])
+        return
+    _print_description(info)
+    if guess is not None:
+        looked = units.plural(guess.records, "record")
+        click.echo(f"\nnobody has declared it; by its newest {looked}, a pipeline would read it as\n")
+        click.echo(f"  {guess.line}")
+        for note in guess.notes:
+            click.echo(f"\nnote: {note}")
 
 
 @topic.command()

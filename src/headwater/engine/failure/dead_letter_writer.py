@@ -27,7 +27,7 @@ class DeadLetterWriter:
 
     def write(self, number: int, rows: Sequence[RejectedRow]) -> None:
         """Write what a micro-batch rejects."""
-        records = {row.source: row for row in rows if row.source is not None}
+        records = [row for row in rows if row.source is not None]
         if records:
             self._prepare()
             self._dead_letters.add(records)

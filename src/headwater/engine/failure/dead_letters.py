@@ -56,11 +56,11 @@ class DeadLetters:
             found.setdefault(row["topic"], {}).setdefault(row["partition"], []).append(row["offset"])
         return found
 
-    def add(self, rejected: Mapping[RecordOffset, RejectedRow]) -> None:
+    def add(self, records: Sequence[RejectedRow]) -> None:
         """Add records with their errors, durably; those that are there already are left as they are."""
         self.make()
         present = {(row["topic"], row["partition"], row["offset"]) for row in self._records_present()}
-        new = {source: row for source, row in rejected.items() if source not in present}
+        new = {row.source: row for row in records if row.source is not None and row.source not in present}
         with self._log.producer(self.topic, id=self.topic) as producer:
             producer.send_batch(self._letters(new))
 

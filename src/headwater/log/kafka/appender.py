@@ -17,6 +17,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from headwater import topic as topics
 from headwater.errors import Fenced, HeadwaterError, LogUnavailable
 from headwater.log.kafka import failures, groups, outgoing
 from headwater.log.kafka.catalog import KafkaCatalog
@@ -54,7 +55,7 @@ class KafkaAppender:
 
     def topic(self) -> Topic:
         """Return the topic as it is declared now."""
-        return self._catalog.recent(self._name, self._topic_id).topic
+        return topics.stored(self._catalog.recent(self._name, self._topic_id).topic)
 
     def encode(self, records: OutgoingBatch) -> None:
         """Do nothing: JSON is made under the interpreter's lock, so other threads would not help."""

@@ -182,14 +182,19 @@ class KafkaCatalog:
                 return TopicExists(f'topic "{name}" exists already', hint=hint)
             time.sleep(0.1)
             self.registry.refresh()
-        return TopicExists(f'topic "{name}" exists already, made by another program', hint=ADOPT_HINT)
+        return TopicExists(f'topic "{name}" exists already, made by another program', hint=declare_hint(name))
 
     def _remember(self, known: KafkaTopic) -> KafkaTopic:
         self._recent[known.topic.name] = (time.monotonic(), known)
         return known
 
 
-ADOPT_HINT = "declare it: `headwater topic adopt`, which changes nothing of the topic itself"
+def declare_hint(name: str) -> str:
+    """Return what to do with a topic that has no declaration."""
+    return (
+        f"`headwater topic describe {name}` looks at its records and shows a declaration to paste; "
+        "`headwater topic adopt` makes it everybody's, and changes nothing of the topic itself"
+    )
 
 
 def broker_settings(topic: Topic) -> dict[str, str]:

@@ -15,11 +15,12 @@ import pyarrow as pa
 from headwater import durations
 from headwater import topic as topics
 from headwater.errors import UsageError
+from headwater.formats.guess import DeclarationGuess, guess
 from headwater.log.appended_range import AppendedRange
 from headwater.log.interface import Log
-from headwater.log.kafka import groups, maintenance
+from headwater.log.kafka import groups, maintenance, sample
 from headwater.log.kafka.appender import KafkaAppender, NamedAppender
-from headwater.log.kafka.catalog import ADOPT_HINT, KafkaCatalog, KafkaTopic
+from headwater.log.kafka.catalog import KafkaCatalog, KafkaTopic, declare_hint
 from headwater.log.kafka.cluster import Cluster, since
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
@@ -81,6 +82,13 @@ class KafkaLog(Log):
             name, schema, key=key, event_time=event_time, format=format, key_format=key_format
         )
         return self._catalog.adopt(topic).topic
+
+    def guess_declaration(self, name: str) -> DeclarationGuess | None:
+        """Guess how a topic could be declared that another program has made, by its newest records."""
+        known = self._catalog.get(name)
+        if known.declared:
+            return None
+        return guess(name, sample.newest(self._cluster, known.topic), known.writers)
 
     def disown_topic(self, name: str) -> None:
         """Withdraw the declaration of a topic that was adopted."""
@@ -145,7 +153,12 @@ class KafkaLog(Log):
         return self._catalog.add(topic).topic
 
     def _appender(self, topic: str, id: str | None) -> KafkaAppender:
-        self._declared(topic)
+        known = self._declared(topic).topic
+        if not known.computed_names.isdisjoint(known.key):
+            raise UsageError(
+                f'topic "{topic}" cannot be appended to: its key is computed when it is read',
+                hint="declare its key as columns to append to it",
+            )
         return KafkaAppender(self._catalog, topic) if id is None else NamedAppender(self._catalog, topic, id)
 
     def _extents(self, topic: Topic, numbers: Sequence[int]) -> dict[int, Extent]:
@@ -193,7 +206,7 @@ class KafkaLog(Log):
         if not known.declared:
             raise UsageError(
                 f'topic "{topic}" was made by another tool and has no schema to check rows against',
-                hint=ADOPT_HINT,
+                hint=declare_hint(topic),
             )
         if not known.topic.writable:
             raise UsageError(

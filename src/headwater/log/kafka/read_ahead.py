@@ -10,10 +10,12 @@ what cannot be decoded is in no file, so that reading it from the broker tells w
 
 from __future__ import annotations
 
+import gc
 import json
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -138,7 +140,8 @@ class ReadAhead:
             ):
                 while not self._stopped:
                     self._assign(consumer)
-                    self._fetch(consumer)
+                    with _without_garbage_collection():
+                        self._fetch(consumer)
         except Exception as error:
             with self._changed:
                 self._failure = error
@@ -253,6 +256,18 @@ class ReadAhead:
             current.received = max([current.received, *(each.received for each in ranges)])
             current.next = current.next if end is None else end
             self._changed.notify_all()
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Look for no cycles meanwhile: thousands of messages have none, and that took a fifth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _ranges(

@@ -8,6 +8,8 @@ taken for a schema that is not there; no error carries a secret.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from headwater.errors import HeadwaterError, LogRefused, LogUnavailable, RowError, UsageError
@@ -31,13 +33,19 @@ class SchemaRegistry:
         self._found: dict[tuple[int, str], WriterSchema] = {}
         self._client: Any = None
 
-    def check(self, topic: str) -> None:
+    def check(self, topic: str | None) -> None:
         """Refuse to read a topic's records where nothing says which registry has their schemas."""
         if not self._config.schema_registry.get("url"):
+            needed = "" if topic is None else f', and the records of topic "{topic}" need one'
             raise UsageError(
-                f'no schema registry is named, and the records of topic "{topic}" need one',
+                f"no schema registry is named{needed}",
                 hint=f'name it beside the broker: "{self._config.url}?{SCHEMA_REGISTRY}url=http://host:8081"',
             )
+
+    def kind(self, id: int) -> str:
+        """Return which kind of schema an id is of."""
+        with self._lock, self._translating(id):
+            return str(self._opened().get_schema(id).schema_type)
 
     def get(self, id: int, kind: str) -> WriterSchema:
         """Return a schema of a kind."""
@@ -54,11 +62,16 @@ class SchemaRegistry:
             client.close()
 
     def _fetched(self, id: int, kind: str) -> WriterSchema:
-        try:
+        with self._translating(id):
             schema = self._opened().get_schema(id, fmt=_FORMS.get(kind))
             if schema.schema_type != kind:
                 raise RowError(f"schema {id} of the registry is {schema.schema_type}, not {kind}")
             return self._with_references(schema, kind)
+
+    @contextmanager
+    def _translating(self, id: int) -> Iterator[None]:
+        try:
+            yield
         except HeadwaterError:
             raise
         except Exception as error:  # of HTTP, TLS, JSON, or the registry's own
@@ -76,7 +89,7 @@ class SchemaRegistry:
 
     def _opened(self) -> Any:
         if self._client is None:
-            self.check("?")
+            self.check(None)
             options = _DEFAULTS | self._config.schema_registry
             self._client = _client(
                 {name: _number(name, value) for name, value in options.items()}, self._config

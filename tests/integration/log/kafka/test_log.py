@@ -9,7 +9,7 @@ import pytest
 
 from headwater.errors import TopicError, UsageError
 from headwater.log import Log
-from kafka_kit import filled, rows
+from kafka_kit import filled, make_topic, rows
 
 pytestmark = pytest.mark.kafka
 
@@ -34,3 +34,17 @@ def test_what_the_broker_cannot_do_is_refused(kafka: Log, name: str) -> None:
     kafka.create_topic(name, "id BIGINT")
     with pytest.raises(UsageError, match="by hand"):
         kafka.compact(name)
+
+
+def test_an_adopted_topic_is_appended_to_without_what_is_computed(
+    kafka: Log, kafka_broker: str, name: str
+) -> None:
+    make_topic(kafka_broker, name, 1)
+    kafka.adopt_topic(name, "id STRING, at BIGINT", key="id", event_time="timestamp_millis(at)")
+    with kafka.producer(name) as producer:
+        producer.send({"id": "a", "at": 1_000})
+    assert [row["event_time"].year for row in rows(kafka, name)] == [1970]
+    kafka.adopt_topic(name, "at BIGINT", key="CAST(_key AS STRING) AS id")
+    assert [row["id"] for row in rows(kafka, name)] == ["a"]
+    with pytest.raises(UsageError, match="its key is computed"):
+        kafka.producer(name)

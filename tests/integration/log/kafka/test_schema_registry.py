@@ -151,6 +151,33 @@ def test_protobuf_with_references_and_a_message_inside_of_another(
     ]
 
 
+@pytest.mark.kafka
+def test_protobuf_whose_schema_was_registered_as_text(
+    log: Log, client: SchemaRegistryClient, kafka_broker: str, name: str
+) -> None:
+    make_topic(kafka_broker, name)
+    end = uuid.uuid4().hex[:8]
+    place = 'syntax = "proto3"; package geo; message Place { string city = 1; }'
+    client.register_schema(f"place-{end}", Schema(place, "PROTOBUF"))
+    order = """
+        syntax = "proto3"; package shop;
+        import "geo/place.proto"; import "google/protobuf/timestamp.proto";
+        enum State { NEW = 0; PAID = 1; }
+        message Order {
+            int64 id = 1; geo.Place place = 2; google.protobuf.Timestamp at = 3; State state = 4;
+        }
+    """
+    reference = SchemaReference("geo/place.proto", f"place-{end}", 1)
+    id = client.register_schema(f"{name}-value", Schema(order, "PROTOBUF", [reference]))
+    value = b"\x08\x07\x12\x06\x0a\x04Bern\x20\x01"  # id 7, a place with a city, state 1
+    produce(kafka_broker, name, [{"value": b"\0" + id.to_bytes(4, "big") + b"\0" + value}])
+    guessed = log.guess_declaration(name)
+    assert guessed is not None
+    assert guessed.schema == "id BIGINT, place STRUCT<city: STRING>, at TIMESTAMP, state STRING"
+    log.read_as(guessed.declared())
+    assert rows(log, name) == [{"id": 7, "place": {"city": "Bern"}, "at": None, "state": "PAID"}]
+
+
 def field(message: Any, name: str, number: int, kind: int, type_name: str = "") -> None:
     made = message.field.add(name=name, number=number, type=kind, label=F.LABEL_OPTIONAL)
     if type_name:

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.cli.commands.conftest import SHOP
 from tests.unit.cli.conftest import Run
 
+import headwater
 from headwater import Pipeline
 from headwater.cli.commands.check import check_parts
 
@@ -40,3 +41,30 @@ def test_a_file_that_is_not_there_is_told(run: Run, tmp_path: Path) -> None:
     assert result.exit_code != 0
     assert "nowhere.py" in result.stderr.splitlines()[0]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_samples_are_shown_before_spark_starts_and_a_misfit_ends_with_1(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(headwater, "check", lambda pipeline, brief: [])
+    (tmp_path / "web.py").write_text(
+        "from headwater import Pipeline\n"
+        f"web = Pipeline('web', log='file:{tmp_path / 'log'}')\n"
+        "web.source('events', 'user STRING, at STRING', event_time='to_timestamp(at)')\n"
+        "web.source('later', 'n INT')\n"
+        "@web.view(key='user')\ndef seen(events):\n    return events\n"
+    )
+    with headwater.open(f"file:{tmp_path / 'log'}") as log:
+        log.create_topic("events", "user STRING, at STRING")
+        with log.producer("events") as producer:
+            producer.send_batch([{"user": "ada", "at": "2026-01-02"}])
+    shown = run("check", str(tmp_path / "web.py"), "--sample")
+    assert shown.exit_code == 0
+    assert "ada" in shown.stdout
+    assert "2026-01-02T00:00:00" in shown.stdout
+    assert 'topic "later": not there yet' in shown.stdout
+    with headwater.open(f"file:{tmp_path / 'log'}") as log, log.producer("events") as producer:
+        producer.send({"user": "bob", "at": "some day"})
+    misfit = run("check", str(tmp_path / "web.py"), "--sample")
+    assert misfit.exit_code == 1
+    assert "at is some day" in misfit.stderr

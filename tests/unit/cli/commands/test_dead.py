@@ -11,7 +11,7 @@ from tests.unit.cli.conftest import Run
 
 import headwater
 from headwater.engine.failure.dead_letters import DeadLetters
-from headwater.engine.failure.rejected_row import RecordOffset
+from headwater.engine.failure.rejected_row import RecordOffset, RejectedRow
 from headwater.pipeline.loading import load
 
 SHOP = """
@@ -42,7 +42,7 @@ def file(tmp_path: Path) -> str:
         node = load(str(path)).nodes[0]
         letters = DeadLetters(log, "shop", node)
         for _ in range(2):  # the second time it is there already
-            letters.add({RecordOffset("orders", 0, 1): "ValueError: not a number"})
+            letters.add([RejectedRow("ValueError: not a number", RecordOffset("orders", 0, 1))])
         assert letters.skips() == {"orders": {0: [1]}}
     return str(path)
 
@@ -56,7 +56,7 @@ def test_records_of_a_topic_that_was_made_again_are_not_left_out(file: str, tmp_
         assert letters.skips() == {}
         with log.producer("orders") as producer:
             producer.send_batch([{"id": n, "amount": "x"} for n in range(3)])
-        letters.add({RecordOffset("orders", 0, 1): "ValueError: not a number"})
+        letters.add([RejectedRow("ValueError: not a number", RecordOffset("orders", 0, 1))])
         assert letters.skips() == {"orders": {0: [1]}}
         assert len(letters.rows()) == 2
 
@@ -90,7 +90,7 @@ def test_a_deletion_that_was_set_aside_deletes_again(tmp_path: Path) -> None:
             producer.send({"sku": "tea", "left": 5})
             producer.delete("tea", occurred=since)
         letters = DeadLetters(log, "shop", load(str(_file(tmp_path))).nodes[0])
-        letters.add({RecordOffset("stock", 0, offset): "ValueError" for offset in (0, 1)})
+        letters.add([RejectedRow("ValueError", RecordOffset("stock", 0, offset)) for offset in (0, 1)])
         assert letters.redrive() == 2
         rows = [row for batch in log.read("stock", start=2, meta=True) for row in batch.to_pylist()]
         assert [(row["sku"], row["left"], row["_deleted"]) for row in rows] == [
@@ -105,7 +105,7 @@ def test_letters_of_a_topic_that_was_made_again_are_appended_too(file: str, tmp_
         assert DeadLetters(log, "shop", load(file).nodes[0]).redrive() == 1
         log.delete_topic("shop.plain.dead")
         letters = DeadLetters(log, "shop", load(file).nodes[0])
-        letters.add({RecordOffset("orders", 0, 2): "ValueError: not even"})
+        letters.add([RejectedRow("ValueError: not even", RecordOffset("orders", 0, 2))])
         assert (letters.redrive(), letters.redrive()) == (1, 0)
         rows = [row for batch in log.read("orders") for row in batch.to_pylist()]
     assert [row["amount"] for row in rows] == ["1", "two", "3", "two", "3"]
