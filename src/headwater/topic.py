@@ -105,9 +105,14 @@ class Topic:
         return len(self.schema) == 1 and field.name == "value" and schemas.is_variant(field)
 
     @property
-    def writable(self) -> bool:
-        """Whether its records are written as Headwater writes them."""
+    def plain(self) -> bool:
+        """Whether its records are written as Headwater writes them unless it is told otherwise."""
         return self.format == wire_format.JSON and self.key_format is None
+
+    @property
+    def writable(self) -> bool:
+        """Whether Headwater can append to it."""
+        return self.format in (wire_format.JSON, "avro") and self.key_format is None
 
     @property
     def value_schema(self) -> pa.Schema:

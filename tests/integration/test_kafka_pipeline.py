@@ -114,7 +114,7 @@ def test_avro_of_another_program_runs_through_a_pipeline_and_is_proved(
     web.source("events", columns, topic=events, event_time="at", lateness="10 seconds", format="avro")
     web.table("users", "id BIGINT, tier STRING", key="id", topic=users, format="csv", key_format="avro")
 
-    @web.view(key=["user", "window_start"])
+    @web.view(key=["user", "window_start"], on_error="dead_letter")
     def totals(events: DataFrame) -> DataFrame:
         return events.transform(windows.tumbling("1 minute", by="user", n=agg.count()))
 
@@ -123,6 +123,7 @@ def test_avro_of_another_program_runs_through_a_pipeline_and_is_proved(
         return users
 
     with SchemaRegistryClient({"url": schema_registry}) as client:
+        produce(kafka_broker, events, [{"value": b"no \xff Avro", "partition": 0}])
         send_avro_events(client, kafka_broker, events, 6_000)
         key, context = AvroSerializer(client, '"long"'), SerializationContext(users, MessageField.KEY)
         changes = [(1, b"gold"), (2, b"tin"), (1, b"silver"), (2, None)]
@@ -133,6 +134,7 @@ def test_avro_of_another_program_runs_through_a_pipeline_and_is_proved(
         assert views["tiers"].scan().to_pylist() == [{"id": 1, "tier": "silver"}]
         closed = [row["n"] for row in views["totals"].scan().to_pylist()]
     assert sum(closed) == 3_000  # one minute of two: ten seconds are still waited for
+    assert [(each.offset, each.record) for each in headwater.dead_letters(web)] == [(0, "no \\xff Avro")]
 
 
 def send_avro_events(client: SchemaRegistryClient, broker: str, topic: str, count: int) -> None:

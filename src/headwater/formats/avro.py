@@ -40,7 +40,7 @@ def decode(values: Sequence[bytes], topic: Topic, writers: WriterSchemas) -> Row
 
 def decode_raw(values: Sequence[bytes], topic: Topic) -> Rows:
     """Return the rows of values that are written with the schema of the topic's format."""
-    return registered.decode_each(values, topic, _reader(_of_format(topic.format)), CODEC)
+    return decode_bodies(values, topic, _of_format(topic.format))
 
 
 def check_raw(format: str) -> None:
@@ -55,14 +55,25 @@ def _of_format(format: str) -> WriterSchema:
     return WriterSchema(format.removeprefix(wire_format.RAW_AVRO))
 
 
+def decode_bodies(bodies: Sequence[bytes], topic: Topic, schema: WriterSchema) -> Rows:
+    """Return the rows of values that are written with one schema, and those that do not fit."""
+    return registered.decode_each(bodies, topic, _reader(schema), CODEC)
+
+
+@lru_cache(_MOST_SCHEMAS)
+def parsed(schema: WriterSchema) -> Any:
+    """Return a schema as fastavro takes it."""
+    return _parsed(schema, {})
+
+
 @lru_cache(_MOST_SCHEMAS)
 def _reader(schema: WriterSchema) -> ReadValue:
-    parsed = _parsed(schema, {})
-    has_fields = _has_fields(parsed)
+    written = parsed(schema)
+    has_fields = _has_fields(written)
 
     def read(body: bytes) -> Any:
         stream = BytesIO(body)
-        value = schemaless_reader(stream, parsed, None)
+        value = schemaless_reader(stream, written, None)
         if stream.tell() != len(body):
             raise Misfit(f"{len(body) - stream.tell()} bytes follow its end")
         return value if has_fields and isinstance(value, dict) else Bare(value)

@@ -6,6 +6,7 @@ whoever has it need not ask again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,6 +26,21 @@ class SchemaReference:
 
     name: str
     schema: WriterSchema
+
+
+@dataclass(frozen=True)
+class TargetSubject:
+    """The schema that a topic's values are to be written with, and its id."""
+
+    id: int
+    schema: WriterSchema
+
+
+class SchemaSubjects(Protocol):
+    """Where the schema to write with is found, or registered."""
+
+    def subject(self, name: str, otherwise: Callable[[], str]) -> TargetSubject:
+        """Return the newest Avro schema of a subject; register another where it has none."""
 
 
 class WriterSchemas(Protocol):

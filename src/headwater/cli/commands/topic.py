@@ -108,8 +108,8 @@ def create(log: Log, name: str, **settings: Any) -> None:
 def adopt(log: Log, name: str, **settings: Any) -> None:
     """Declare topic NAME, which another program has made on a Kafka broker.
 
-    From then on it is read with these columns, and rows can be appended to it. No setting and no record
-    of the topic is changed.
+    From then on it is read with these columns, and rows can be appended to it, as JSON or as Avro. No setting
+    and no record of the topic is changed.
 
     \b
     Example:

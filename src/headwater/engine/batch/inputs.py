@@ -49,7 +49,7 @@ def declare(log: Log, declared: InputTopic) -> Topic:
     One that another program has made on a broker is read as it is declared here; nothing of it is changed.
     """
     if declared.topic not in {topic.name for topic in log.topics()}:
-        if not declared.declared.writable:
+        if not declared.declared.plain:
             raise UnknownTopic(
                 f'no topic "{declared.topic}", which {declared.title} reads in a format of another program',
                 detail=declared.location,
@@ -273,7 +273,7 @@ def _check(declared: InputTopic, topic: Topic) -> None:
                 detail=f"{declared.location}; the topic has {topic.settings()['schema']}",
             )
     asked = declared.declared
-    if not asked.writable and (asked.format, asked.key_format) != (topic.format, topic.key_format):
+    if not asked.plain and (asked.format, asked.key_format) != (topic.format, topic.key_format):
         raise TopicError(
             f'topic "{topic.name}" is adopted in another format than {declared.title} declares',
             detail=f"{declared.location}; {topics.formats_text(topic)}",

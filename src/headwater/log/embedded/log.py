@@ -81,7 +81,7 @@ class EmbeddedLog(Log):
 
     def read_as(self, topic: Topic) -> None:
         """Read a topic with the columns that a declaration computes, in this object alone."""
-        if not topic.writable:
+        if not topic.plain:
             raise no_formats(f'topic "{topic.name}"', topic.format, topic.key_format)
         if topic.read_otherwise and self._declared.setdefault(topic.name, topic) != topic:
             raise topics.two_declarations(topic)

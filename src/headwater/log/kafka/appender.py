@@ -69,7 +69,7 @@ class KafkaAppender:
         fresh = outgoing.unsent(records, self._last)
         reached = self._untouched(records, fresh)
         if len(fresh.batch):
-            made = outgoing.messages(fresh, topic, self.id)
+            made = outgoing.messages(fresh, topic, self.id, self._catalog.encoder(topic))
             reached |= self._guarded(lambda: self._send(made, fresh))
             self._reached |= reached
         return reached

@@ -10,17 +10,21 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 from headwater import topic as topics
+from headwater import wire_format
 from headwater.errors import TopicError, TopicExists, UsageError
 from headwater.formats import decoding
 from headwater.formats.writer_schema import WriterSchemas
 from headwater.log.kafka.cluster import BrokerTopic, Cluster
 from headwater.log.kafka.config import MESSAGE_BYTES
+from headwater.log.kafka.outgoing import Encode
 from headwater.log.kafka.registry import Registry
 from headwater.log.kafka.schema_registry import SchemaRegistry
 from headwater.topic import TOMBSTONE_TIME, Topic
+from headwater.values import jsonl
 
 FOREIGN_SCHEMA = "key STRING, value VARIANT"
 """What a topic without a declaration is read as."""
@@ -76,6 +80,14 @@ class KafkaCatalog:
         if known.id != id:
             raise topics.replaced(known.topic, id, *topics.OPEN)
         return known
+
+    def encoder(self, topic: Topic) -> Encode:
+        """Return what makes values of a topic's rows."""
+        if topic.format == wire_format.JSON:
+            return jsonl.encode
+        from headwater.formats import avro_writing  # which needs what not everybody has installed
+
+        return partial(avro_writing.encode, subjects=self.schemas)
 
     def opened(self, topic: Topic) -> KafkaTopic:
         """Return a topic as it is declared now, if the one of its name still is that topic."""

@@ -210,9 +210,9 @@ class KafkaLog(Log):
             )
         if not known.topic.writable:
             raise UsageError(
-                f'topic "{topic}" is declared in another format than JSON, and can only be read',
+                f'topic "{topic}" is declared in a format that is only read',
                 detail=topics.formats_text(known.topic),
-                hint="append to a topic of your own, or with a client of that format",
+                hint='append with a client of that format; here "json" is written, or "avro" of a registry',
             )
         return known
 

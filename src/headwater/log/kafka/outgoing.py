@@ -8,12 +8,13 @@ Invariant: everything that could refuse a record is found before the first one i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.errors import RecordTooLarge
 from headwater.log.kafka.config import MESSAGE_BYTES
@@ -32,6 +33,8 @@ USER = "hw.user."
 _OVERHEAD = 1024
 
 Headers = list[tuple[str, str | bytes | None]]
+Encode = Callable[[pa.RecordBatch, Topic], list[bytes]]
+"""From rows to the values of messages."""
 
 
 class Message(NamedTuple):
@@ -63,13 +66,15 @@ def newest(records: OutgoingBatch, first: int = 0, end: int | None = None) -> di
     }
 
 
-def messages(records: OutgoingBatch, topic: Topic, producer: str) -> list[Message]:
-    """Return the records as messages, or refuse them."""
+def messages(
+    records: OutgoingBatch, topic: Topic, producer: str, encode: Encode = jsonl.encode
+) -> list[Message]:
+    """Return the records as messages, their values encoded as JSON or otherwise, or refuse them."""
     batch = evolve(records.batch, topic.schema)
     columns = (
         records.partition.tolist(),
         _keys(batch, topic),
-        _values(batch, records.extras.get(DELETED), topic),
+        _values(batch, records.extras.get(DELETED), topic, encode),
         _headers(records, producer),
     )
     made = [Message(*each) for each in zip(*columns, strict=True)]
@@ -102,11 +107,13 @@ def _keys(batch: pa.RecordBatch, topic: Topic) -> Sequence[bytes | None]:
     return list(keys.key_bytes([batch.column(name) for name in topic.key]).to_pylist())
 
 
-def _values(batch: pa.RecordBatch, deleted: pa.Array | None, topic: Topic) -> Sequence[bytes | None]:
-    values = jsonl.encode(batch, topic)
+def _values(
+    batch: pa.RecordBatch, deleted: pa.Array | None, topic: Topic, encode: Encode
+) -> Sequence[bytes | None]:
     if deleted is None:
-        return values
-    return [None if gone else value for value, gone in zip(values, deleted.to_pylist(), strict=True)]
+        return encode(batch, topic)
+    present = iter(encode(batch.filter(pc.invert(deleted)), topic))
+    return [None if gone else next(present) for gone in deleted.to_pylist()]
 
 
 def _headers(records: OutgoingBatch, producer: str) -> Iterator[Headers]:
@@ -145,6 +152,6 @@ def _check_sizes(made: Sequence[Message], topic: Topic) -> None:
         if size > MESSAGE_BYTES:
             raise RecordTooLarge(
                 f'record is too large for topic "{topic.name}"',
-                detail=f"row {index} has {size:,} bytes as JSON, the limit is {MESSAGE_BYTES:,}",
+                detail=f"row {index} has {size:,} bytes as a message, the limit is {MESSAGE_BYTES:,}",
                 hint="store the large part elsewhere and send a reference to it",
             )

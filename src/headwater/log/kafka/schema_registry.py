@@ -8,12 +8,12 @@ taken for a schema that is not there; no error carries a secret.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from headwater.errors import HeadwaterError, LogRefused, LogUnavailable, RowError, UsageError
-from headwater.formats.writer_schema import SchemaReference, WriterSchema
+from headwater.errors import HeadwaterError, LogRefused, LogUnavailable, RowError, TopicError, UsageError
+from headwater.formats.writer_schema import SchemaReference, TargetSubject, WriterSchema
 from headwater.log.kafka.config import SCHEMA_REGISTRY, Config
 
 _DEFAULTS = {"timeout": 10, "max.retries": 1}
@@ -21,6 +21,8 @@ _FORMS = {"PROTOBUF": "serialized"}
 """In which form a kind of schema is asked for, where its text would have to be compiled first."""
 _NO_SCHEMA = 40403
 """How a registry says that there is no schema of an id."""
+_NO_SUBJECT = 40401
+"""How it says that there is nothing under a name."""
 _NUMBERS = ("timeout", "max.retries", "cache.capacity", "retries.wait.ms", "retries.max.wait.ms")
 
 
@@ -31,6 +33,7 @@ class SchemaRegistry:
         self._config = config
         self._lock = threading.Lock()
         self._found: dict[tuple[int, str], WriterSchema] = {}
+        self._subjects: dict[str, TargetSubject] = {}
         self._client: Any = None
 
     def check(self, topic: str | None) -> None:
@@ -44,7 +47,7 @@ class SchemaRegistry:
 
     def kind(self, id: int) -> str:
         """Return which kind of schema an id is of."""
-        with self._lock, self._translating(id):
+        with self._lock, self._translating(f"schema {id}"):
             return str(self._opened().get_schema(id).schema_type)
 
     def get(self, id: int, kind: str) -> WriterSchema:
@@ -54,6 +57,31 @@ class SchemaRegistry:
                 self._found[id, kind] = self._fetched(id, kind)
             return self._found[id, kind]
 
+    def subject(self, name: str, otherwise: Callable[[], str]) -> TargetSubject:
+        """Return the newest Avro schema of a subject; register another where it has none."""
+        with self._lock:
+            if name not in self._subjects:
+                with self._translating(f'the schema of subject "{name}"'):
+                    self._subjects[name] = self._newest(name) or self._registered(name, otherwise())
+            return self._subjects[name]
+
+    def _newest(self, name: str) -> TargetSubject | None:
+        try:
+            found = self._opened().get_latest_version(name)
+        except Exception as error:
+            if getattr(error, "error_code", None) == _NO_SUBJECT:
+                return None
+            raise
+        if found.schema.schema_type != "AVRO":
+            kind = found.schema.schema_type
+            raise TopicError(f'subject "{name}" of the schema registry is {kind}, not AVRO')
+        return TargetSubject(found.schema_id, self._with_references(found.schema, "AVRO"))
+
+    def _registered(self, name: str, text: str) -> TargetSubject:
+        from confluent_kafka.schema_registry import Schema
+
+        return TargetSubject(self._opened().register_schema(name, Schema(text, "AVRO")), WriterSchema(text))
+
     def close(self) -> None:
         """Close the connection; it is made again when it is needed."""
         with self._lock:
@@ -62,20 +90,20 @@ class SchemaRegistry:
             client.close()
 
     def _fetched(self, id: int, kind: str) -> WriterSchema:
-        with self._translating(id):
+        with self._translating(f"schema {id}"):
             schema = self._opened().get_schema(id, fmt=_FORMS.get(kind))
             if schema.schema_type != kind:
                 raise RowError(f"schema {id} of the registry is {schema.schema_type}, not {kind}")
             return self._with_references(schema, kind)
 
     @contextmanager
-    def _translating(self, id: int) -> Iterator[None]:
+    def _translating(self, what: str) -> Iterator[None]:
         try:
             yield
         except HeadwaterError:
             raise
         except Exception as error:  # of HTTP, TLS, JSON, or the registry's own
-            raise self._translated(error, id) from None
+            raise self._translated(error, what) from None
 
     def _with_references(self, schema: Any, kind: str) -> WriterSchema:
         found = [
@@ -96,13 +124,13 @@ class SchemaRegistry:
             )
         return self._client
 
-    def _translated(self, error: Exception, id: int) -> HeadwaterError:
+    def _translated(self, error: Exception, what: str) -> HeadwaterError:
         """Return why a schema is not there, or why nobody knows."""
         status = getattr(error, "http_status_code", None)
         detail = self._config.scrubbed(f"{error!s:.300}" or type(error).__name__)
         if getattr(error, "error_code", None) == _NO_SCHEMA:
-            return RowError(f"the schema registry has no schema {id}", detail=detail)
-        doing = f"cannot fetch schema {id} from the registry at {self._config.schema_registry['url']}"
+            return RowError(f"the schema registry has no {what}", detail=detail)
+        doing = f"cannot fetch {what} from the registry at {self._config.schema_registry['url']}"
         if status is None or status >= 500 or status in (408, 429):
             hint = "check that the registry runs and can be reached"
             return LogUnavailable(doing, detail=detail, hint=hint)

@@ -7,13 +7,14 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import orjson
 import pytest
 from confluent_kafka.schema_registry import Schema, SchemaReference, SchemaRegistryClient
-from confluent_kafka.schema_registry.avro import AvroSerializer
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.schema_registry.protobuf import ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
@@ -25,7 +26,7 @@ from headwater.log import Log
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.schema_registry import SchemaRegistry
 from headwater.log.open import open as open_log
-from kafka_kit import make_topic, produce, rows
+from kafka_kit import consume, make_topic, produce, rows
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 F = descriptor_pb2.FieldDescriptorProto
@@ -104,6 +105,51 @@ def test_avro_that_refers_to_another_subject_in_key_and_value(
         {"id": 7, "n": 1, "place": {"city": "Bern"}},
         {"id": 8, "n": None, "place": None},
     ]
+
+
+@pytest.mark.kafka
+def test_rows_that_are_appended_here_are_avro_to_others(
+    log: Log, client: SchemaRegistryClient, kafka_broker: str, name: str
+) -> None:
+    make_topic(kafka_broker, name)
+    log.adopt_topic(
+        name,
+        "id BIGINT NOT NULL, at TIMESTAMP, price DECIMAL(9,2), tags ARRAY<STRING>",
+        key="id",
+        format="avro",
+    )
+    sent = [
+        {"id": 7, "at": NOON, "price": Decimal("1.50"), "tags": ["a", None]},
+        {"id": 8, "at": None, "price": None, "tags": None},
+    ]
+    with log.producer(name, id="till") as producer:
+        producer.send_batch(sent)
+    read = AvroDeserializer(client)
+    context = SerializationContext(name, MessageField.VALUE)
+    messages = consume(kafka_broker, name, 2)
+    assert [read(message.value(), context) for message in messages] == sent
+    assert [message.key() for message in messages] == [b"7", b"8"]
+    assert rows(log, name) == sent
+
+
+@pytest.mark.kafka
+def test_rows_are_appended_with_the_schema_that_the_topic_has_or_refused(
+    log: Log, client: SchemaRegistryClient, kafka_broker: str, name: str
+) -> None:
+    make_topic(kafka_broker, name)
+    client.register_schema(f"{name}-value", Schema(record("Order", id="int", name="string"), "AVRO"))
+    log.adopt_topic(name, "name STRING, id BIGINT", format="avro")
+    with log.producer(name) as producer:
+        producer.send({"id": 7, "name": "a"})
+    [message] = consume(kafka_broker, name, 1)
+    found = AvroDeserializer(client)(message.value(), SerializationContext(name, MessageField.VALUE))
+    assert found == {"id": 7, "name": "a"}
+    for row in ({"id": 2**40, "name": "a"}, {"id": 1}):
+        with log.producer(name) as producer:
+            producer.send(row)
+            with pytest.raises(RowError, match="cannot be written with its schema"):
+                producer.flush()
+    assert rows(log, name) == [{"name": "a", "id": 7}]
 
 
 @pytest.mark.kafka
