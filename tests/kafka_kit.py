@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -18,6 +18,7 @@ from confluent_kafka.admin import (
 )
 
 from headwater.log import Log
+from headwater.log.consumer import Consumer as LogConsumer
 
 
 @cache
@@ -26,8 +27,8 @@ def admin(servers: str) -> AdminClient:
     return AdminClient({"bootstrap.servers": servers, "log_level": 0})
 
 
-def make_topic(servers: str, name: str, partitions: int = 1) -> None:
-    admin(servers).create_topics([NewTopic(name, partitions, 1)])[name].result(30)
+def make_topic(servers: str, name: str, partitions: int = 1, replicas: int = 1) -> None:
+    admin(servers).create_topics([NewTopic(name, partitions, replicas)])[name].result(30)
     until(lambda: name in admin(servers).list_topics(timeout=10).topics)
 
 
@@ -60,6 +61,23 @@ def produce_at_once(servers: str, topic: str, records: Iterable[dict[str, Any]])
     assert producer.flush(30) == 0
 
 
+def begin_transaction(servers: str, topic: str, records: Iterable[dict[str, Any]]) -> Producer:
+    """Send records in a transaction, as another tool would, and return its producer, which may end it."""
+    producer = Producer({"bootstrap.servers": servers, "transactional.id": f"foreign-{topic}"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for record in records:
+        producer.produce(topic, **record)
+    assert producer.flush(30) == 0
+    return producer
+
+
+def delete_records(servers: str, topic: str, before: int, partition: int = 0) -> None:
+    """Let a partition begin at an offset, as retention does."""
+    [gone] = admin(servers).delete_records([TopicPartition(topic, partition, before)]).values()
+    gone.result(30)
+
+
 def consume(servers: str, topic: str, count: int) -> list[Any]:
     """Consume as another tool would."""
     consumer = Consumer(
@@ -73,6 +91,16 @@ def consume(servers: str, topic: str, count: int) -> list[Any]:
         if message is not None and message.error() is None:
             found.append(message)
     consumer.close()
+    return found
+
+
+def polled(consumer: LogConsumer, count: int, seconds: float = 30) -> list[dict[str, Any]]:
+    """Return what a member of a group is given, up to so many rows."""
+    found: list[dict[str, Any]] = []
+    deadline = time.monotonic() + seconds
+    while len(found) < count and time.monotonic() < deadline:
+        batch = consumer.poll(1)
+        found += [] if batch is None else batch.to_pylist()
     return found
 
 

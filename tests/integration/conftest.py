@@ -1,20 +1,46 @@
-"""A log on the real broker with a topic name of its own for each test."""
+"""A log on the real broker with a topic name of its own for each test; and other brokers, when asked for."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
 from headwater.log import Log
 from headwater.log.open import open as open_log
+from kafka_broker import Brokers, Missing, running_brokers
+from kafka_security import SecureBroker, running_secure_broker
 
 
 @pytest.fixture
 def kafka(kafka_broker: str) -> Iterator[Log]:
     with open_log(f"kafka://{kafka_broker}") as log:
         yield log
+
+
+@pytest.fixture(scope="session")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
+    """A broker that lets nobody in without a proof."""
+    with ExitStack() as stack:
+        try:
+            folder = tmp_path_factory.mktemp("certificates")
+            started = stack.enter_context(running_secure_broker(folder))
+        except Missing as reason:
+            pytest.skip(f"Kafka tests: {reason}")
+        yield started
+
+
+@pytest.fixture(scope="session")
+def brokers() -> Iterator[Brokers]:
+    """Three brokers; a test that kills one starts it again."""
+    with ExitStack() as stack:
+        try:
+            started = stack.enter_context(running_brokers())
+        except Missing as reason:
+            pytest.skip(f"Kafka tests: {reason}")
+        yield started
 
 
 @pytest.fixture

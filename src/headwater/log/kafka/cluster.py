@@ -6,10 +6,19 @@ Invariant: every call ends within a bounded time, and an unreachable broker is t
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from concurrent.futures import Future
+from typing import Any, NamedTuple, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import (
+    OFFSET_INVALID,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it exports them, but not for mypy
     AdminClient,
     AlterConfigOpType,
@@ -21,7 +30,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # it exports 
     ResourceType,
 )
 
-from headwater.errors import LogUnavailable
+from headwater.errors import HeadwaterError, LogUnavailable
 from headwater.log.kafka import failures
 from headwater.log.kafka.config import Config
 from headwater.log.position import Extent
@@ -36,6 +45,11 @@ UNCOMMITTED: Any = IsolationLevel.READ_UNCOMMITTED
 REACH_SECONDS = 5.0
 """How long an unreachable broker is waited for when a log is opened."""
 CALL_SECONDS = 30.0
+ASK_SECONDS = 5.0
+REPEAT_SECONDS = 15.0
+"""How long what only looks something up is asked again: a broker that has died is replaced within nine."""
+
+A = TypeVar("A")
 
 
 class BrokerTopic(NamedTuple):
@@ -64,9 +78,9 @@ class Cluster:
 
     def __init__(self, config: Config):
         self.config = config
-        self._troubles: list[KafkaError] = []
+        self._troubles: deque[KafkaError] = deque(maxlen=20)
         try:
-            self.admin = AdminClient(config.admin() | {"error_cb": self._troubles.append})
+            self.admin = self._client()
         except KafkaException as error:
             raise failures.bad_option(error, config) from None
         self._reach()
@@ -82,18 +96,8 @@ class Cluster:
         asked = list(names)
         if not asked:
             return {}
-        found = {}
-        for name, future in self.admin.describe_topics(TopicCollection(asked)).items():
-            with failures.translating_errors(self.config, f'look up topic "{name}"'):
-                try:
-                    told = future.result(CALL_SECONDS)
-                except KafkaException as error:
-                    if error.args[0].code() in failures.UNKNOWN | {KafkaError.TOPIC_EXCEPTION}:
-                        continue
-                    raise
-            ready = bool(told.partitions) and all(p.leader is not None for p in told.partitions)
-            found[name] = BrokerTopic(str(told.topic_id), len(told.partitions), ready)
-        return found
+        named = f'topic "{asked[0]}"' if len(asked) == 1 else "topics"
+        return self._repeated(lambda: self._described(asked), f"look up {named}")
 
     def create(self, name: str, partitions: int, settings: Mapping[str, str]) -> BrokerTopic:
         """Make a topic and wait until it can be written."""
@@ -125,10 +129,19 @@ class Cluster:
         asked = {TopicPartition(topic, partition): spec for partition in partitions}
         if not asked:
             return {}
-        futures = self.admin.list_offsets(asked, isolation_level=isolation)
-        with failures.translating_errors(self.config, f'look up offsets of topic "{topic}"'):
-            told = {where.partition: future.result(CALL_SECONDS) for where, future in futures.items()}
-        return {partition: TimedOffset(each.offset, each.timestamp) for partition, each in told.items()}
+
+        def ask() -> dict[int, TimedOffset]:
+            admin = (
+                self.admin
+            )  # which must outlive what it was asked, also where another thread takes a new one
+            futures = admin.list_offsets(asked, isolation_level=isolation, request_timeout=ASK_SECONDS)
+            told = {where.partition: _answer(future) for where, future in futures.items()}
+            if any(each.offset == OFFSET_INVALID for each in told.values()):
+                # So it says, without an error, when the connection is cut before the answer has come.
+                raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+            return {partition: TimedOffset(each.offset, each.timestamp) for partition, each in told.items()}
+
+        return self._repeated(ask, f'look up offsets of topic "{topic}"')
 
     def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
         """Return the offset after the last whole transaction of each partition."""
@@ -148,10 +161,41 @@ class Cluster:
         starts, ends = self.starts(topic, partitions), self.offsets(topic, partitions, LATEST, UNCOMMITTED)
         return {number: Extent(starts[number], each.offset) for number, each in ends.items()}
 
+    def _described(self, names: list[str]) -> dict[str, BrokerTopic]:
+        found, admin = {}, self.admin
+        asked = admin.describe_topics(TopicCollection(names), request_timeout=ASK_SECONDS)
+        for name, future in asked.items():
+            try:
+                told = _answer(future)
+            except KafkaException as error:
+                if error.args[0].code() in failures.UNKNOWN | {KafkaError.TOPIC_EXCEPTION}:
+                    continue
+                raise
+            ready = bool(told.partitions) and all(p.leader is not None for p in told.partitions)
+            found[name] = BrokerTopic(str(told.topic_id), len(told.partitions), ready)
+        return found
+
+    def _repeated(self, ask: Callable[[], A], doing: str) -> A:
+        """Return the answer to what may be asked again, where a connection was cut or a leader has gone."""
+        deadline = time.monotonic() + REPEAT_SECONDS
+        with failures.translating_errors(self.config, doing):
+            while True:
+                try:
+                    return ask()
+                except KafkaException as error:
+                    if error.args[0].code() not in failures.TRANSIENT or time.monotonic() > deadline:
+                        raise
+                time.sleep(0.2)
+                # The client remembers who leads, and asks no more where it has learned that once.
+                self.admin = self._client()
+
+    def _client(self) -> AdminClient:
+        return AdminClient(self.config.admin() | {"error_cb": self._troubles.append})
+
     def _one(self, futures: Mapping[Any, Any], doing: str) -> None:
         with failures.translating_errors(self.config, doing):
             for future in futures.values():
-                future.result(CALL_SECONDS)
+                _answer(future)
 
     def _until(self, name: str, holds: Callable[[BrokerTopic | None], bool]) -> BrokerTopic | None:
         deadline = time.monotonic() + CALL_SECONDS
@@ -172,12 +216,30 @@ class Cluster:
             self._refuse([*self._troubles, error.args[0]])
 
     def _refuse(self, troubles: list[KafkaError]) -> None:
-        denied = [t for t in troubles if t.code() == KafkaError._AUTHENTICATION]
+        denied = [t for t in troubles if t.code() == KafkaError._AUTHENTICATION or failures.is_tls(t)]
         telling = (denied or troubles)[0]
         if denied:
-            raise failures.translated(telling, self.config, f"open {self.config.url}")
+            refused = failures.translated(telling, self.config, f"open {self.config.url}")
+            raise self._with_reason(refused) from None
         raise LogUnavailable(
             f"cannot reach Kafka at {self.config.servers}",
             detail=self.config.scrubbed(telling.str()),
             hint="check the address, that the broker runs, and its security.protocol",
         )
+
+    def _with_reason(self, refused: HeadwaterError) -> HeadwaterError:
+        """Return an error with why the broker's certificate is not believed, where that is it."""
+        if "verify failed" in (refused.detail or ""):
+            why = failures.certificate_problem(self.config.servers, self.config.ca)
+            if why is not None:
+                refused.detail = f"the certificate of the broker is not believed: {why}"
+                refused.hint = failures.tls_hint(f"verify failed: {why}")
+        return refused
+
+
+def _answer(future: Future[Any]) -> Any:
+    """Wait for an answer; that none comes is an error like others."""
+    try:
+        return future.result(CALL_SECONDS)
+    except TimeoutError:
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT)) from None

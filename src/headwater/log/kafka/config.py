@@ -1,7 +1,9 @@
 """From a URL, options and a properties file to librdkafka's configuration.
 
-Options are librdkafka's own and pass through, except those that the log's promises rest on.
-Invariant: a secret appears in no URL, error or repr that leaves this module.
+Options are librdkafka's own and pass through, except those that the log's promises rest on. A value may say
+where it is found, ``${env:NAME}`` or ``${file:PATH}``.
+Invariant: a secret is in no URL, neither in one that is given nor in one that leaves this module, and in no
+error and no repr.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
+from confluent_kafka import libversion
+
 from headwater.errors import UsageError
 from headwater.names import parts
 
@@ -23,29 +27,42 @@ FILE_VARIABLE = "HEADWATER_KAFKA_CONFIG"
 MESSAGE_BYTES = 8 << 20
 """Largest record on Kafka: as JSON it is longer than as Arrow, which ``record.MAX_BYTES`` limits."""
 
+MESSAGE_MS = 30_000
+"""How long a client tries to send a record."""
+
 _RESERVED = (
     "acks", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit", "enable.auto.offset.store",
     "enable.idempotence", "enable.partition.eof", "group.id", "isolation.level", "metadata.broker.list",
     "partition.assignment.strategy", "request.required.acks", "transactional.id",
 )  # fmt: skip
-_SECRET = re.compile(r"password|secret|pem|\.key|token|jaas|credential|oauthbearer|user\.info", re.IGNORECASE)
+_SECRET = re.compile(
+    r"password|passphrase|secret|jaas|\.key\.pem|oauthbearer\.config|token(?!\.endpoint)|user\.info",
+    re.IGNORECASE,
+)
+_REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 SCHEMA_REGISTRY = "schema.registry."
 """What the names of a schema registry's options begin with."""
 
+_REBOOTSTRAPS = 0x020B0000
 _COMMON: dict[str, Any] = {
     "client.id": "headwater",
     "socket.timeout.ms": 10_000,
     "log_level": 3,
+    "reconnect.backoff.max.ms": 1_000,  # by itself it waits up to ten seconds after some cuts
     "allow.auto.create.topics": False,
     "topic.metadata.refresh.interval.ms": 60_000,
 }
+if libversion()[1] >= _REBOOTSTRAPS:
+    # When all connections are cut at once, it would begin anew with other handles of the same brokers, and
+    # a transaction that waits for one of the old handles would wait for ever.
+    _COMMON["metadata.recovery.strategy"] = "none"
 _PRODUCER: dict[str, Any] = {
     "acks": "all",
     "enable.idempotence": True,
     "compression.type": "lz4",
     "linger.ms": 5,
     "message.max.bytes": MESSAGE_BYTES,
-    "message.timeout.ms": 30_000,
+    "message.timeout.ms": MESSAGE_MS,
     "queue.buffering.max.messages": 1_000_000,
     "queue.buffering.max.kbytes": 262_144,
 }
@@ -75,7 +92,9 @@ class Config:
         servers, query = _split(url)
         self.servers = servers
         self.url = f"kafka://{servers}"
-        self._options = _from_file() | query | {str(name): value for name, value in options.items()}
+        check_public(query, "in a URL")
+        given = _from_file() | query | {str(name): value for name, value in options.items()}
+        self._options = {name: _found(name, value) for name, value in given.items()}
         self.schema_registry = {
             name.removeprefix(SCHEMA_REGISTRY): value
             for name, value in self._options.items()
@@ -98,6 +117,11 @@ class Config:
     def __repr__(self) -> str:
         return f"Config({self.url!r})"
 
+    @property
+    def ca(self) -> str | None:
+        """The file with the certificates that are trusted, if one is named."""
+        return self._options.get("ssl.ca.location")
+
     def admin(self) -> dict[str, Any]:
         """Return the configuration of an admin client."""
         return self._with({})
@@ -113,7 +137,7 @@ class Config:
     def scrubbed(self, text: str) -> str:
         """Return a text without the values of secret options."""
         for name, value in self._options.items():
-            if _SECRET.search(name) and str(value):
+            if is_secret(name) and str(value):
                 # Of "user:password" the second part alone is a secret as well.
                 for secret in (str(value), *str(value).split(":", 1)[1:]):
                     text = text.replace(secret, "***") if secret else text
@@ -139,6 +163,36 @@ def _split(url: str) -> tuple[str, dict[str, Any]]:
             hint='write "kafka://host:9092" or "kafka://one:9092,two:9092"',
         )
     return ",".join(map(_with_port, hosts)), {name: unquote(value) for name, value in parse_qsl(query)}
+
+
+def is_secret(name: str) -> bool:
+    """Tell whether the value of an option is nobody's business."""
+    return _SECRET.search(name) is not None
+
+
+def check_public(options: Mapping[str, Any], where: str) -> None:
+    """Refuse secrets among options that others see: ``ps``, Spark and its plans, files, messages."""
+    for name, value in options.items():
+        if is_secret(name) and not _REFERENCE.fullmatch(str(value)):
+            raise UsageError(
+                f'Kafka option "{name}" is a secret, and does not belong {where}',
+                detail="it would be shown there",
+                hint=f"put it in a file named by {FILE_VARIABLE}, or write ${{env:NAME}} or ${{file:PATH}}",
+            )
+
+
+def _found(name: str, value: Any) -> Any:
+    """Return the value of an option, from where it says that it is."""
+    said = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
+    if said is None:
+        return value
+    kind, where = said.groups()
+    try:
+        return os.environ[where] if kind == "env" else Path(where).read_text().strip()
+    except (KeyError, OSError, UnicodeDecodeError) as error:
+        what = f"environment variable {where}" if kind == "env" else f'file "{where}"'
+        reason = "it is not set" if kind == "env" else str(error)
+        raise UsageError(f'cannot read the {what}, which has Kafka option "{name}"', detail=reason) from None
 
 
 def _with_port(host: str) -> str:

@@ -6,6 +6,8 @@ Invariant: no exception of confluent-kafka leaves the package, and none carries 
 from __future__ import annotations
 
 import re
+import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -43,6 +45,7 @@ UNKNOWN = {
     KafkaError._UNKNOWN_PARTITION,
     KafkaError.UNKNOWN_TOPIC_ID,
 }
+PROBE_SECONDS = 2.0
 LOST_OFFSET = {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE}
 _DENIED = {
     KafkaError._AUTHENTICATION,
@@ -52,11 +55,12 @@ _DENIED = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
-_TRANSIENT = {
+TRANSIENT = {
     KafkaError._ALL_BROKERS_DOWN, KafkaError._DESTROY, KafkaError._MSG_TIMED_OUT, KafkaError._PURGE_INFLIGHT,
     KafkaError._PURGE_QUEUE, KafkaError._QUEUE_FULL, KafkaError._RESOLVE, KafkaError._RETRY,
     KafkaError._TIMED_OUT, KafkaError._TIMED_OUT_QUEUE, KafkaError._TRANSPORT, KafkaError._WAIT_COORD,
     KafkaError.BROKER_NOT_AVAILABLE, KafkaError.CONCURRENT_TRANSACTIONS,
+    KafkaError._NOENT, KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.KAFKA_STORAGE_ERROR, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.NETWORK_EXCEPTION,
     KafkaError.NOT_CONTROLLER, KafkaError.NOT_COORDINATOR, KafkaError.NOT_ENOUGH_REPLICAS,
@@ -83,14 +87,46 @@ def translated(error: KafkaError, config: Config, doing: str) -> HeadwaterError:
     if code == KafkaError._BAD_MSG:
         hint = "run `headwater log verify`, and restore the partition from a replica"
         return DamagedLog(f"cannot {doing}: stored bytes are damaged", detail=detail, hint=hint, resume=None)
+    if is_tls(error):
+        return LogRefused(f"cannot {doing}: TLS with Kafka fails", detail=detail, hint=tls_hint(detail))
     if code in _DENIED:
         hint = 'check "sasl.username", "sasl.password" and the access rules'
         return LogRefused(f"cannot {doing}: Kafka denies access", detail=detail, hint=hint)
     if code in (KafkaError._INVALID_ARG, KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION):
         return UsageError(f"cannot {doing}: Kafka refuses the settings", detail=detail)
     hint = "check that the broker runs and can be reached"
-    kind = LogUnavailable if code in _TRANSIENT else LogRefused
+    kind = LogUnavailable if code in TRANSIENT or error.txn_requires_abort() else LogRefused
     return kind(f"cannot {doing}: Kafka at {config.servers} failed", detail=detail, hint=hint)
+
+
+def is_tls(error: KafkaError) -> bool:
+    """Tell whether TLS has failed; what the other side says of it comes as a connection that has ended."""
+    return error.code() == KafkaError._SSL or "SSL" in error.str()
+
+
+def tls_hint(told: str) -> str:
+    """Return what to do about TLS that has failed in these words."""
+    if "expired" in told:
+        return "renew the broker's certificate"
+    if "verify failed" in told:
+        return 'check "ssl.ca.location": it names the certificate of who has signed the broker\'s'
+    if "alert" in told:
+        return 'the broker asks for your certificate: check "ssl.certificate.location" and "ssl.key.location"'
+    return 'check "security.protocol": does this listener speak TLS?'
+
+
+def certificate_problem(servers: str, ca: str | None) -> str | None:
+    """Return why the certificate of a broker is not believed, which its own client does not tell, or None."""
+    host, _, port = servers.split(",")[0].rpartition(":")
+    try:
+        context = ssl.create_default_context(cafile=ca)
+        with socket.create_connection((host.strip("[]"), int(port)), PROBE_SECONDS) as plain:
+            context.wrap_socket(plain, server_hostname=host.strip("[]")).close()
+    except ssl.SSLCertVerificationError as error:
+        return str(error.verify_message)
+    except (OSError, ValueError):
+        return None
+    return None
 
 
 @contextmanager
@@ -105,9 +141,13 @@ def translating_errors(config: Config, doing: str) -> Iterator[None]:
 def bad_option(error: KafkaException, config: Config) -> UsageError:
     """Return the error for an option that librdkafka refuses, without its value."""
     text = error.args[0].str()
-    name = re.search(r'property:? "?([a-z0-9._]+)"?', text)
+    name = re.search(r'property:? "?([a-z0-9._]+)"?', text) or re.search(r"(ssl\.[a-z.]+) failed", text)
+    hint = "options are librdkafka's own, see its CONFIGURATION.md"
+    if name and name[1].startswith("ssl."):
+        locked = ', and "ssl.key.password" is right' if "key" in name[1] else ""
+        hint = f"check that the file is there and can be read{locked}"
     return UsageError(
         f'invalid Kafka option "{name[1]}"' if name else "invalid Kafka options",
         detail=config.scrubbed(text),
-        hint="options are librdkafka's own, see its CONFIGURATION.md",
+        hint=hint,
     )

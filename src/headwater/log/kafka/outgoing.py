@@ -58,11 +58,11 @@ def unsent(records: OutgoingBatch, last: Mapping[int, int]) -> OutgoingBatch:
     return records.filter(new)
 
 
-def newest(records: OutgoingBatch) -> dict[int, int]:
-    """Return the last sequence number of each partition."""
+def newest(records: OutgoingBatch, first: int = 0, end: int | None = None) -> dict[int, int]:
+    """Return the last sequence number of each partition, of all records or from one index to another."""
+    partitions, sequences = records.partition[first:end], records.sequence[first:end]
     return {
-        int(partition): int(records.sequence[records.partition == partition].max())
-        for partition in np.unique(records.partition)
+        int(partition): int(sequences[partitions == partition].max()) for partition in np.unique(partitions)
     }
 
 

@@ -32,6 +32,7 @@ from headwater.log.kafka import failures, incoming, scan
 from headwater.log.kafka.catalog import KafkaCatalog, KafkaTopic
 from headwater.log.kafka.outgoing import PRODUCER
 from headwater.log.kafka.registry import READER_GROUP
+from headwater.log.position import check_within, offset_lost
 from headwater.log.prefetched import PrefetchFolder
 from headwater.topic import Topic
 
@@ -167,6 +168,8 @@ class ReadAhead:
         """Return where to read on; a mark that lies right before the first offset is told as well."""
         current = self._partitions[number]
         earliest = self._catalog.cluster.starts(self._topic.name, [number])[number]
+        if current.next < earliest:  # to begin where the records do would be to leave a gap
+            raise offset_lost(self._topic.name, number, current.next, earliest)
         at = max(current.next - 1, earliest) if current.next == current.first else current.next
         return TopicPartition(self._topic.name, number, at)
 
@@ -185,13 +188,20 @@ class ReadAhead:
                 if scan.is_end(message):
                     ends[message.partition()] = message.offset()
                 elif message.error() is not None and not scan.is_transient(message):
-                    raise scan.trouble(message, self._catalog.cluster.config, message.offset())
+                    raise self._trouble(message)
             messages = [message for message in messages if message.error() is None]
         for number, records in groupby(messages, Message.partition):  # they come in runs
             assert number is not None
             self._take(number, list(records), known)
         for number, end in ends.items():
             self._reach(number, end)
+
+    def _trouble(self, message: Any) -> Exception:
+        number, cluster = message.partition(), self._catalog.cluster
+        if message.error().code() in failures.LOST_OFFSET and number in self._partitions:
+            extent = cluster.extents(self._topic.name, [number])[number]
+            check_within(self._topic.name, number, self._partitions[number].next, extent)
+        return scan.trouble(message, cluster.config, message.offset())
 
     def _take(self, number: int, messages: Sequence[Any], known: KafkaTopic) -> None:
         """Take in what has arrived of a partition."""

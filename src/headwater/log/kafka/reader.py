@@ -5,18 +5,21 @@ Invariant: reading commits nothing and leaves nothing behind on the broker.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 from confluent_kafka import Consumer, TopicPartition
 
+from headwater.errors import LogUnavailable, is_transient
 from headwater.log.kafka import failures, incoming, scan
 from headwater.log.kafka.catalog import KafkaCatalog, KafkaTopic
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.position import check_within
 
 FOLLOW_SECONDS = 1.0
+AWAY_SECONDS = 0.2
 
 
 class Reader:
@@ -25,6 +28,7 @@ class Reader:
     def __init__(self, catalog: KafkaCatalog, known: KafkaTopic, meta: bool):
         self._catalog, self._first, self._meta = catalog, known, meta
         self._config = catalog.cluster.config
+        self._patient = False
 
     def bounded(self, starts: Mapping[int, int], ends: Mapping[int, int]) -> Iterator[pa.RecordBatch]:
         """Yield each partition's records between its start and its end, one partition after the other."""
@@ -40,6 +44,7 @@ class Reader:
         """Yield records of the partitions as they arrive, for ever; of new ones too if it is about all."""
         for partition, start in starts.items():
             self._check(partition, start)
+        self._patient = True  # a broker that is away is waited for, as its client does
         consumer = Consumer(self._config.consumer(READER_GROUP))
         try:
             yield from self._follow(consumer, dict(starts), all_partitions)
@@ -75,7 +80,13 @@ class Reader:
         return self._first.topic.name
 
     def _known(self) -> KafkaTopic:
-        return self._catalog.recent(self._name, self._first.id)
+        while True:
+            try:
+                return self._catalog.recent(self._name, self._first.id)
+            except LogUnavailable as error:
+                if not (self._patient and is_transient(error)):
+                    raise
+                time.sleep(AWAY_SECONDS)
 
     def _partition(
         self, consumer: Consumer, partition: int, start: int, end: int
@@ -83,7 +94,7 @@ class Reader:
         self._check(partition, start)
         where = TopicPartition(self._name, partition, start)
         with failures.translating_errors(self._config, f'read topic "{self._name}"'):
-            for messages in scan.span(consumer, self._config, where, end):
+            for messages in scan.span(consumer, self._config, where, end, self._check):
                 yield from self._decoded(messages)
 
     def _check(self, partition: int, start: int) -> None:

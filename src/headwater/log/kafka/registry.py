@@ -110,6 +110,8 @@ class Registry:
 
     def _take(self, message: Any) -> None:
         error = message.error()
+        if error is not None and error.code() in failures.TRANSIENT:
+            return  # it may be of long ago: nobody asks this client while nothing changes
         if error is not None and error.code() != KafkaError._PARTITION_EOF:
             raise KafkaException(error)
         self._next = message.offset() + (error is None)

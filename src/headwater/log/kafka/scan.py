@@ -9,7 +9,7 @@ Invariant: every record in the span is yielded, in order, or an error is raised.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
@@ -23,12 +23,7 @@ from headwater.log.kafka.registry import READER_GROUP
 MESSAGES = 10_000
 """Messages taken at once."""
 STALLED_SECONDS = 30.0
-_PASSING = {
-    KafkaError._ALL_BROKERS_DOWN,
-    KafkaError._TRANSPORT,
-    KafkaError._TIMED_OUT,
-    KafkaError._MAX_POLL_EXCEEDED,
-}
+_PASSING = failures.TRANSIENT | {KafkaError._MAX_POLL_EXCEEDED}
 
 
 def take(consumer: Consumer, timeout: float, most: int = MESSAGES) -> list[Any]:
@@ -47,8 +42,17 @@ def is_transient(message: Any) -> bool:
     return message.error() is not None and message.error().code() in _PASSING
 
 
-def span(consumer: Consumer, config: Config, where: TopicPartition, end: int) -> Iterator[list[Any]]:
-    """Yield the messages of one partition from ``where`` up to ``end``, as they come."""
+def span(
+    consumer: Consumer,
+    config: Config,
+    where: TopicPartition,
+    end: int,
+    check: Callable[[int, int], None] | None = None,
+) -> Iterator[list[Any]]:
+    """Yield the messages of one partition from ``where`` up to ``end``, as they come.
+
+    ``check`` raises if an offset of a partition is not there any more; it is asked where the broker says so.
+    """
     at = where.offset
     consumer.assign([where])
     heard = time.monotonic()
@@ -58,6 +62,8 @@ def span(consumer: Consumer, config: Config, where: TopicPartition, end: int) ->
         if records:
             yield records
         if failed is not None:
+            if check is not None and failed.error().code() in failures.LOST_OFFSET:
+                check(where.partition, at)
             raise trouble(failed, config, at)
         if arrived:
             heard = time.monotonic()

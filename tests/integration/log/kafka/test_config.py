@@ -52,6 +52,15 @@ def test_nothing_is_written_on_standard_error() -> None:
         ("kafka://host:1", {"security.protocol": "x"}, 'invalid Kafka option "security.protocol"'),
         ("kafka://host:1?enable.idempotence=false", {}, '"enable.idempotence" cannot be set'),
         ("kafka://alice:hush@host:1", {}, "takes no user and password"),
+        (
+            "kafka://host:1?sasl.password=hush",
+            {},
+            '"sasl.password" is a secret, and does not belong in a URL',
+        ),
+        ("kafka://host:1?ssl.key.password=hush", {}, "does not belong in a URL"),
+        ("kafka://host:1?sasl.oauthbearer.client.secret=hush", {}, "does not belong in a URL"),
+        ("kafka://host:1?sasl.password=${env:NOT_SET}", {}, "environment variable NOT_SET"),
+        ("kafka://host:1?sasl.password=${file:/not/there}", {}, 'file "/not/there"'),
         ("kafka://", {}, "invalid Kafka URL"),
         ("kafka://a b", {}, "invalid Kafka URL"),
     ],
@@ -65,7 +74,8 @@ def test_wrong_urls_and_options_are_refused(url: str, options: dict[str, str], s
 
 def test_secrets_stay_out_of_every_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     secrets = {"ssl.key.password": "hush-1", "sasl.password": "hush-2", "ssl.key.pem": "hush-3"}
-    config = Config("kafka://one,two:9093?ssl.keystore.password=hush-4", secrets)
+    monkeypatch.setenv("KEYSTORE", "hush-4")
+    config = Config("kafka://one,two:9093?ssl.keystore.password=${env:KEYSTORE}", secrets)
     assert config.url == "kafka://one:9092,two:9093"
     assert "hush" not in repr(config) + config.scrubbed("said hush-1 hush-2 hush-3 hush-4")
     with pytest.raises(HeadwaterError) as told:
@@ -74,6 +84,30 @@ def test_secrets_stay_out_of_every_text(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("HEADWATER_KAFKA_CONFIG", str(tmp_path / "absent"))
     with pytest.raises(UsageError, match="HEADWATER_KAFKA_CONFIG"):
         Config("kafka://one", {})
+
+
+def test_values_may_say_where_they_are_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("hush-1\n")
+    monkeypatch.setenv("KEY_PASSWORD", "hush-2")
+    config = Config(
+        f"kafka://one?sasl.password=${{file:{tmp_path / 'password'}}}&sasl.username=ada",
+        {"ssl.key.password": "${env:KEY_PASSWORD}"},
+    )
+    made = config.admin()
+    assert (made["sasl.password"], made["ssl.key.password"]) == ("hush-1", "hush-2")
+    assert config.scrubbed("hush-1, hush-2 of ada") == "***, *** of ada"
+
+
+def test_what_is_no_secret_is_told() -> None:
+    told = {
+        "enable.sasl.oauthbearer.unsecure.jwt": "true",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": "https://id",
+        "ssl.key.location": "key.pem",
+        "ssl.ca.location": "ca.pem",
+    }
+    text = "oidc and true of https://id with key.pem and ca.pem"
+    assert Config("kafka://one", told).scrubbed(text) == text
 
 
 def test_tls_options_reach_every_client() -> None:

@@ -22,3 +22,10 @@ def test_settings_of_the_log_are_read_from_json_and_reach_it(tmp_path: Path) -> 
         assert log.topics() == []
     with pytest.raises(UsageError):
         opened({"url": f"file:{tmp_path}", "log": json.dumps({"durability": "perhaps"})})
+
+
+def test_a_secret_is_refused_in_an_option_that_spark_shows() -> None:
+    options = {"url": "kafka://localhost:1", "log": json.dumps({"sasl.password": "hush"})}
+    with pytest.raises(UsageError, match="does not belong in an option of Spark's") as told:
+        opened(options)
+    assert "hush" not in str(told.value)
