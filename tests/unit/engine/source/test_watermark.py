@@ -52,14 +52,18 @@ def ranges(topic: Topic, edges: Sequence[set[int]], partition: int, start: int) 
 
 
 def late_live(topic: Topic, timing: Timing) -> set[Record]:
-    """Return the records that come too late if each is read when it comes."""
+    """Return the records that come too late if each is read when it comes, by one who looks all the time."""
     everything = sorted((record for part in topic for record in part), key=lambda record: record.received)
     offsets, late, there = Offsets(dict.fromkeys(range(PARTITIONS), 0)), set[Record](), [[] for _ in topic]
+    looked = 100  # when the first comes at the earliest
     for record in everything:
+        for now in range(looked + 1, record.received + 1):  # somebody may become idle before it comes
+            offsets = read(offsets, there, [set()] * PARTITIONS, None, now, timing)
         there[record.partition].append(record)
         if record.time < offsets.clock:
             late.add(record)
         offsets = read(offsets, there, [set()] * PARTITIONS, None, record.received, timing)
+        looked = record.received
     return late
 
 
@@ -90,6 +94,7 @@ def read(
     idle=st.integers(1, 30),
 )
 @example([(0, 40, 0), (1, 0, 1), (0, 10, 1), (1, 39, 1)], [set(), set(), set()], 2, 0, 30)
+@example([(0, 1, 0), (1, 0, 0), (2, 1, 0), (0, 0, 2), (1, 1, 0), (1, 0, 1)], [set(), {2}, set()], 1, 0, 1)
 @examples(300)
 def test_a_backlog_makes_nothing_late_that_was_not_late_when_it_came(
     drawn: list[tuple[int, int, int]], edges: list[set[int]], limit: int, lateness: int, idle: int

@@ -28,12 +28,15 @@ def many_files() -> Iterator[None]:
 def test_java_is_heard_in_a_process_with_thousands_of_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(java_gateway, "select", java_gateway.select)
     accept_on_any_descriptor()
-    accepted = threading.Event()
+    listening, accepted = threading.Event(), threading.Event()
+    java_gateway.server_started.connect(lambda *_, **__: listening.set())
     java_gateway.server_connection_started.connect(lambda *_, **__: accepted.set())
-    server = CallbackServer({}, None, 0, callback_server_parameters=CallbackServerParameters(daemonize=True))
+    settings = CallbackServerParameters(port=0, daemonize=True)
+    server = CallbackServer({}, None, 0, callback_server_parameters=settings)
     server.start()
     try:
         assert server.server_socket.fileno() >= 1024
+        assert listening.wait(30)
         with socket.create_connection(server.server_socket.getsockname()):
             assert accepted.wait(30)
     finally:
