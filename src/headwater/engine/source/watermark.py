@@ -147,7 +147,7 @@ def advance(offsets: Offsets, taken: Sequence[AppendedRange], backlog: Backlog, 
     new = [(each, claim) for each in due if (claim := _claim(each, timing)) is not None]
     claims = {
         **known,
-        **_heard(known, pending, at),
+        **_heard(known, pending, at, timing.idle),
         **_heard_in_part(known, backlog.cut),
         **_claimed(known, new, timing.idle),
     }
@@ -203,10 +203,19 @@ def _unheard(offsets: Offsets, taken: Sequence[AppendedRange]) -> Claims:
     return {(partition, UNKNOWN): Claim(NEVER, began) for partition in offsets.offsets}
 
 
-def _heard(claims: Claims, pending: Iterable[AppendedRange], now: int) -> dict[tuple[int, str], Claim]:
-    """Return the claims of those who have said something by now, but of whose times nothing counts yet."""
-    keys = {(each.partition, each.producer) for each in pending if each.newest is not None}
-    return {key: claims.get(key, Claim(NEVER, now)).heard_at(now) for key in keys}
+def _heard(
+    claims: Claims, pending: Iterable[AppendedRange], now: int, idle: int
+) -> dict[tuple[int, str], Claim]:
+    """Return the claims of those who have said something by now, but of whose times nothing counts yet.
+
+    One who was idle until then claims anew, what is not known yet.
+    """
+    heard = dict(claims)
+    for each in (each for each in pending if each.newest is not None and each.began <= now):
+        key = (each.partition, each.producer)
+        awake = key in heard and heard[key].received >= each.began - idle
+        heard[key] = heard[key].heard_at(now) if awake else Claim(NEVER, now)
+    return heard
 
 
 def _heard_in_part(claims: Claims, cut: AppendedRange | None) -> dict[tuple[int, str], Claim]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -29,6 +30,7 @@ SWITCH = "HEADWATER_CLASS_ARCHIVE"
 """Set to ``off``, no archive is used or made; to ``use``, none is made."""
 _OPTIONS = "SPARK_SUBMIT_OPTS"
 """Where Spark's launcher looks for options of the driver's Java, besides its own settings."""
+ABANDONED_SECONDS = 3600
 _QUIET = "-Xlog:disable -Xlog:all=error:stderr"
 """What Java has to say of an archive that does not fit is nobody's concern."""
 _MAKE = """
@@ -48,7 +50,7 @@ def shared(java: Java, *, make: bool) -> Iterator[None]:
     elif archive.exists():
         with with_options(f"-XX:SharedArchiveFile={archive} -Xshare:auto {_QUIET}"):
             yield
-    elif switch == "use" or not make:
+    elif switch == "use" or not make or _is_being_made(archive):
         yield
     else:
         classes = archive.with_name(f"{archive.stem}-{os.getpid()}.classes")
@@ -56,6 +58,16 @@ def shared(java: Java, *, make: bool) -> Iterator[None]:
             yield
         with suppress(Exception):  # whatever it is, the next Java starts as this one did
             _make_in_background(java.program, classes, archive)
+
+
+def _is_being_made(archive: Path) -> bool:
+    """Tell whether another process lists classes for it, or makes it: several at once would be a load."""
+    with suppress(OSError):  # one of them has just ended
+        ages = (
+            time.time() - each.stat().st_mtime for each in archive.parent.glob(f"{archive.stem}-*.classes")
+        )
+        return any(age < ABANDONED_SECONDS for age in ages)
+    return True
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from hypothesis import example, given
@@ -15,6 +16,7 @@ from headwater.log.appended_range import AppendedRange
 from soaking import examples
 
 PARTITIONS = 3
+NOWHERE: list[set[int]] = [set(), set(), set()]
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,20 @@ def topic_of(drawn: Sequence[tuple[int, int, int]]) -> Topic:
     return topic
 
 
-def ranges(topic: Topic, edges: Sequence[set[int]], partition: int, start: int) -> Iterator[AppendedRange]:
-    """Yield the records of a partition as a reader has fetched them: in pieces that end anywhere."""
+def ranges(
+    topic: Topic, edges: Sequence[set[int]], partition: int, start: int, idle: int
+) -> Iterator[AppendedRange]:
+    """Yield the records of a partition as a reader has fetched them: in pieces that end anywhere.
+
+    None is longer than what makes a producer idle, as on Kafka, where one ends with each second of receipt.
+    """
     there = topic[partition]
-    ends = sorted({*(edge for edge in edges[partition] if start < edge < len(there)), len(there)} - {start})
+    turns = {
+        number
+        for number, (one, other) in enumerate(pairwise(there), start=1)
+        if one.received // idle != other.received // idle
+    }
+    ends = sorted(edge for edge in edges[partition] | turns | {len(there)} if start < edge <= len(there))
     for base, end in pairwise([start, *ends] if start < len(there) else []):
         piece = there[base:end]
         newest = max(each.time for each in piece)
@@ -83,7 +95,8 @@ def read(
     offsets: Offsets, topic: Topic, edges: Sequence[set[int]], limit: int | None, now: int, timing: Timing
 ) -> Offsets:
     ends = {number: len(part) for number, part in enumerate(topic)}
-    return advance(offsets, lambda number, at: ranges(topic, edges, number, at), ends, limit, now, timing)
+    pieces = partial(ranges, topic, edges, idle=timing.idle)
+    return advance(offsets, lambda number, at: pieces(number, at), ends, limit, now, timing)
 
 
 @given(
@@ -94,6 +107,8 @@ def read(
     idle=st.integers(1, 30),
 )
 @example([(0, 40, 0), (1, 0, 1), (0, 10, 1), (1, 39, 1)], [set(), set(), set()], 2, 0, 30)
+@example([(0, 1, 0), (1, 1, 0), (2, 0, 1), (0, 0, 4), (1, 0, 3), (0, 0, 1), (0, 0, 0)], NOWHERE, 1, 0, 7)
+@example([(1, 1, 0), (2, 0, 1), (0, 1, 1), (0, 0, 6), (1, 0, 0), (0, 0, 1), (0, 0, 0)], NOWHERE, 1, 0, 7)
 @example([(0, 1, 0), (1, 0, 0), (2, 1, 0), (0, 0, 2), (1, 1, 0), (1, 0, 1)], [set(), {2}, set()], 1, 0, 1)
 @examples(300)
 def test_a_backlog_makes_nothing_late_that_was_not_late_when_it_came(
