@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -19,10 +20,19 @@ if TYPE_CHECKING:
     from spark_cluster import Cluster
 
 S = TypeVar("S")
+_HERE = Path(__file__).parent
 
 os.environ.setdefault("HEADWATER_CLASS_ARCHIVE", "use")  # none is made behind the tests' backs
 settings.register_profile("headwater", examples(30))
 settings.load_profile("headwater")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep tests that share a Spark session in one process, in their order, where several share the work."""
+    for item in items:
+        folders = item.path.relative_to(_HERE).parts if item.path.is_relative_to(_HERE) else ()
+        if folders and folders[0] not in ("unit", "docs", "contract"):
+            item.add_marker(pytest.mark.xdist_group("spark" if folders[0] == "spark" else "servers"))
 
 
 @contextmanager

@@ -115,6 +115,12 @@ class CsvRows:
             )
         return RowError(what, detail=said.splitlines()[0].removeprefix("CSV parse error: "))
 
+    def _first_not_json(self, batch: pa.RecordBatch) -> int | None:
+        """Return the first row with a cell that is not JSON by itself, and so could bring another column."""
+        cells = [batch.column(field.name).to_pylist() for field in self._by_json if not _is_quoted(field)]
+        rows = enumerate(zip(*cells, strict=True))
+        return next((n for n, row in rows if not all(c is None or _is_json(c) for c in row)), None)
+
     def _not_json(self, batch: pa.RecordBatch, row: int, otherwise: RowError) -> RowError:
         """Return the error that names the cell which is not JSON, if that is what is wrong."""
         for field in self._by_json:
@@ -157,7 +163,12 @@ class CsvRows:
         raise AssertionError("each text fits, but not all together")
 
     def _with_json(self, batch: pa.RecordBatch) -> Decoded:
-        """Replace the columns that are JSON in a cell by their values."""
+        """Replace the columns that are JSON in a cell by their values, up to the first that does not fit."""
+        wrong = self._first_not_json(batch)
+        if wrong is not None:
+            rows, bad = self._with_json(batch.slice(0, wrong))
+            what = f'row does not fit topic "{self._topic.name}"'
+            return rows, bad or [(wrong, self._not_json(batch, wrong, RowError(what)))]
         members = [_member(batch.column(f.name), f) for f in self._by_json]
         # `"_"` keeps a topic of one free JSON column from being taken as a bare value, and a row of
         # nulls from being left out, as pyarrow does with skip.

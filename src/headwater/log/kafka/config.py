@@ -103,6 +103,12 @@ class Config:
             if name.startswith(SCHEMA_REGISTRY)
         }
         """Options of the schema registry's client, as it names them."""
+        if "@" in str(self.schema_registry.get("url", "")):
+            raise UsageError(
+                "the URL of a schema registry takes no user and password",
+                hint=f'set "{SCHEMA_REGISTRY}basic.auth.user.info" as an option, or in a file named by '
+                f"{FILE_VARIABLE}",
+            )
         for name in _RESERVED:
             if name in self._options:
                 raise UsageError(

@@ -117,3 +117,23 @@ def test_tls_options_reach_every_client() -> None:
         assert made["security.protocol"] == "SSL"
         assert made["ssl.ca.location"] == "ca.pem"
         assert made["bootstrap.servers"] == "one:9092"
+
+
+def test_options_of_a_schema_registry_are_kept_apart_and_its_password_is_a_secret(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "kafka.properties"
+    file.write_text("schema.registry.basic.auth.user.info=alice:hush-4711\n")
+    monkeypatch.setenv("HEADWATER_KAFKA_CONFIG", str(file))
+    config = Config("kafka://host?schema.registry.url=http://registry:8081", {"client.id": "me"})
+    assert config.schema_registry == {
+        "url": "http://registry:8081",
+        "basic.auth.user.info": "alice:hush-4711",
+    }
+    for client in (config.admin(), config.producer(), config.consumer("g")):
+        assert not [name for name in client if name.startswith("schema.registry")]
+        assert client["client.id"] == "me"
+    assert config.scrubbed("no alice:hush-4711, and no hush-4711") == "no ***, and no ***"
+    with pytest.raises(UsageError, match="takes no user and password") as told:
+        Config("kafka://host?schema.registry.url=http://alice:hush-4711@registry:8081", {})
+    assert "hush" not in str(told.value)

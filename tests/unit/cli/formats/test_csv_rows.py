@@ -61,3 +61,14 @@ def test_a_header_that_cannot_be_meant_is_refused(header: bytes, said: str) -> N
 def test_metadata_in_the_header_is_left_out() -> None:
     batch, _ = CsvRows(b"_offset,id", TOPIC).decode([b"17,1"])
     assert batch.schema.names == ["id"]
+
+
+def test_a_cell_of_json_brings_no_member_of_another_column() -> None:
+    declared = Topic("t", (parse("a VARIANT, b ARRAY<INT>, c STRING"),))
+    rows, [(at, error)] = CsvRows(b"a,b,c", declared).decode(
+        [b'"{""b"":[7]}",,x', b'"1,""b"":[7]",,y', b"2,,z"]
+    )
+    assert rows.to_pylist() == [{"a": '{"b":[7]}', "b": None, "c": "x"}]
+    assert (at, error.message) == (
+        1, 'row does not fit topic "t": column "a" is VARIANT, and the cell is not JSON'
+    )  # fmt: skip
