@@ -44,6 +44,8 @@ UNCOMMITTED: Any = IsolationLevel.READ_UNCOMMITTED
 
 REACH_SECONDS = 5.0
 """How long an unreachable broker is waited for when a log is opened."""
+ANSWER_SECONDS = 1.0
+"""How long it is waited for before it is asked whether one has said no."""
 CALL_SECONDS = 30.0
 ASK_SECONDS = 5.0
 REPEAT_SECONDS = 15.0
@@ -209,14 +211,19 @@ class Cluster:
         )
 
     def _reach(self) -> None:
-        try:
-            self.admin.list_topics("__headwater", timeout=REACH_SECONDS)
-        except KafkaException as error:
-            self.admin.poll(0)  # serves the callback that knows the reason
-            self._refuse([*self._troubles, error.args[0]])
+        deadline = time.monotonic() + REACH_SECONDS
+        while True:
+            try:
+                self.admin.list_topics("__headwater", timeout=ANSWER_SECONDS)
+                return
+            except KafkaException as error:
+                self.admin.poll(0)  # serves the callback that knows the reason
+                troubles = [*self._troubles, error.args[0]]
+                if time.monotonic() > deadline or any(map(failures.is_denial, troubles)):
+                    self._refuse(troubles)
 
     def _refuse(self, troubles: list[KafkaError]) -> None:
-        denied = [t for t in troubles if t.code() == KafkaError._AUTHENTICATION or failures.is_tls(t)]
+        denied = [trouble for trouble in troubles if failures.is_denial(trouble)]
         telling = (denied or troubles)[0]
         if denied:
             refused = failures.translated(telling, self.config, f"open {self.config.url}")

@@ -39,6 +39,8 @@ _SECRET = re.compile(
     r"password|passphrase|secret|jaas|\.key\.pem|oauthbearer\.config|token(?!\.endpoint)|user\.info",
     re.IGNORECASE,
 )
+_CREDENTIALS = re.compile(r"://[^/@\s:]*:([^/@\s]+)@")
+"""A user's password in the URL of something else."""
 _REFERENCE = re.compile(r"\$\{(env|file):([^}]+)\}")
 SCHEMA_REGISTRY = "schema.registry."
 """What the names of a schema registry's options begin with."""
@@ -137,10 +139,8 @@ class Config:
     def scrubbed(self, text: str) -> str:
         """Return a text without the values of secret options."""
         for name, value in self._options.items():
-            if is_secret(name) and str(value):
-                # Of "user:password" the second part alone is a secret as well.
-                for secret in (str(value), *str(value).split(":", 1)[1:]):
-                    text = text.replace(secret, "***") if secret else text
+            for secret in _secrets(name, str(value)):
+                text = text.replace(secret, "***")
         return text
 
     def _with(self, own: dict[str, Any]) -> dict[str, Any]:
@@ -170,10 +170,18 @@ def is_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
+def _secrets(name: str, value: str) -> list[str]:
+    """Return what of an option's value is nobody's business."""
+    found = [each[1] for each in _CREDENTIALS.finditer(value)]
+    if is_secret(name):  # of "user:password" the second part alone is a secret as well
+        found += [value, *value.split(":", 1)[1:]]
+    return [each for each in found if each]
+
+
 def check_public(options: Mapping[str, Any], where: str) -> None:
     """Refuse secrets among options that others see: ``ps``, Spark and its plans, files, messages."""
     for name, value in options.items():
-        if is_secret(name) and not _REFERENCE.fullmatch(str(value)):
+        if _secrets(name, str(value)) and not _REFERENCE.fullmatch(str(value)):
             raise UsageError(
                 f'Kafka option "{name}" is a secret, and does not belong {where}',
                 detail="it would be shown there",

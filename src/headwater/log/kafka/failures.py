@@ -99,6 +99,11 @@ def translated(error: KafkaError, config: Config, doing: str) -> HeadwaterError:
     return kind(f"cannot {doing}: Kafka at {config.servers} failed", detail=detail, hint=hint)
 
 
+def is_denial(error: KafkaError) -> bool:
+    """Tell whether a broker, or TLS with it, says no when a connection is made."""
+    return error.code() == KafkaError._AUTHENTICATION or is_tls(error)
+
+
 def is_tls(error: KafkaError) -> bool:
     """Tell whether TLS has failed; what the other side says of it comes as a connection that has ended."""
     return error.code() == KafkaError._SSL or "SSL" in error.str()

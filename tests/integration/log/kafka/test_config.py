@@ -59,6 +59,7 @@ def test_nothing_is_written_on_standard_error() -> None:
         ),
         ("kafka://host:1?ssl.key.password=hush", {}, "does not belong in a URL"),
         ("kafka://host:1?sasl.oauthbearer.client.secret=hush", {}, "does not belong in a URL"),
+        ("kafka://host:1?schema.registry.url=http://ada:hush@host", {}, "does not belong in a URL"),
         ("kafka://host:1?sasl.password=${env:NOT_SET}", {}, "environment variable NOT_SET"),
         ("kafka://host:1?sasl.password=${file:/not/there}", {}, 'file "/not/there"'),
         ("kafka://", {}, "invalid Kafka URL"),
