@@ -134,6 +134,10 @@ def test_options_of_a_schema_registry_are_kept_apart_and_its_password_is_a_secre
         assert not [name for name in client if name.startswith("schema.registry")]
         assert client["client.id"] == "me"
     assert config.scrubbed("no alice:hush-4711, and no hush-4711") == "no ***, and no ***"
+    address = "http://alice:hush-4711@registry:8081"
+    with pytest.raises(UsageError, match="does not belong in a URL") as told:
+        Config(f"kafka://host?schema.registry.url={address}", {})
+    assert "hush" not in str(told.value)
     with pytest.raises(UsageError, match="takes no user and password") as told:
-        Config("kafka://host?schema.registry.url=http://alice:hush-4711@registry:8081", {})
+        Config("kafka://host", {"schema.registry.url": address})
     assert "hush" not in str(told.value)
