@@ -41,7 +41,7 @@ def test_what_is_held_is_told_by_values_and_times_alone(
 ) -> None:
     rows = sorted((at, value) for at, value in some + more if value is not None)
     values = sorted(value for _, value in rows)
-    up_to = max(math.ceil(Fraction(q) * len(values)), 1) - 1
+    up_to = max(math.ceil(Fraction(str(q)) * len(values)), 1) - 1
     for parts in ([some, more], [more, some], [some + more]):
         assert played(Collect("s", limit), parts) == ([value for _, value in rows][:limit] or None)
         assert played(Distinct("s"), parts) == len(set(values))
