@@ -32,8 +32,8 @@ check: setup  ## lint, types, import rules
 bench: setup  ## measure, beside Kafka in the same run
 	$(BIN)/python -m bench
 
-faults: setup  ## minutes of kill -9 and lost power (FAULT_SECONDS=180 of the log, FAULT_KILLS=50 of a pipeline)
-	FAULT_SECONDS=$${FAULT_SECONDS:-180} FAULT_KILLS=$${FAULT_KILLS:-50} $(BIN)/python -m pytest tests/faults -s -m "faults or long" -o faulthandler_timeout=14400
+faults: setup  ## minutes of kill -9, lost power and killed brokers (FAULT_SECONDS=180 of the log, FAULT_KILLS=50 of a pipeline)
+	FAULT_SECONDS=$${FAULT_SECONDS:-180} FAULT_KILLS=$${FAULT_KILLS:-50} $(BIN)/python -m pytest tests/faults tests/integration -s -m "faults or long" -o faulthandler_timeout=14400
 
 soak: setup  ## properties over many more examples (SOAK=10 times as many, PROPERTY_EXAMPLES=40 random pipelines)
 	SOAK=$${SOAK:-10} $(BIN)/python -m pytest tests/unit -n auto --timeout 3600 -o faulthandler_timeout=14400

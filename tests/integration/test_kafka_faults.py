@@ -90,7 +90,7 @@ def check(runner: Runner, log: Log, count: int) -> None:
     assert all(verify(runner, node).ok for node in ("even", "seen", "counts"))
 
 
-@pytest.mark.faults
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_a_pipeline_outlasts_a_broker_that_is_killed(
     spark: SparkSession, brokers: Brokers, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -16,7 +16,7 @@ from headwater.log.producer import Producer
 from kafka_broker import Broker, Brokers, Node, running_broker
 from kafka_kit import admin, rows, until
 
-pytestmark = [pytest.mark.kafka, pytest.mark.faults]
+pytestmark = [pytest.mark.kafka, pytest.mark.long]
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def kill(brokers: Brokers, topic: str) -> Node:
     return node
 
 
-@pytest.mark.parametrize("id", ["till", pytest.param(None, marks=pytest.mark.long)])
+@pytest.mark.parametrize("id", ["till", None])
 def test_a_leader_that_is_killed_loses_and_doubles_nothing(
     brokers: Brokers, log: Log, name: str, id: str | None
 ) -> None:
