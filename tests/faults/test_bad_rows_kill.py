@@ -16,6 +16,7 @@ WORKER = Path(__file__).with_name("bad_rows_worker.py")
 POINTS = ("query: detached", "query: set aside")
 
 
+@pytest.mark.long
 @pytest.mark.faults
 @pytest.mark.timeout(400)
 def test_each_row_is_there_once_wherever_a_node_was_killed_that_left_its_query(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ ROOM = 400_000
 ORDERS = 12_000
 
 
+@pytest.mark.long
 @pytest.mark.faults
 @pytest.mark.timeout(600)
 def test_views_streams_and_sinks_are_exact_after_a_disk_was_full(tmp_path: Path, database: str) -> None:

@@ -40,6 +40,7 @@ def test_results_are_exact_in_many_batches_on_both_workers(
     assert used == {"worker-0", "worker-1"}
 
 
+@pytest.mark.long
 def test_it_is_exact_with_the_settings_that_users_have(cluster: Cluster, tmp_path: Path) -> None:
     shop = ClusterShop(tmp_path, {})
     command = "run shop.py --until-caught-up --format ndjson"
