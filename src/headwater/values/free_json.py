@@ -21,12 +21,16 @@ import pyarrow.compute as pc
 
 from headwater.values.columns import Misfit
 
-_DOUBTFUL = re.compile(rb"[0-9.]{16}|-0(?![.0-9])|[eE][+-]?[0-9]{3}|\\u003[aA]")
-"""Numbers that orjson may not read as they are, and colons that ``_members`` would not see."""
-_DOUBTFUL_RE2 = r"[0-9.]{16}|-0([^.0-9]|$)|[eE][+-]?[0-9]{3}|\\u003[aA]"
+_DOUBTFUL = re.compile(
+    rb"(?:^|[:,\[\s])-?(?:[0-9.]{16}|[0-9.]+[eE][+-]?[0-9]{3})|(?:^|[:,\[\s])-0(?![.0-9])|\\u003[aA]"
+)
+"""Numbers that orjson may not read as they are, and colons that ``_members`` would not see.
+
+A number stands behind one of these signs, or first; most texts that look like one do not."""
+_DOUBTFUL_RE2 = r"(^|[:,\[\s])-?([0-9.]{16}|[0-9.]+[eE][+-]?[0-9]{3})|(^|[:,\[\s])-0([^.0-9]|$)|\\u003[aA]"
 """The same for Arrow's RE2, which is 12 times as fast over many lines, and slower over one."""
 _KINDS = bytes.maketrans(b"0123456789.eE+", b"dddddddddddee-")
-_SUSPICIOUS = (b"d" * 16, b"eddd", b"e-ddd")
+_SUSPICIOUS = (b"d" * 16, b"deddd", b"de-ddd")
 """What a doubtful number looks like where each digit is a ``d``: found faster than by either expression."""
 _ONE_DIGIT = re.compile(rb"-d(?!d)")
 _MANY = 4096

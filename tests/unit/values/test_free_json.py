@@ -83,3 +83,9 @@ def test_numbers_in_doubt_are_seen_in_a_line_and_among_many(text: str) -> None:
 def test_many_lines_are_doubtful_where_one_of_them_is(text: str) -> None:
     padding = b'{"n": 1}\n' * (free_json._MANY // 9 + 1)
     assert free_json.doubtful(padding + text.encode()) == bool(free_json._DOUBTFUL.search(text.encode()))
+
+
+@pytest.mark.parametrize("text", ["device0001", "e-0000123", "0123456789abcdef0123456789", "4e1000"])
+def test_a_text_that_has_digits_is_not_doubtful(text: str) -> None:
+    assert not free_json.doubtful(b'{"id": "%s"}' % text.encode())
+    assert not free_json.doubtful(b'{"id":"%s"}\n' % text.encode() * 1000)
