@@ -22,6 +22,8 @@
     ├── SinkUnavailable       a sink's target cannot be reached or used: path, permission, server
     │   ├── DiskFull          there is no room: others may still have some
     │   └── SinkRefused       it is there, and says no: waiting does not mend that
+    ├── SourceUnavailable     a database that is captured cannot be reached or used
+    │   └── SourceRefused     it is there, and says no: waiting does not mend that
     └── PipelineError         a pipeline is declared wrongly, or its code has failed
         └── InputLost         an input no longer holds what a node has to read next
 
@@ -162,6 +164,14 @@ class DiskFull(SinkUnavailable):
 
 class SinkRefused(SinkUnavailable):
     """A sink's target says no, and waiting does not mend that: a wrong password, a table that is gone."""
+
+
+class SourceUnavailable(HeadwaterError):
+    """A database that is captured cannot be reached or used."""
+
+
+class SourceRefused(SourceUnavailable):
+    """A database is there and cannot be captured, and waiting does not mend that: rights, settings."""
 
 
 class PipelineError(HeadwaterError):
