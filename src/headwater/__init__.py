@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headwater import clock, drawing, errors
+    from headwater.api.captures import BackgroundCapture, capture_tables, describe_database, drop_capture
     from headwater.api.check import NodeColumns, check
     from headwater.api.dead_letters import DeadLetter, dead_letters, redrive
     from headwater.api.lateness import LatenessReport, LatenessSetting, lateness
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from headwater.api.status import status
     from headwater.api.verify import compare, verify
     from headwater.api.views import open_views
+    from headwater.capture.worker import CaptureStatus, CaptureWorker
     from headwater.engine.figures import metrics
     from headwater.engine.figures.progress import Progress
     from headwater.engine.figures.status import Status
@@ -44,7 +46,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Ahead",
+    "BackgroundCapture",
     "BackgroundRun",
+    "CaptureStatus",
+    "CaptureWorker",
     "Change",
     "Consumer",
     "DeadLetter",
@@ -72,12 +77,15 @@ __all__ = [
     "View",
     "Views",
     "agg",
+    "capture_tables",
     "check",
     "clock",
     "compare",
     "dead_letters",
     "dedup",
+    "describe_database",
     "drawing",
+    "drop_capture",
     "errors",
     "joins",
     "lateness",
@@ -111,6 +119,7 @@ _MODULES = {
     "windows": "headwater.transforms.windows",
 }
 _NAMES_BY_MODULE = {
+    "headwater.api.captures": ("BackgroundCapture", "capture_tables", "describe_database", "drop_capture"),
     "headwater.api.check": ("NodeColumns", "check"),
     "headwater.api.dead_letters": ("DeadLetter", "dead_letters", "redrive"),
     "headwater.api.lateness": ("LatenessReport", "LatenessSetting", "lateness"),
@@ -120,6 +129,7 @@ _NAMES_BY_MODULE = {
     "headwater.api.status": ("status",),
     "headwater.api.verify": ("compare", "verify"),
     "headwater.api.views": ("open_views",),
+    "headwater.capture.worker": ("CaptureStatus", "CaptureWorker"),
     "headwater.engine.figures.progress": ("Progress",),
     "headwater.engine.figures.status": ("Status",),
     "headwater.engine.home.checkpoint": ("Ahead",),

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from headwater.api import session
 from headwater.api.background import run_in_thread
+from headwater.api.captures import check_captures
 from headwater.api.subject import Subject, checked
 from headwater.pipeline.pipeline import Pipeline
 from headwater.schema import ddl
@@ -38,12 +39,14 @@ class NodeColumns(JsonReady):
 def check(pipeline: Subject, *, brief: bool = False) -> list[NodeColumns]:
     """Return the columns of every node of a pipeline, or raise the first thing that is wrong.
 
-    Every function is called once, over no rows. No log is opened, and nothing is written. What passes here is
+    Every function is called once, over no rows. Captured tables are compared with those of their databases;
+    no log is opened, and nothing is written. What passes here is
     not refused when the pipeline runs, unless for what is stored already. ``Pipeline.problems`` tells without
     Spark all that keeps the parts from fitting together. Spark is started for it; ``brief`` says that the
     process ends soon, so that Java need not compile well.
     """
     found = checked(pipeline)
+    check_captures(found)
     schemas = run_in_thread(partial(_schemas, found, brief))
     return [NodeColumns(node.name, node.kind, node.key, schemas[node.name]) for node in found.order()]
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, overload
 
 from headwater.api import session
 from headwater.api.background import Background
+from headwater.api.captures import BackgroundCapture, workers
 from headwater.api.subject import Subject, checked
+from headwater.capture.worker import CaptureStatus
 from headwater.closing import Closing
 from headwater.engine.figures.status import LATE_SHARE, Meter, Status
 from headwater.errors import HeadwaterError
@@ -97,6 +99,7 @@ class BackgroundRun(Closing):
         self._runner: Runner | None = None
         self._meter: Meter | None = None
         self._last: list[Status] = []
+        self._captures: list[BackgroundCapture] = []
         self._stopping = self._asked = False
         self.step: str | None = "opening the log"
         """What goes on before the nodes run."""
@@ -153,8 +156,12 @@ class BackgroundRun(Closing):
         while not self.ended(1.0):
             pass
 
+    def captures(self) -> list[CaptureStatus]:
+        """Return how the captures are doing."""
+        return [capture.status() for capture in self._captures]
+
     def _run(self) -> None:
-        with self._make() as runner:
+        with ExitStack() as captures, self._make(captures) as runner:
             self._runner, self._meter, self.step = runner, Meter(runner, self._options.late_share), None
             try:
                 if not self._stopping:  # somebody did while Spark started
@@ -170,14 +177,24 @@ class BackgroundRun(Closing):
             with suppress(HeadwaterError):
                 self._last = self._meter.read()
 
-    def _make(self) -> Runner:
+    def _make(self, captures: ExitStack) -> Runner:
         session.create_topics(self._pipeline)
+        self._capture(captures)
         self.step = "starting Spark"
         spark = session.start(session.log_of(self._pipeline), self._options.master, self._options.settings)
         from headwater.engine.runner import Runner
 
         self.step = "preparing the nodes"
         return Runner(self._pipeline, spark=spark, limit=self._options.limit)
+
+    def _capture(self, captures: ExitStack) -> None:
+        """Begin the captures, which end with the run; or wait until they have caught up."""
+        for worker in workers(self._pipeline):
+            if self._options.until_caught_up:
+                self.step = f"capturing {worker.name}"
+                worker.catch_up()
+            else:
+                self._captures.append(captures.enter_context(BackgroundCapture(worker)))
 
     def _process(self, runner: Runner) -> None:
         if not self._options.until_caught_up:

@@ -6,7 +6,8 @@ in which they were made; two deliveries of the same stretch of a source's histor
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -56,7 +57,8 @@ class Transactions:
 
     id: tuple[str, ...]
     position: tuple[str, ...]
-    """Where each ends in the source's log; a stream that begins there delivers the next one first."""
+    """Where each ends in the source's log: a stream that begins there delivers the next one first. Of one
+    that is not whole yet, a position behind everything before it."""
     committed: Numbers
     """When, in microseconds since 1970, by the database's clock."""
 
@@ -79,17 +81,43 @@ class TableChanges:
     before: pa.RecordBatch | None = None
     """The rows before the change where the database tells: null where it does not."""
 
+    unfit: Mapping[int, str] = field(default_factory=dict)
+    """Rows with a value that no Arrow type of their column holds, by their number: which, and why."""
+
     def __len__(self) -> int:
         return len(self.operation)
+
+    def since(self, row: int) -> TableChanges:
+        """Return the changes from a row on."""
+        return replace(
+            self,
+            operation=self.operation[row:],
+            rows=self.rows.slice(row),
+            transaction=self.transaction[row:],
+            index=self.index[row:],
+            before=None if self.before is None else self.before.slice(row),
+            unfit={number - row: why for number, why in self.unfit.items() if number >= row},
+        )
 
 
 @dataclass(frozen=True)
 class Truncation:
-    """All rows of a table were removed at once."""
+    """All rows of a table were removed at once.
+
+    What was changed before stands before it in a delivery, and what was changed after it behind.
+    """
 
     table: SourceTable
     transactions: Transactions
     transaction: int
+    index: int
+
+
+@dataclass(frozen=True)
+class ChangePlace:
+    """Where a change stands in the source's history: the end of its transaction, and its number there."""
+
+    position: str
     index: int
 
 
@@ -101,6 +129,19 @@ class Delivery:
     position: str | None = None
     """Where the last whole transaction of it ends, or the last moment of which the source knows that no
     transaction has ended before; None where there is no such moment since the last delivery."""
+
+    @property
+    def last(self) -> ChangePlace | None:
+        """The last of its changes."""
+        ends = [(int(each.transaction[-1]), int(each.index[-1]), each.transactions) for each in self._rows]
+        if not ends:
+            return None
+        number, index, transactions = max(ends, key=lambda each: each[:2])
+        return ChangePlace(transactions.position[number], index)
+
+    @property
+    def _rows(self) -> list[TableChanges]:
+        return [each for each in self.changes if isinstance(each, TableChanges) and len(each)]
 
 
 @dataclass(frozen=True)

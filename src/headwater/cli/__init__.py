@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import click
 
+from headwater.cli.commands.capture import capture
 from headwater.cli.commands.check import check
 from headwater.cli.commands.compact import compact
 from headwater.cli.commands.consume import consume
@@ -84,6 +85,7 @@ for command in (
     verify,
     view,
     graph,
+    capture,
     topic,
     produce,
     mark,

@@ -203,7 +203,8 @@ class Producer(Closing):
     def send_changes(self, table: pa.Table, *, sequence: int | None = None) -> None:
         """Append rows and tombstones of a compacted topic, as ``send_batch`` appends rows.
 
-        - ``table``: an Arrow table with the topic's columns and ``_deleted``.
+        - ``table``: an Arrow table with the topic's columns and ``_deleted``; it may have ``_occurred`` and
+          ``_headers`` too, as records are read with them.
         - ``sequence=None``: the number of its first row, as for ``send``.
 
         Where the column ``_deleted`` is true a row is a tombstone, of which only the key counts; its

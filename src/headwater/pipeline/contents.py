@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TypeVar
 
 from headwater.errors import PipelineError
-from headwater.pipeline import table_names
+from headwater.pipeline import captured, table_names
+from headwater.pipeline.captured import CaptureDeclaration
 from headwater.pipeline.declaration import Declaration, InputTopic, Source, Table
 from headwater.pipeline.graph import Graph, check_distinct
 from headwater.pipeline.node import Node
@@ -46,6 +47,11 @@ class PipelineContents:
         return tuple(sorted(inputs, key=lambda part: part.compacted))
 
     @property
+    def captures(self) -> tuple[CaptureDeclaration, ...]:
+        """The captured databases, as declared."""
+        return tuple(part for part in self._declared.values() if isinstance(part, CaptureDeclaration))
+
+    @property
     def nodes(self) -> tuple[Node, ...]:
         """The streams, views and sinks, as declared."""
         return self._graph().nodes
@@ -61,7 +67,11 @@ class PipelineContents:
         >>> len(shop.problems())
         1
         """
-        return [*self._graph().problems(), *table_names.problems(self.nodes, self.views)]
+        return [
+            *self._graph().problems(),
+            *table_names.problems(self.nodes, self.views),
+            *captured.problems(self.tables, self.captures),
+        ]
 
     def check(self) -> None:
         """Raise the first of ``problems``, if there is one.

@@ -168,6 +168,16 @@ class Source(InputTopic):
     kind: ClassVar[str] = "source"
 
 
+@dataclass(frozen=True)
+class CapturedFrom:
+    """The table of a captured database that a table of a pipeline follows."""
+
+    capture: str
+    table: str
+    history: bool = False
+    """Whether every change is kept too, in the topic ``TOPIC.changes``."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table(InputTopic):
     """A compacted topic: the newest row of each key, changed from outside."""
@@ -175,3 +185,11 @@ class Table(InputTopic):
     kind: ClassVar[str] = "table"
     needs_key: ClassVar[bool] = True
     cleanup: ClassVar[Cleanup] = "compact"
+
+    captured: CapturedFrom | None = None
+    """What fills the topic, where a capture of this pipeline does."""
+
+    @property
+    def upstreams(self) -> tuple[str, ...]:
+        """The capture that fills it, if one does."""
+        return () if self.captured is None else (self.captured.capture,)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -19,7 +20,9 @@ from headwater import topic as topics
 from headwater.errors import PipelineError
 from headwater.log.interface import no_formats
 from headwater.log.open import absolute_url
+from headwater.pipeline import captured as captures
 from headwater.pipeline import declaring
+from headwater.pipeline.captured import CaptureDeclaration, OnMisfit
 from headwater.pipeline.contents import PipelineContents
 from headwater.pipeline.declaration import Declaration, InputTopic, Source, Table
 from headwater.pipeline.node import Node, OnError
@@ -146,7 +149,7 @@ class Pipeline(PipelineContents):
         formats = FormatSettings(format, key_format)
         read = TopicSettings(key, event_time, topic, metadata, producer, formats)
         settings = InputSettings(read, TimingSettings(lateness, idle, max_ahead))
-        return self._add_input(Source, name, schema, caller(), settings)
+        return self._add(self._input(Source, name, schema, caller(), settings))
 
     def table(
         self,
@@ -159,6 +162,8 @@ class Pipeline(PipelineContents):
         topic: str | None = None,
         format: str = "json",
         key_format: str | None = None,
+        captured: str | None = None,
+        history: bool = False,
     ) -> Table:
         """Declare a compacted topic: rows that are changed and deleted by their key.
 
@@ -173,17 +178,72 @@ class Pipeline(PipelineContents):
         - ``format="json"``: as for ``source``.
         - ``key_format=None``: as for ``source``; without one the key of a deletion is read as text, or as a
           JSON array of several columns.
+        - ``captured=None``: the table of a database that fills it: ``"crm.customers"`` is the table
+          ``customers`` of ``capture("crm", …)``. It has the column ``committed_at`` then, which is its event
+          time where no other is named.
+        - ``history=False``: whether the topic ``TOPIC.changes`` keeps every change that is captured, with the
+          row before and after it.
 
         A view of a table shows its rows as they are now; a stream of it has its changes, with ``_deleted``.
 
         >>> Pipeline("shop").table("customers", "id BIGINT, name STRING", key="id").key
         ('id',)
         """
+        line, columns = caller(), schema
+        if captured is not None:
+            with errors_at(line):
+                columns, event_time = captures.with_commit_time(schema, event_time)
         settings = InputSettings(
             TopicSettings(key, event_time, topic, formats=FormatSettings(format, key_format)),
             TimingSettings(idle=idle),
         )
-        return self._add_input(Table, name, schema, caller(), settings)
+        declared = self._input(Table, name, columns, line, settings)
+        with errors_at(line):
+            origin = captures.captured_from(declared.title, captured, history)
+        return self._add(replace(declared, captured=origin))
+
+    def capture(
+        self,
+        name: str,
+        url: str,
+        *,
+        on_error: OnMisfit = "stop",
+        max_retained: int | None = None,
+    ) -> CaptureDeclaration:
+        """Declare a database whose changes fill tables, for as long as the pipeline runs.
+
+        - ``name``: what ``captured=`` calls it: ``table(..., captured="NAME.TABLE")``.
+        - ``url``: the database: ``"postgresql://shop@db/shop"`` or ``"sqlite:./crm.db"``. It is not shown in
+          messages; a password may come from the environment.
+        - ``on_error="stop"``: what becomes of a row that the declared columns cannot hold: ``"stop"`` stops
+          the capture there and names it; ``"dead_letter"`` sets it aside in the topic ``NAME.dead``.
+        - ``max_retained=None``: how many bytes the database may keep for a capture that is behind, before it
+          is given up rather than fill the database's disk; any number if None.
+
+        Out: of each captured table every row that it has, and then each change in the order of the commits,
+        in a compacted topic.
+        Restart: goes on behind the last change that the log has; a kill neither loses nor repeats one.
+
+        >>> shop = Pipeline("shop")
+        >>> _ = shop.capture("crm", "sqlite:./crm.db")
+        >>> _ = shop.table("customers", "id BIGINT, name STRING", key="id", captured="crm.customers")
+        >>> shop["customers"].event_time
+        'committed_at'
+        """
+        line = caller()
+        with errors_at(line):
+            declaring.check_name(CaptureDeclaration, name)
+            captures.check_capture(CaptureDeclaration.title_of(name), url, on_error)
+        return self._add(
+            CaptureDeclaration(
+                name=name,
+                file=line.file,
+                line=line.line,
+                url=url,
+                on_error=on_error,
+                max_retained=max_retained,
+            )
+        )
 
     def stream(
         self,
@@ -301,15 +361,15 @@ class Pipeline(PipelineContents):
         settings = QuerySettings(key, event_time, partitions, on_error, store)
         return self._add(declaring.query(kind, statement, Origin(name, caller(), self.name), settings))
 
-    def _add_input(
+    def _input(
         self, kind: type[I], name: str, schema: str | pa.Schema, line: SourceLine, settings: InputSettings
     ) -> I:
-        """Add a source or a table; one on a log that keeps typed rows has no formats."""
+        """Return a source or a table; one on a log that keeps typed rows has no formats."""
         formats = settings.topic.formats
         if formats != FormatSettings() and not self.log.startswith("kafka:"):
             with errors_at(line):
                 raise no_formats(kind.title_of(name), formats.format, formats.key_format)
-        return self._add(declaring.input_topic(kind, name, schema, line, settings))
+        return declaring.input_topic(kind, name, schema, line, settings)
 
     def _decorator(self, settings: NodeSettings) -> Callable[[F], F]:
         def declare(function: F) -> F:

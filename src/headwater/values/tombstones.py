@@ -19,6 +19,8 @@ from headwater.values.cast import cast
 from headwater.values.columns import Misfit
 
 _OCCURRED = "_occurred"
+_GIVEN = (_OCCURRED, "_headers")
+"""Metadata that a table of changes may bring along."""
 Changes = tuple[pa.RecordBatch, dict[str, pa.Array]]
 """Checked rows, and the metadata columns that tell which of them are tombstones, and since when."""
 
@@ -31,8 +33,9 @@ def from_changes(table: pa.Table, topic: Topic) -> list[Changes]:
 
 def _converted(batch: pa.RecordBatch, topic: Topic) -> Changes:
     deleted = pc.fill_null(batch[DELETED], False)
-    extras = {DELETED: deleted, **_occurred(batch, deleted, topic)}
-    bare = _only_keys(batch.drop_columns(DELETED), deleted, topic)
+    given = [name for name in _GIVEN if name in batch.schema.names]
+    extras = {DELETED: deleted, **_occurred(batch, deleted, topic), **{name: batch[name] for name in given}}
+    bare = _only_keys(batch.drop_columns([DELETED, *given]), deleted, topic)
     return rows.from_arrow(bare, topic, extras), extras
 
 

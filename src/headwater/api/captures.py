@@ -1,0 +1,194 @@
+"""Captures of databases: a pipeline's own, and those that run by themselves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+
+import pyarrow as pa
+
+from headwater.api.background import Background
+from headwater.capture import columns
+from headwater.capture.capture import Capture
+from headwater.capture.captured_table import CapturedTable
+from headwater.capture.change import SourceTable
+from headwater.capture.opening import open_source
+from headwater.capture.worker import CaptureStatus, CaptureWorker
+from headwater.closing import Closing
+from headwater.errors import PipelineError, UsageError, nearest
+from headwater.log.open import open as open_log
+from headwater.names import listed
+from headwater.pipeline.captured import COMMITTED, CaptureDeclaration, OnMisfit
+from headwater.pipeline.pipeline import Pipeline
+from headwater.schema import ddl
+
+
+class BackgroundCapture(Closing):
+    """A capture at work in a thread of its own, until it is stopped."""
+
+    def __init__(self, worker: CaptureWorker):
+        self._worker = worker
+        self._stop = threading.Event()
+        self._thread = Background(partial(worker.run, self._stop))
+
+    def status(self) -> CaptureStatus:
+        """Return how it is doing."""
+        return self._worker.status()
+
+    def ended(self, wait: float = 0.0) -> bool:
+        """Tell whether it has ended, after some seconds at the most."""
+        return self._thread.ended(wait)
+
+    def result(self) -> None:
+        """Wait for its end, and raise why it failed, if it did."""
+        self._thread.result()
+
+    def close(self) -> None:
+        """Stop it and wait for that."""
+        self._stop.set()
+        while not self.ended(1.0):
+            pass
+
+
+def describe_database(url: str) -> list[SourceTable]:
+    """Return the tables of a database, as ``headwater capture describe`` prints them.
+
+    - ``url``: the database: ``"postgresql://shop@db/shop"`` or ``"sqlite:./crm.db"``.
+
+    Nothing is changed in it.
+    """
+    with open_source(url, "describe") as source:
+        return source.tables()
+
+
+def capture_tables(
+    url: str, tables: str | Sequence[str], *, log: str, name: str, on_error: OnMisfit = "stop"
+) -> CaptureWorker:
+    """Return a capture of some tables of a database into a log, by itself, for any consumer.
+
+    - ``url``: the database.
+    - ``tables``: their names; the topics have the same names, and all columns.
+    - ``log``: the URL of the log.
+    - ``name``: of the capture, under which it goes on after a restart.
+    - ``on_error="stop"``: as for ``Pipeline.capture``.
+    """
+    return CaptureWorker(name, partial(_open_alone, url, listed(tables), log, name, on_error))
+
+
+def drop_capture(url: str, name: str) -> None:
+    """Remove from a database everything that captures of a name have made there.
+
+    - ``url``: the database.
+    - ``name``: of the capture.
+    """
+    with open_source(url, name) as source:
+        source.drop()
+
+
+def workers(pipeline: Pipeline) -> Iterator[CaptureWorker]:
+    """Yield the captures of a pipeline, not begun yet."""
+    for capture in pipeline.captures:
+        yield CaptureWorker(capture.name, partial(_open_of, pipeline, capture))
+
+
+def check_captures(pipeline: Pipeline) -> None:
+    """Compare the captured tables of a pipeline with those of their databases; refuse what differs."""
+    for capture in pipeline.captures:
+        declared = captured_tables(pipeline, capture)
+        with open_source(capture.url, capture_name(pipeline, capture)) as source:
+            found = {table.name: table for table in source.tables()}
+        for each in declared:
+            _check(capture, each, found)
+
+
+def captured_tables(pipeline: Pipeline, capture: CaptureDeclaration) -> list[CapturedTable]:
+    """Return what a pipeline captures of a database."""
+    return [
+        CapturedTable(
+            table=origin.table,
+            topic=table.topic,
+            schema=table.schema if table.event_time != COMMITTED else _without_commit_time(table.schema),
+            key=table.key,
+            event_time=None if table.event_time == COMMITTED else table.event_time,
+            history=origin.history,
+        )
+        for table in pipeline.tables
+        if (origin := table.captured) is not None and origin.capture == capture.name
+    ]
+
+
+def capture_name(pipeline: Pipeline, capture: CaptureDeclaration) -> str:
+    """Return the name under which a pipeline's capture is known to the log and to the database."""
+    return f"{pipeline.name}.{capture.name}"
+
+
+def describe_lines(tables: Sequence[SourceTable]) -> Iterator[str]:
+    """Yield the lines that declare tables of a database in a pipeline."""
+    for table in tables:
+        if not table.key:
+            yield f"# {table.name} has no primary key, so it cannot be captured"
+            continue
+        name = table.name.replace(".", "_").lower()
+        key = ", ".join(table.key)
+        yield f'shop.table("{name}", "{ddl(table.schema)}", key="{key}", captured="crm.{table.name}")'
+
+
+def _without_commit_time(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field for field in schema if field.name != COMMITTED])
+
+
+def _open_of(pipeline: Pipeline, capture: CaptureDeclaration) -> Capture:
+    name, tables = capture_name(pipeline, capture), captured_tables(pipeline, capture)
+    return _open(capture.url, pipeline.log, name, tables, capture.on_error, capture.max_retained)
+
+
+def _open_alone(url: str, names: Sequence[str], log: str, name: str, on_error: OnMisfit) -> Capture:
+    present = {table.name: table for table in describe_database(url)}
+    return _open(url, log, name, [_alone(each, present) for each in names], on_error, None)
+
+
+def _open(
+    url: str,
+    log: str,
+    name: str,
+    tables: Sequence[CapturedTable],
+    on_error: OnMisfit,
+    max_retained: int | None,
+) -> Capture:
+    with ExitStack() as opened:
+        opened_log = opened.enter_context(open_log(log))
+        source = opened.enter_context(open_source(url, name))
+        capture = Capture(source, opened_log, name, tables, on_error=on_error, max_retained=max_retained)
+        capture.owns(opened.pop_all())
+    return capture
+
+
+def _alone(name: str, present: Mapping[str, SourceTable]) -> CapturedTable:
+    """Return a table with all of its columns, as a topic of its name."""
+    if name not in present:
+        hint = nearest(name, present) or "its tables: " + ", ".join(present)
+        raise UsageError(f'the database has no table "{name}"', hint=hint)
+    table = present[name]
+    if not table.key:
+        raise UsageError(
+            f'table "{name}" has no primary key', hint="give it one: its rows cannot be told apart"
+        )
+    return CapturedTable(name, name, table.schema, table.key)
+
+
+def _check(capture: CaptureDeclaration, declared: CapturedTable, found: Mapping[str, SourceTable]) -> None:
+    if declared.table not in found:
+        hint = nearest(declared.table, found) or "its tables: " + ", ".join(found)
+        raise PipelineError(
+            f'{capture.title} has no table "{declared.table}"', location=capture.location, hint=hint
+        )
+    wrong = columns.differences(declared, found[declared.table])
+    if wrong:
+        raise PipelineError(
+            f'table "{declared.table}" of {capture.title} is not as it is declared',
+            location=capture.location,
+            detail="; ".join(wrong),
+            hint="`headwater capture describe URL` prints it as it is",
+        )

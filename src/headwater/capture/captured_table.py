@@ -1,0 +1,85 @@
+"""What is captured of a table: its columns as they are declared, and the topics that they go to.
+
+Invariant: the topic of a table is compacted by the table's key; that of its changes keeps every one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from headwater import topic as topics
+from headwater.errors import TopicError
+from headwater.log import Log
+from headwater.schema import TIMESTAMP
+
+COMMITTED = "committed_at"
+"""The column with the time of the commit, which is the event time where no column of the table is."""
+CHANGES = ".changes"
+
+
+@dataclass(frozen=True)
+class CapturedTable:
+    """A table of a database, and where its rows go."""
+
+    table: str
+    """Its name in the database."""
+    topic: str
+    schema: pa.Schema
+    """The columns that are captured, without the time of the commit."""
+    key: tuple[str, ...]
+    event_time: str | None = None
+    """The column that says from when on a row holds; the time of the commit if None."""
+    history: bool = False
+    """Whether every change is kept too, with the row before, in a topic of its own."""
+
+    @property
+    def changes_topic(self) -> str:
+        """The topic of every change."""
+        return self.topic + CHANGES
+
+    @property
+    def topic_schema(self) -> pa.Schema:
+        """The columns of the topic."""
+        return self.schema if self.event_time else self.schema.append(pa.field(COMMITTED, TIMESTAMP))
+
+    @property
+    def changes_schema(self) -> pa.Schema:
+        """The columns of the topic of changes: the key, what happened and when, the row before and after."""
+        row = pa.struct([field.with_nullable(True) for field in self.schema])
+        about = {"operation": pa.string(), "before": row, "after": row, COMMITTED: TIMESTAMP}
+        where = {"position": pa.string(), "transaction": pa.string(), "index": pa.int64()}
+        return pa.schema([*(self.schema.field(name) for name in self.key), *({**about, **where}).items()])
+
+    def declare(self, log: Log) -> None:
+        """Make its topics where they are missing, and refuse those that are otherwise."""
+        time = self.event_time or COMMITTED
+        self._declare(
+            log,
+            topics.create(self.topic, self.topic_schema, key=self.key, event_time=time, cleanup="compact"),
+        )
+        if self.history:
+            self._declare(
+                log,
+                topics.create(self.changes_topic, self.changes_schema, key=self.key, event_time=COMMITTED),
+            )
+
+    def _declare(self, log: Log, declared: topics.Topic) -> None:
+        if declared.name not in {topic.name for topic in log.topics()}:
+            cleanup = declared.cleanup
+            log.create_topic(
+                declared.name,
+                declared.schema,
+                key=declared.key,
+                event_time=declared.event_time,
+                cleanup=cleanup,
+            )
+            return
+        existing = log.topic(declared.name)
+        if not topics.same(existing, declared):
+            raise TopicError(
+                f'topic "{declared.name}" is not what table "{self.table}" is captured into',
+                detail=topics.different(existing, declared),
+                hint="name another topic, or delete this one: it is filled anew from the database",
+            )

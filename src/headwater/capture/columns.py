@@ -1,0 +1,65 @@
+"""Whether a table is as it is declared: each difference in words.
+
+Invariant: what is found to fit holds every value of the column, but for those that only a value can tell: a
+text that has to be read, and what a source reports row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from headwater.capture.captured_table import CapturedTable
+from headwater.capture.change import SourceTable
+from headwater.errors import nearest
+from headwater.schema import type_name
+
+_t = pa.types
+
+
+def differences(captured: CapturedTable, table: SourceTable) -> list[str]:
+    """Return what keeps a table from being captured as it is declared, a sentence each."""
+    return [*_columns(captured, table), *_key(captured, table)]
+
+
+def _columns(captured: CapturedTable, table: SourceTable) -> Iterator[str]:
+    present = {column.name: column for column in table.columns}
+    for field in captured.schema:
+        column = present.get(field.name)
+        if column is None:
+            hint = nearest(field.name, present)
+            yield f'there is no column "{field.name}"' + (f" ({hint})" if hint else "")
+        elif not holds(field.type, column.type):
+            yield f'column "{field.name}" is {column.sql_type}, which {type_name(field)} does not hold'
+        elif column.nullable and not field.nullable:
+            yield f'column "{field.name}" may be null, and is declared NOT NULL'
+
+
+def _key(captured: CapturedTable, table: SourceTable) -> Iterator[str]:
+    if not table.key:
+        yield "it has no primary key, so its rows cannot be told apart"
+    elif set(captured.key) != set(table.key):
+        yield f"its key is ({', '.join(table.key)}), not ({', '.join(captured.key)})"
+
+
+def holds(declared: pa.DataType, source: pa.DataType) -> bool:
+    """Tell whether a declared type can hold the values of a source's, or reads them from text."""
+    if declared == source or _t.is_string(source):
+        return True
+    if _t.is_integer(source):
+        return _holds_integer(declared, source)
+    if _t.is_decimal(source) and _t.is_decimal(declared):
+        digits = declared.precision - declared.scale
+        return bool(declared.scale >= source.scale and digits >= source.precision - source.scale)
+    if _t.is_floating(source) and _t.is_floating(declared):
+        return bool(declared.bit_width >= source.bit_width)
+    if _t.is_list(source) and _t.is_list(declared):
+        return holds(declared.value_type, source.value_type)
+    return False
+
+
+def _holds_integer(declared: pa.DataType, source: pa.DataType) -> bool:
+    if _t.is_decimal(declared):
+        return bool(declared.precision - declared.scale >= len(str(2 ** (source.bit_width - 1))))
+    return bool(_t.is_integer(declared) and declared.bit_width >= source.bit_width)

@@ -1,0 +1,85 @@
+"""Changes that the declared columns cannot hold: they stop the capture, or are set aside, as asked.
+
+What is set aside goes to the topic ``CAPTURE.dead``, with its table, key, position and reason. Invariant:
+none is left out in silence, and one that is delivered again is set aside once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from headwater.capture.change import OPERATIONS, TableChanges
+from headwater.capture.table_writer import Misfit
+from headwater.closing import Closing
+from headwater.errors import RowError
+from headwater.log import Log, Producer
+from headwater.values.json_ready import json_ready
+
+OnMisfit = Literal["stop", "dead_letter"]
+SUFFIX = ".dead"
+_SCHEMA = (
+    "table STRING, key STRING, operation STRING, position STRING, transaction STRING, index BIGINT,"
+    " reason STRING, row STRING"
+)
+
+
+class Misfits(Closing):
+    """Takes the changes that do not fit."""
+
+    def __init__(self, log: Log, capture: str, on_error: OnMisfit, sequences: Mapping[str, int]):
+        self._log, self._capture, self._on_error = log, capture, on_error
+        self._topic = capture + SUFFIX
+        self._sequence = sequences.get(self._topic, 0)
+        self._producer: Producer | None = None
+
+    @property
+    def sequences(self) -> dict[str, int]:
+        """The number of the next one that is set aside, by topic."""
+        return {self._topic: self._sequence}
+
+    def take(self, changes: TableChanges, bad: Sequence[Misfit]) -> None:
+        """Set changes aside, or raise the first."""
+        for misfit in bad:  # one by one: they are few, or the declaration is wrong
+            letter = _letter(changes, misfit)
+            if self._on_error == "stop":
+                raise RowError(
+                    f'a row of table "{changes.table.name}" does not fit its topic: key {letter["key"]}',
+                    detail=f"{misfit.reason}; at {letter['position']}",
+                    hint='declare a type that holds it, or let on_error be "dead_letter"',
+                )
+            self._open().send(letter, sequence=self._sequence)
+            self._sequence += 1
+
+    def flush(self) -> None:
+        """Make everything durable."""
+        if self._producer is not None:
+            self._producer.flush()
+
+    def close(self) -> None:
+        """Let go of the topic."""
+        if self._producer is not None:
+            self._producer.close()
+
+    def _open(self) -> Producer:
+        if self._producer is None:
+            if self._topic not in {topic.name for topic in self._log.topics()}:
+                self._log.create_topic(self._topic, _SCHEMA)
+            self._producer = self._log.producer(self._topic, id=f"capture.{self._capture}")
+        return self._producer
+
+
+def _letter(changes: TableChanges, misfit: Misfit) -> dict[str, object]:
+    number = int(changes.transaction[misfit.row])
+    row = changes.rows.slice(misfit.row, 1).to_pylist()[0]
+    return {
+        "table": changes.table.name,
+        "key": json.dumps([json_ready(row[name]) for name in changes.table.key], default=str),
+        "operation": OPERATIONS[changes.operation[misfit.row]],
+        "position": changes.transactions.position[number],
+        "transaction": changes.transactions.id[number],
+        "index": int(changes.index[misfit.row]),
+        "reason": misfit.reason,
+        "row": json.dumps(json_ready(row), default=str),
+    }

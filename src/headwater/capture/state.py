@@ -1,0 +1,152 @@
+"""How far a capture has come: kept in the log itself, beside what it has written.
+
+The state names a position in the source and, for each topic, the number that the next change gets. After a
+crash the source delivers again from that position, the changes get the same numbers again, and the log leaves
+out what it has (``Producer.send_changes``). Invariant: a state is stored after everything that it speaks of
+is durable, and before the source is told to forget it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from headwater.closing import Closing
+from headwater.errors import DamagedLog
+from headwater.log import Log, Position
+
+SUFFIX = ".capture"
+_SCHEMA = "name STRING, state STRING"
+Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class SnapshotProgress:
+    """How far the snapshot of a table is."""
+
+    after: Key | None = None
+    """The key of the last row that is stored."""
+    rows: int = 0
+    done: bool = False
+
+
+@dataclass(frozen=True)
+class CaptureState:
+    """Where a capture goes on."""
+
+    position: str
+    index: int = 0
+    """How many changes of the transaction behind the position are stored already."""
+    sequences: Mapping[str, int] = field(default_factory=dict)
+    """The number of the next change, by topic."""
+    snapshots: Mapping[str, SnapshotProgress] = field(default_factory=dict)
+    """By table."""
+    stopped: Mapping[str, str] = field(default_factory=dict)
+    """Why a table is not captured any more, by table."""
+
+    def with_snapshot(self, table: str, progress: SnapshotProgress) -> CaptureState:
+        """Return it with how far the snapshot of a table is."""
+        return replace(self, snapshots={**self.snapshots, table: progress})
+
+    def to_json(self) -> str:
+        """Return it as text."""
+        return json.dumps(asdict(self), default=_tagged)
+
+    @classmethod
+    def from_json(cls, text: str) -> CaptureState:
+        """Return what ``to_json`` has written."""
+        told = json.loads(text, object_hook=_untagged)
+        snapshots = {table: SnapshotProgress(**each) for table, each in told.pop("snapshots").items()}
+        for table, each in snapshots.items():
+            snapshots[table] = replace(each, after=None if each.after is None else tuple(each.after))
+        return cls(**told, snapshots=snapshots)
+
+
+class StateTopic(Closing):
+    """The topic in which the states of one capture are stored; its writer fences any other."""
+
+    def __init__(self, log: Log, capture: str):
+        self._log, self._capture, self.topic = log, capture, capture + SUFFIX
+        if self.topic not in {topic.name for topic in log.topics()}:
+            log.create_topic(self.topic, _SCHEMA, key="name", cleanup="compact")
+        self._producer = log.producer(self.topic, id=f"capture.{capture}")
+
+    def load(self) -> CaptureState | None:
+        """Return the newest state, if there is one."""
+        return load(self._log, self._capture)
+
+    def save(self, state: CaptureState) -> None:
+        """Store a state durably."""
+        self._producer.send({"name": self._capture, "state": state.to_json()})
+        self._producer.flush()
+
+    def close(self) -> None:
+        """Let go of the topic."""
+        self._producer.close()
+
+
+def load(log: Log, capture: str) -> CaptureState | None:
+    """Return the newest state of a capture, if it has one; nothing is fenced."""
+    topic = capture + SUFFIX
+    if topic not in {each.name for each in log.topics()}:
+        return None
+    end = log.resolve(topic, "latest")
+    offset = end.offsets[0]
+    # The newest record of a compacted topic is its last one; records before it may be gone.
+    for start in (max(0, offset - 1), 0):
+        found = _read(log, topic, start, end)
+        if found:
+            return _parsed(topic, found[-1]["state"])
+    return None
+
+
+def _read(log: Log, topic: str, start: int, end: Position) -> list[dict[str, Any]]:
+    begin = max(start, log.resolve(topic, "earliest").offsets[0])
+    batches = log.read(topic, 0, Position(topic, {0: begin}, end.id), end)
+    return [row for batch in batches for row in batch.to_pylist() if row["state"] is not None]
+
+
+def _parsed(topic: str, text: str) -> CaptureState:
+    try:
+        return CaptureState.from_json(text)
+    except (ValueError, TypeError, KeyError) as error:
+        raise DamagedLog(
+            f'topic "{topic}" does not hold the state of a capture',
+            detail=str(error),
+            hint="it may be of a newer version; nothing was changed",
+            resume=None,
+        ) from None
+
+
+_TAGS: dict[str, Callable[[str], object]] = {
+    "bytes": base64.b64decode,
+    "decimal": Decimal,
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+}
+
+
+def _tagged(value: object) -> dict[str, str]:
+    """Return a value of a key that JSON does not have."""
+    if isinstance(value, bytes):
+        return {"$bytes": base64.b64encode(value).decode()}
+    if isinstance(value, Decimal):
+        return {"$decimal": str(value)}
+    if isinstance(value, datetime):
+        return {"$datetime": value.isoformat()}
+    if isinstance(value, date):
+        return {"$date": value.isoformat()}
+    raise TypeError(f"a key cannot hold a {type(value).__name__}")
+
+
+def _untagged(told: dict[str, Any]) -> Any:
+    if len(told) == 1:
+        name, value = next(iter(told.items()))
+        if name.startswith("$") and name[1:] in _TAGS:
+            return _TAGS[name[1:]](value)
+    return told

@@ -1,0 +1,106 @@
+"""What a pipeline captures: databases by name, and which of their tables its own tables follow.
+
+Invariant: nothing here connects to a database; whether it has the tables as they are declared is for
+``headwater check`` and for the capture itself to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, get_args
+
+import pyarrow as pa
+
+from headwater import schema as schemas
+from headwater.errors import PipelineError, nearest
+from headwater.pipeline.declaration import CapturedFrom, Declaration, Table
+
+OnMisfit = Literal["stop", "dead_letter"]
+SCHEMES = ("postgresql", "postgres", "sqlite")
+COMMITTED = "committed_at"
+"""The column with the time of the commit, which is a captured table's event time where it names no other."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureDeclaration(Declaration):
+    """A database whose changes become topics."""
+
+    kind: ClassVar[str] = "capture"
+    external: ClassVar[bool] = True
+
+    url: str = field(repr=False)
+    """Where the database is; it may hold a password, so it is not shown."""
+    on_error: OnMisfit = "stop"
+    """What becomes of a row that the declared columns cannot hold."""
+    max_retained: int | None = None
+    """How many bytes the database may keep for the capture before it is given up."""
+
+    @property
+    def unreadable_hint(self) -> str:
+        """A capture is read through its tables."""
+        return f'declare a table with captured="{self.name}.TABLE" and read that'
+
+
+def captured_from(title: str, text: object, history: bool) -> CapturedFrom | None:
+    """Read ``"crm.customers"``: the capture's name and the table's, which may have a schema before it."""
+    if text is None:
+        if history:
+            hint = 'history is of captured tables: captured="crm.customers"'
+            raise PipelineError(f"{title} has history, and is not captured", hint=hint)
+        return None
+    capture, _, table = text.partition(".") if isinstance(text, str) else ("", "", "")
+    if not capture or not table:
+        raise PipelineError(
+            f"captured of {title} cannot be {text!r:.60}",
+            hint='name the capture and the table of its database, as in captured="crm.customers"',
+        )
+    return CapturedFrom(capture, table, history)
+
+
+def with_commit_time(schema: str | pa.Schema, event_time: str | None) -> tuple[pa.Schema, str]:
+    """Return the columns and the event time of a captured table: that of its commits, if it names none."""
+    columns = schemas.read(schema)
+    if event_time is not None:
+        return columns, event_time
+    if COMMITTED in columns.names:
+        raise PipelineError(
+            f'column "{COMMITTED}" is the time of the commit, which every captured table has',
+            hint=f'leave it out, or make it the event time: event_time="{COMMITTED}"',
+        )
+    return columns.append(pa.field(COMMITTED, schemas.TIMESTAMP)), COMMITTED
+
+
+def problems(tables: Sequence[Table], captures: Sequence[CaptureDeclaration]) -> Iterator[PipelineError]:
+    """Yield what keeps tables from following a capture: it is not there, or two follow one table."""
+    names, first = {capture.name for capture in captures}, dict[tuple[str, str], Table]()
+    for table in tables:
+        origin = table.captured
+        if origin is None:
+            continue
+        if origin.capture not in names:
+            hint = (
+                nearest(origin.capture, names) or 'declare it, as in shop.capture("crm", "sqlite:./crm.db")'
+            )
+            yield PipelineError(
+                f'{table.title} follows no capture "{origin.capture}"', location=table.location, hint=hint
+            )
+        other = first.setdefault((origin.capture, origin.table), table)
+        if other is not table:
+            yield PipelineError(
+                f"{table.title} captures the table of {other.title}",
+                location=table.location,
+                hint=f'read "{other.name}" in both places',
+            )
+
+
+def check_capture(title: str, url: object, on_error: object) -> None:
+    """Refuse a URL of no database that can be captured, and settings that there are not."""
+    scheme = url.partition(":")[0].lower() if isinstance(url, str) else ""
+    if scheme not in SCHEMES:
+        hint = nearest(scheme, SCHEMES) or 'use "postgresql://user@host/database" or "sqlite:./app.db"'
+        raise PipelineError(f'{title} has no database "{scheme}:" that can be captured', hint=hint)
+    if on_error not in get_args(OnMisfit):
+        raise PipelineError(
+            f'{title} has an unknown on_error "{on_error!s:.60}"', hint='use "stop" or "dead_letter"'
+        )

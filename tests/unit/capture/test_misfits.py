@@ -1,0 +1,32 @@
+"""Changes that their topic cannot hold."""
+
+from __future__ import annotations
+
+import pytest
+
+import headwater
+from capture_kit import changes
+from headwater.capture.misfits import Misfits
+from headwater.capture.table_writer import Misfit
+from headwater.errors import RowError
+
+
+def test_they_stop_the_capture_with_their_key_and_position() -> None:
+    with headwater.open("memory:") as log, Misfits(log, "crm", "stop", {}) as misfits:
+        with pytest.raises(RowError, match="key \\[2\\]") as refused:
+            misfits.take(changes(("insert", 1, "a"), ("insert", 2, "b")), [Misfit(1, "too long")])
+        assert "too long; at 00000001" in str(refused.value)
+
+
+def test_they_are_set_aside_once_where_that_is_asked() -> None:
+    delivered = changes(("insert", 1, "a"), ("delete", 2, None))
+    with headwater.open("memory:") as log:
+        for _ in range(2):  # the second time after a crash
+            with Misfits(log, "crm", "dead_letter", {}) as misfits:
+                misfits.take(delivered, [Misfit(0, "too long"), Misfit(1, "too odd")])
+        rows = [row for part in log.read("crm.dead") for row in part.to_pylist()]
+    assert [(row["key"], row["operation"], row["position"], row["reason"]) for row in rows] == [
+        ("[1]", "insert", "00000000", "too long"),
+        ("[2]", "delete", "00000001", "too odd"),
+    ]
+    assert rows[0]["row"] == '{"id": 1, "name": "a"}'
