@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 EVENTS = int(os.environ.get("BENCH_EVENTS", 2_000_000))
 USERS, PARTITIONS, ROUNDS = 10_000, 2, 2
 FLINK, CONNECTOR = ROOT / ".cache" / "flink", "org.apache.flink:flink-sql-connector-kafka:5.0.0-2.2"
-CASES = ("tumbling", "hopping", "within")
+CASES = ("tumbling", "hopping", "within", "as_of")
 MILLIS = 1_767_225_600_000
 console = Console(width=110)
 
@@ -142,11 +142,12 @@ def child(servers: str, case: str, directory: Path) -> None:
     from headwater.engine.spark.session import session
 
     web = Pipeline("web", log=f"kafka://{servers}", home=directory / "home")
-    for name in ("events", "clicks") if case == "within" else ("events",):
-        columns = "id STRING, user STRING, amount DOUBLE, at BIGINT"
-        web.source(name, columns, event_time="timestamp_millis(at)", lateness="10 seconds")
+    columns = "id STRING, user STRING, amount DOUBLE, at BIGINT"
+    timing = {"event_time": "timestamp_millis(at)", "lateness": "10 seconds"}
+    web.source("events", columns, **timing)
     totals = {"by": "user", "n": agg.count(), "total": agg.sum("amount")}
     if case == "within":
+        web.source("clicks", columns, **timing)
 
         @web.view(key=["id", "click_id"])
         def result(events, clicks):  # type: ignore[no-untyped-def]
@@ -154,6 +155,13 @@ def child(servers: str, case: str, directory: Path) -> None:
             return events.transform(
                 joins.within(clicks, on="user", after="500 milliseconds", prefix="click_")
             )
+    elif case == "as_of":
+        web.table("clicks", columns, key="user", **timing)
+
+        @web.view(key="id")
+        def result(events, clicks):  # type: ignore[no-untyped-def]
+            """Events with the click of their user that was the newest then."""
+            return events.transform(joins.as_of(clicks, on="user", prefix="click_"))
     else:
 
         @web.view(key=["user", "window_start"])
@@ -173,10 +181,16 @@ def child(servers: str, case: str, directory: Path) -> None:
     with (directory / "out" / "rows.csv").open("w", newline="") as file:
         if case == "within":
             lines = ((row["event_time"], f"{row['id']} {row['click_id']}", row["amount"]) for row in found)
+        elif case == "as_of":
+            lines = ((row["event_time"], row["id"], _or_none(row["click_at"])) for row in found)
         else:
             lines = ((row["window_start"], row["user"], row["n"], row["total"]) for row in found)
         csv.writer(file).writerows(lines)
     print(seconds)
+
+
+def _or_none(at: int | None) -> int:
+    return -1 if at is None else at
 
 
 if __name__ == "__main__":
