@@ -21,7 +21,7 @@ quick: setup  ## unit tests alone, of properties a fifth of the examples: no Spa
 
 test: setup  ## run all tests, with the servers they need
 	$(BIN)/python -m pytest tests/unit tests/docs tests/contract src -n auto
-	$(BIN)/python -m pytest tests --ignore tests/unit --ignore tests/docs --ignore tests/contract
+	$(BIN)/python -m pytest tests --ignore tests/unit --ignore tests/docs --ignore tests/contract -n 2 --dist loadfile --no-loadscope-reorder
 
 check: setup  ## lint, types, import rules
 	$(BIN)/ruff check .

@@ -37,6 +37,15 @@ if case == "within":
     query = """
         SELECT e.ts, e.id || ' ' || c.id, e.amount FROM events e JOIN clicks c
         ON e.`user` = c.`user` AND c.ts BETWEEN e.ts AND e.ts + INTERVAL '0.5' SECOND"""
+elif case == "as_of":
+    tables.execute_sql("""
+        CREATE TEMPORARY VIEW newest AS SELECT id, `user`, `at`, ts FROM (
+            SELECT *, ROW_NUMBER() OVER (PARTITION BY `user` ORDER BY ts DESC) AS number FROM clicks
+        ) WHERE number = 1""")
+    columns = "ts TIMESTAMP_LTZ(3), id STRING, click_at BIGINT"
+    query = """
+        SELECT e.ts, e.id, COALESCE(c.`at`, -1) FROM events e LEFT JOIN newest FOR SYSTEM_TIME AS OF e.ts AS c
+        ON e.`user` = c.`user`"""
 else:
     columns = "w TIMESTAMP(3), `user` STRING, n BIGINT, total DOUBLE"
     query = (

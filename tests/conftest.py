@@ -1,4 +1,4 @@
-"""Fixtures of all tests: Kafka, a schema registry, PostgreSQL, a Spark cluster, started when asked for."""
+"""Fixtures of all tests: Kafka, a schema registry, PostgreSQL, Spark, a cluster, started when asked for."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from schema_registry import running_registry
 from soaking import examples
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from spark_cluster import Cluster
 
 S = TypeVar("S")
@@ -67,6 +69,19 @@ def database(server: postgres_server.Server) -> Iterator[str]:
     """The URL of a place in the PostgreSQL server that is the test's own."""
     with postgres_server.own_schema(server) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one session of a test process: a second with other settings cannot be had beside it."""
+    from headwater.engine.spark.session import session
+
+    # Java lives briefly here: it has no time to gain by compiling well.
+    brief = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    output = tmp_path_factory.mktemp("spark") / "spark.log"
+    started = session(master="local[2]", settings=brief, output=output)
+    yield started
+    started.stop()
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,6 @@ import headwater
 from headwater import Log, Pipeline, agg, windows
 from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
-from headwater.engine.spark.session import session
 from headwater.errors import InputLost
 from kafka_broker import Brokers
 from kafka_kit import admin, begin_transaction, delete_records, make_topic, produce_at_once, until
@@ -25,11 +24,6 @@ from kafka_kit import admin, begin_transaction, delete_records, make_topic, prod
 pytestmark = pytest.mark.kafka
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SCHEMA = "id BIGINT, who STRING, at TIMESTAMP"
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
-    return session(master="local[2]", output=tmp_path_factory.mktemp("spark") / "spark.log")
 
 
 @pytest.fixture

@@ -12,19 +12,18 @@ import pytest
 from confluent_kafka.schema_registry import SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 import headwater
 from headwater import Pipeline, agg, dedup, scan, windows
 from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
-from headwater.engine.spark.session import session
 from headwater.log import prefetched
 from kafka_kit import make_topic, produce, produce_at_once, settings, until
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.kafka, pytest.mark.usefixtures("spark")]
 
 
 def add(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
@@ -32,7 +31,9 @@ def add(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]:
     return {"n": before["n"] + 1, "total": before["total"] + event["amount"]}
 
 
-def test_a_pipeline_on_kafka_is_exact_and_proved(kafka_broker: str, tmp_path: Path) -> None:
+def test_a_pipeline_on_kafka_is_exact_and_proved(
+    spark: SparkSession, kafka_broker: str, tmp_path: Path
+) -> None:
     url, name = f"kafka://{kafka_broker}", f"orders-{uuid.uuid4().hex[:8]}"
     shop = Pipeline(f"shop-{uuid.uuid4().hex[:8]}", log=url, home=tmp_path / "home")
     schema = "id BIGINT, who STRING, amount DOUBLE, at TIMESTAMP"
@@ -46,7 +47,6 @@ def test_a_pipeline_on_kafka_is_exact_and_proved(kafka_broker: str, tmp_path: Pa
     def totals(orders: DataFrame) -> DataFrame:
         return orders.transform(scan(add, by="who", schema="n BIGINT, total DOUBLE"))
 
-    spark = session(master="local[2]", output=tmp_path / "spark.log")
     with headwater.open(url) as log:
         log.create_topic(name, schema, key="who", event_time="at", partitions=2)
         send(log, name, [0, 1, 2, 1, 0], until=10)

@@ -81,8 +81,9 @@ def lateness(
 
     A row is as late as it is behind the clock when it comes, were the clock kept with no lateness at all and
     every append read by itself, at once. ``judged`` are settings to count beside the usual ones; those that
-    the sources of the topic in ``pipeline`` declare are counted too. ``step`` is called with how many more
-    rows are done. Nothing is changed.
+    the sources of the topic in ``pipeline`` declare are counted too, and the topic is read as the first of
+    them declares it, with the event time and the producer that it computes: by ``log`` from then on. ``step``
+    is called with how many more rows are done. Nothing is changed.
 
     >>> import headwater
     >>> log = headwater.open("memory:")
@@ -97,6 +98,8 @@ def lateness(
     """
     sources = timed_sources(pipeline_of(pipeline), topic) if pipeline is not None else []
     declared = {source.timing.lateness for source in sources}
+    if sources:
+        log.read_as(sources[0].declared)
     settings = {*LADDER, *declared, *map(_length, judged)}
     measured = profile(log, topic, start=since, judged=settings, timing=_timing(sources), step=step)
     return _report(measured, sorted(settings), declared)

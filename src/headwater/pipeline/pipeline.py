@@ -158,6 +158,7 @@ class Pipeline(PipelineContents):
         *,
         key: Key = None,
         event_time: str | None = None,
+        lateness: str | None = None,
         idle: str | None = None,
         topic: str | None = None,
         format: str = "json",
@@ -172,6 +173,7 @@ class Pipeline(PipelineContents):
         - ``key=None``: the column(s) that tell rows apart: ``"id"``, ``"shop,day"``; it has to be given.
         - ``event_time=None``: the TIMESTAMP column that says from when on a row is valid, for
           ``joins.as_of``.
+        - ``lateness=None``: as for ``source``: how long a change is waited for after its time.
         - ``idle=None``: how long those who read the table as of a time wait for it though it does not change;
           for ever if None.
         - ``topic=None``: the topic's name where it is not the table's.
@@ -195,7 +197,7 @@ class Pipeline(PipelineContents):
                 columns, event_time = captures.with_commit_time(schema, event_time)
         settings = InputSettings(
             TopicSettings(key, event_time, topic, formats=FormatSettings(format, key_format)),
-            TimingSettings(idle=idle),
+            TimingSettings(lateness, idle),
         )
         declared = self._input(Table, name, columns, line, settings)
         with errors_at(line):

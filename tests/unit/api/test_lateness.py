@@ -29,6 +29,23 @@ def test_lateness_judges_what_is_given_and_what_is_declared(tmp_path: Path) -> N
     assert found.to_dict()["advice"] == "5 seconds"
 
 
+def test_a_time_and_a_producer_that_a_source_computes_are_judged_as_it_declares_them(tmp_path: Path) -> None:
+    web = Pipeline("web", log=f"file:{tmp_path}/data")
+    web.source("events", "device STRING, at BIGINT", event_time="timestamp_millis(at)", producer="device")
+    with headwater.open(web.log) as log:
+        log.create_topic("events", "device STRING, at BIGINT")
+        with pytest.raises(UsageError, match="no event time") as refused:
+            headwater.lateness(log, "events")
+        assert "--pipeline" in str(refused.value.hint)
+        with log.producer("events") as producer:
+            for device, second in [("a", 20), ("b", 10), ("a", 30), ("b", 14), ("b", 13)]:
+                producer.send_batch([{"device": device, "at": second * 1_000}])
+                producer.flush()
+        found = headwater.lateness(log, "events", pipeline=web)
+    # One clock for both devices would have made b's rows late by up to 17 seconds.
+    assert (found.rows, found.quantiles["all"], found.without_time) == (5, timedelta(seconds=10), 0)
+
+
 def test_a_source_without_event_time_says_nothing_about_lateness() -> None:
     shop = Pipeline("shop")
     shop.source("orders", "at TIMESTAMP")

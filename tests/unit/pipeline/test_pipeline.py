@@ -61,8 +61,10 @@ def test_a_source_keeps_what_was_declared() -> None:
 def test_how_long_the_silent_are_waited_for_is_said_or_not() -> None:
     made = Pipeline("shop").source("clicks", "at TIMESTAMP", event_time="at")
     assert (made.timing.lateness, made.timing.idle) == (timedelta(), None)
-    table = Pipeline("shop").table("rates", "k STRING, at TIMESTAMP", key="k", event_time="at", idle="1 hour")
-    assert table.timing.idle == timedelta(hours=1)
+    table = Pipeline("shop").table(
+        "rates", "k STRING, at TIMESTAMP", key="k", event_time="at", lateness="1 minute", idle="1 hour"
+    )
+    assert (table.timing.lateness, table.timing.idle) == (timedelta(minutes=1), timedelta(hours=1))
     with pytest.raises(PipelineError, match='table "rates" has idle but no event_time'):
         Pipeline("shop").table("rates", "k STRING", key="k", idle="1 hour")
 

@@ -86,8 +86,8 @@ def profile(
 
     ``judged`` are settings to count beside the usual ones, ``timing`` has the ``idle`` and ``max_ahead`` of
     the source (its lateness is ignored). ``step`` is called with rows done. Time begins anew
-    at ``start``: what is read first is never late. Where the log cannot tell producers apart, as Kafka, a
-    partition counts as one. Nothing is changed; rows that come meanwhile are left out.
+    at ``start``: what is read first is never late. Records that name no producer count as one of their
+    partition. Nothing is changed; rows that come meanwhile are left out.
 
     >>> import headwater
     >>> log = headwater.open("memory:")
@@ -104,7 +104,8 @@ def profile(
     if event_time is None:
         raise UsageError(
             f'topic "{topic}" has no event time, so nothing in it is late',
-            hint="a topic gets one when it is made: `headwater topic create --event-time COLUMN`",
+            hint="a topic gets one when it is made: `headwater topic create --event-time COLUMN`; "
+            "where a source computes it, name its file: `headwater lateness TOPIC --pipeline FILE`",
         )
     tally = _Tally(Delays((*LADDER, *EVEN, *judged)), timing)
     clock = _Clock(timing)
@@ -145,14 +146,13 @@ Run = tuple[int, int, int, _Part, int]
 
 def _queues(log: Log, topic: str, start: Start, event_time: str) -> list[Iterator[Run]]:
     first, last = log.resolve(topic, start).offsets, log.resolve(topic, "latest").offsets
-    alike = log.url.startswith("kafka:")  # where the engine does not tell producers apart either
 
     def runs(partition: int) -> Iterator[Run]:
         bounds = (Position(topic, {partition: offsets[partition]}) for offsets in (first, last))
         number = 0
         for batch in log.read(topic, partition, *bounds, meta=True):
             if len(batch):
-                part = _part(batch, event_time, alike)
+                part = _part(batch, event_time)
                 for run, received in enumerate(part.received.tolist()):
                     yield received, partition, number, part, run
                     number += 1
@@ -160,12 +160,11 @@ def _queues(log: Log, topic: str, start: Start, event_time: str) -> list[Iterato
     return [runs(partition) for partition in last]
 
 
-def _part(batch: pa.RecordBatch, event_time: str, alike: bool) -> _Part:
+def _part(batch: pa.RecordBatch, event_time: str) -> _Part:
     stored = pc.fill_null(batch.column(event_time).cast(pa.int64()), NEVER).to_numpy()
     times = np.where(stored == NEVER, NEVER, np.clip(stored, -_FAR, _FAR))
     received = pc.fill_null(batch.column("_received").cast(pa.int64()), 0).to_numpy()
-    producers = pa.repeat("", len(batch)) if alike else pc.fill_null(batch.column("_producer"), "")
-    return _Part(times, received, producers)
+    return _Part(times, received, pc.fill_null(batch.column("_producer"), ""))
 
 
 class _Clock:

@@ -1,6 +1,7 @@
 """One connection to the cluster for everything but records: topics, offsets, groups.
 
-Invariant: every call ends within a bounded time, and an unreachable broker is told as such.
+Invariants: every call ends within a bounded time, and an unreachable broker is told as such; a
+client outlives what it was asked, also where another thread takes a new one meanwhile.
 """
 
 from __future__ import annotations
@@ -99,22 +100,23 @@ class Cluster:
         if not asked:
             return {}
         named = f'topic "{asked[0]}"' if len(asked) == 1 else "topics"
-        return self._repeated(lambda: self._described(asked), f"look up {named}")
+        return self._repeated(lambda admin: _described(admin, asked), f"look up {named}")
 
     def create(self, name: str, partitions: int, settings: Mapping[str, str]) -> BrokerTopic:
         """Make a topic and wait until it can be written."""
         new = NewTopic(name, partitions, -1, config=dict(settings))
-        self._one(self.admin.create_topics([new]), f'create topic "{name}"')
+        self._change(lambda admin: admin.create_topics([new]), f'create topic "{name}"')
         return self._until(name, lambda found: found is not None and found.ready)  # type: ignore[return-value]
 
     def delete(self, name: str) -> None:
         """Remove a topic and wait until it is gone."""
-        self._one(self.admin.delete_topics([name]), f'delete topic "{name}"')
+        self._change(lambda admin: admin.delete_topics([name]), f'delete topic "{name}"')
         self._until(name, lambda found: found is None)
 
     def grow(self, name: str, partitions: int) -> None:
         """Give a topic more partitions."""
-        self._one(self.admin.create_partitions([NewPartitions(name, partitions)]), f'alter topic "{name}"')
+        new = NewPartitions(name, partitions)
+        self._change(lambda admin: admin.create_partitions([new]), f'alter topic "{name}"')
         self._until(name, lambda found: found is not None and found.ready and found.partitions == partitions)
 
     def configure(self, name: str, settings: Mapping[str, str]) -> None:
@@ -122,7 +124,7 @@ class Cluster:
         to = AlterConfigOpType.SET
         entries = [ConfigEntry(key, value, incremental_operation=to) for key, value in settings.items()]
         resource = ConfigResource(ResourceType.TOPIC, name, incremental_configs=entries)
-        self._one(self.admin.incremental_alter_configs([resource]), f'alter topic "{name}"')
+        self._change(lambda admin: admin.incremental_alter_configs([resource]), f'alter topic "{name}"')
 
     def offsets(
         self, topic: str, partitions: Iterable[int], spec: Any, isolation: Any = COMMITTED
@@ -132,10 +134,7 @@ class Cluster:
         if not asked:
             return {}
 
-        def ask() -> dict[int, TimedOffset]:
-            admin = (
-                self.admin
-            )  # which must outlive what it was asked, also where another thread takes a new one
+        def ask(admin: AdminClient) -> dict[int, TimedOffset]:
             futures = admin.list_offsets(asked, isolation_level=isolation, request_timeout=ASK_SECONDS)
             told = {where.partition: _answer(future) for where, future in futures.items()}
             if any(each.offset == OFFSET_INVALID for each in told.values()):
@@ -163,40 +162,29 @@ class Cluster:
         starts, ends = self.starts(topic, partitions), self.offsets(topic, partitions, LATEST, UNCOMMITTED)
         return {number: Extent(starts[number], each.offset) for number, each in ends.items()}
 
-    def _described(self, names: list[str]) -> dict[str, BrokerTopic]:
-        found, admin = {}, self.admin
-        asked = admin.describe_topics(TopicCollection(names), request_timeout=ASK_SECONDS)
-        for name, future in asked.items():
-            try:
-                told = _answer(future)
-            except KafkaException as error:
-                if error.args[0].code() in failures.UNKNOWN | {KafkaError.TOPIC_EXCEPTION}:
-                    continue
-                raise
-            ready = bool(told.partitions) and all(p.leader is not None for p in told.partitions)
-            found[name] = BrokerTopic(str(told.topic_id), len(told.partitions), ready)
-        return found
-
-    def _repeated(self, ask: Callable[[], A], doing: str) -> A:
+    def _repeated(self, ask: Callable[[AdminClient], A], doing: str) -> A:
         """Return the answer to what may be asked again, where a connection was cut or a leader has gone."""
         deadline = time.monotonic() + REPEAT_SECONDS
         with failures.translating_errors(self.config, doing):
             while True:
+                admin = self.admin
                 try:
-                    return ask()
+                    return ask(admin)
                 except KafkaException as error:
                     if error.args[0].code() not in failures.TRANSIENT or time.monotonic() > deadline:
                         raise
                 time.sleep(0.2)
-                # The client remembers who leads, and asks no more where it has learned that once.
-                self.admin = self._client()
+                if self.admin is admin:  # no other thread has taken a new one
+                    # The client remembers who leads, and asks no more where it has learned that once.
+                    self.admin = self._client()
 
     def _client(self) -> AdminClient:
         return AdminClient(self.config.admin() | {"error_cb": self._troubles.append})
 
-    def _one(self, futures: Mapping[Any, Any], doing: str) -> None:
+    def _change(self, change: Callable[[AdminClient], Mapping[Any, Future[Any]]], doing: str) -> None:
+        admin = self.admin
         with failures.translating_errors(self.config, doing):
-            for future in futures.values():
+            for future in change(admin).values():
                 _answer(future)
 
     def _until(self, name: str, holds: Callable[[BrokerTopic | None], bool]) -> BrokerTopic | None:
@@ -242,6 +230,21 @@ class Cluster:
                 refused.detail = f"the certificate of the broker is not believed: {why}"
                 refused.hint = failures.tls_hint(f"verify failed: {why}")
         return refused
+
+
+def _described(admin: AdminClient, names: list[str]) -> dict[str, BrokerTopic]:
+    found = {}
+    asked = admin.describe_topics(TopicCollection(names), request_timeout=ASK_SECONDS)
+    for name, future in asked.items():
+        try:
+            told = _answer(future)
+        except KafkaException as error:
+            if error.args[0].code() in failures.UNKNOWN | {KafkaError.TOPIC_EXCEPTION}:
+                continue
+            raise
+        ready = bool(told.partitions) and all(p.leader is not None for p in told.partitions)
+        found[name] = BrokerTopic(str(told.topic_id), len(told.partitions), ready)
+    return found
 
 
 def _answer(future: Future[Any]) -> Any:
