@@ -28,15 +28,22 @@ START_SECONDS = 60.0
 USERS = ("postgres", "nobody")
 """As whom a root runs the server, the first that there is."""
 
+REPLICATION = {"wal_level": "logical", "max_replication_slots": 10, "max_wal_senders": 10}
+"""What a server needs so that its changes can be captured."""
+
 
 class Missing(Exception):
     """Something without which no server can run here."""
 
 
 class Server:
-    """A server that can be stopped, crashed and started again, with what it holds."""
+    """A server that can be stopped, crashed and started again, with what it holds.
+
+    ``settings`` are those of its next start.
+    """
 
     def __init__(self, binaries: Path, directory: Path):
+        self.settings: dict[str, object] = dict(REPLICATION)
         self._directory = directory
         self._data = directory / "data"
         self._as: dict[str, Any] = _unprivileged()
@@ -59,7 +66,7 @@ class Server:
     def start(self) -> None:
         """Start, and wait until connections are accepted."""
         settings = {"listen_addresses": "127.0.0.1", "port": self.port, "fsync": "off",
-                    "unix_socket_directories": self._directory, "max_connections": 40}  # fmt: skip
+                    "unix_socket_directories": self._directory, "max_connections": 40, **self.settings}  # fmt: skip
         command = [str(self._binaries / "postgres"), "-D", str(self._data)]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]

@@ -20,6 +20,7 @@ OPERATIONS: Final = ("insert", "update", "delete", "truncate", "read")
 
 Codes = npt.NDArray[np.int8]
 Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,13 @@ class TableChanges:
     """The number of each change within its transaction, over all tables, from 0."""
     before: pa.RecordBatch | None = None
     """The rows before the change where the database tells: null where it does not."""
+    unfit: dict[int, str] = field(default_factory=dict)
+    """Why rows cannot be held by their table's columns, by their numbers: the column and the value as text,
+    such as an infinite date. The value is null in ``rows``."""
+    unchanged: dict[str, Flags] = field(default_factory=dict)
+    """Of columns whose value was not sent with every row, because the change has left it as it was: which
+    rows. It is null in ``rows``. Behind a deletion with the same index, of the old key, it is that of the old
+    key."""
 
     unfit: Mapping[int, str] = field(default_factory=dict)
     """Rows with a value that no Arrow type of their column holds, by their number: which, and why."""
@@ -155,3 +163,5 @@ class Chunk:
     """Whether there is nothing behind it."""
     after: tuple[object, ...] | None = field(default=None)
     """The key of its last row, behind which the next chunk begins; None if it has no rows."""
+    unfit: dict[int, str] = field(default_factory=dict)
+    """Why rows cannot be held by their table's columns, as of ``TableChanges``."""

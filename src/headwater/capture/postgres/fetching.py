@@ -1,0 +1,90 @@
+"""Messages of a copy as libpq has them, many at a time.
+
+Invariant: a message costs one call of C and nothing is done with a single one; whatever ends the copy is
+told.
+"""
+
+from __future__ import annotations
+
+import select
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import psycopg
+from psycopg import pq
+
+from headwater.capture.postgres.tuples import PADDING, Buffer, Places
+from headwater.errors import SourceRefused
+
+LARGEST: Final = 16 * 2**20
+"""How many bytes are taken at once; a single message may be larger."""
+
+_ADDRESSED: Final = 2**31 - 2**10
+"""Arrow's columns address their bytes with 32 bits."""
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Messages, one behind the other, with padding behind the last."""
+
+    buffer: Buffer
+    start: Places
+
+    @classmethod
+    def of(cls, messages: list[Any]) -> Messages:
+        """Join messages into one buffer."""
+        lengths = np.fromiter(map(len, messages), np.int64, len(messages))
+        if lengths.sum() > _ADDRESSED:
+            raise SourceRefused(
+                "PostgreSQL has sent more at once than can be held", hint="read smaller chunks of the table"
+            )
+        return cls(Buffer(b"".join([*messages, PADDING])), np.cumsum(lengths) - lengths)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Messages that were there, and whether the copy has ended."""
+
+    messages: list[Any]
+    ended: bool = False
+
+
+def take(pg: pq.abc.PGconn, most: int = LARGEST) -> Taken:
+    """Return the messages that have come, without waiting."""
+    get, messages, size, dry = pg.get_copy_data, [], 0, False
+    while size < most:
+        length, message = get(1)
+        if length > 0:
+            messages.append(message)
+            size, dry = size + length, False
+        elif length < 0:
+            return Taken(messages, ended=True)
+        elif dry:
+            break
+        else:
+            pg.consume_input()
+            dry = True
+    return Taken(messages)
+
+
+def wait(pg: pq.abc.PGconn, seconds: float) -> None:
+    """Wait until something has come."""
+    poll = select.poll()
+    poll.register(pg.socket, select.POLLIN)
+    poll.poll(max(1, int(seconds * 1000)))
+
+
+def finish(pg: pq.abc.PGconn) -> None:
+    """Take what is behind the end of a copy, and raise the error if it has ended with one."""
+    failed = None
+    while (result := pg.get_result()) is not None:
+        if result.status == pq.ExecStatus.FATAL_ERROR:
+            failed = psycopg.errors.error_from_result(result)
+        elif result.status == pq.ExecStatus.COPY_BOTH:
+            break
+    if failed is not None:
+        raise failed
