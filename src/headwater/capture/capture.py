@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from headwater.capture import columns
 from headwater.capture.captured_table import CapturedTable
-from headwater.capture.change import Delivery, SourceTable, TableChanges, Truncation
+from headwater.capture.change import Delivery, SourceTable, TableChanges, Transactions, Truncation
 from headwater.capture.misfits import Misfits, OnMisfit
 from headwater.capture.snapshot import Snapshots
 from headwater.capture.source import CaptureSource
@@ -94,8 +94,8 @@ class Capture(Closing):
         if self._snapshots.pending:
             self._snapshots.read(self._progress(self._snapshots.pending[0]))
         delivery = self._source.read(0 if self._snapshots.due(self.state.position) else timeout)
-        for each in delivery.changes:
-            self._apply(each)
+        for group in _statements(delivery.changes):
+            self._apply(group)
         if delivery.changes:
             self._flush()
         self._advance(delivery)
@@ -126,28 +126,38 @@ class Capture(Closing):
 
     # What is delivered
 
-    def _apply(self, each: TableChanges | Truncation) -> None:
-        if isinstance(each, Truncation):
-            self._truncate(each)
+    def _apply(self, group: TableChanges | list[Truncation]) -> None:
+        if isinstance(group, list):
+            self._truncate([each for each in group if self._is_captured(each.table)])
             return
-        changes = self._not_stored(each)
+        changes = self._not_stored(group)
         if len(changes) and self._is_captured(changes.table):
             self._snapshots.note(changes)
             bad = self._writers[changes.table.name].write(changes)
             self._misfits.take(changes, bad)
             self.changes += len(changes)
 
-    def _truncate(self, each: Truncation) -> None:
-        """Empty a table's topic; the state is saved before and after, so that it is not done again later."""
-        if each.index < self._skip or not self._is_captured(each.table):
+    def _truncate(self, tables: Sequence[Truncation]) -> None:
+        """Empty the topics of tables that one statement has emptied.
+
+        The state is saved before and after it: done again later, it would delete what has come since.
+        """
+        if not tables or self._is_stored(tables[0]):
             return
-        before = each.transactions.position[each.transaction - 1] if each.transaction else self.state.position
-        self.state = replace(self.state, position=before, index=each.index)
+        number, index = tables[0].end
+        positions = tables[0].transactions.position
+        before = positions[number - 1] if number else self.state.position
+        self.state = replace(self.state, position=before, index=index)
         self.save()
-        self._snapshots.note_truncation(each.table.name)
-        self._writers[each.table.name].truncate(each.transactions.position[each.transaction])
-        self.state = replace(self.state, index=each.index + 1)
+        for each in tables:
+            self._snapshots.note_truncation(each.table.name)
+            self._writers[each.table.name].truncate(positions[number])
+        self.state = replace(self.state, index=index + 1)
         self.save()
+
+    def _is_stored(self, each: Truncation) -> bool:
+        """Tell whether it was done before a restart."""
+        return each.transaction == 0 and each.index < self._skip and self._is_first(each.transactions)
 
     def _advance(self, delivery: Delivery) -> None:
         """Note how far everything is written: behind a transaction, or in the middle of one."""
@@ -161,14 +171,16 @@ class Capture(Closing):
 
     def _not_stored(self, changes: TableChanges) -> TableChanges:
         """Return changes without those of the first transaction that were stored before a restart."""
-        if not self._skip:
-            return changes
-        if self._first is None:
-            self._first = changes.transactions.id[0]
-        if changes.transactions.id[0] != self._first:
+        if not self._skip or not self._is_first(changes.transactions):
             return changes
         stored = (changes.transaction == 0) & (changes.index < self._skip)
         return changes.since(int(np.count_nonzero(stored)))
+
+    def _is_first(self, transactions: Transactions) -> bool:
+        """Tell whether transactions begin with the first one since a restart."""
+        if self._first is None:
+            self._first = transactions.id[0]
+        return transactions.id[0] == self._first
 
     def _is_captured(self, table: SourceTable) -> bool:
         """Tell whether a table's changes are to be written: it is captured, and still fits its topic."""
@@ -247,3 +259,18 @@ class Capture(Closing):
                 detail=f"at most {self._max_retained:,} are allowed; what was not read is lost to it",
                 hint="capture it anew: delete the topics, or their state, and their snapshots are made again",
             )
+
+
+def _statements(changes: Sequence[TableChanges | Truncation]) -> Iterator[TableChanges | list[Truncation]]:
+    """Yield changes, and together those that are one statement."""
+    emptied: list[Truncation] = []
+    for each in changes:
+        if emptied and not (isinstance(each, Truncation) and each.end == emptied[0].end):
+            yield emptied
+            emptied = []
+        if isinstance(each, Truncation):
+            emptied.append(each)
+        else:
+            yield each
+    if emptied:
+        yield emptied

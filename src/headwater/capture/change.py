@@ -6,7 +6,6 @@ in which they were made; two deliveries of the same stretch of a source's histor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -53,6 +52,14 @@ class SourceTable:
 
 
 @dataclass(frozen=True)
+class ChangePlace:
+    """Where a change stands in the source's history: the end of its transaction, and its number there."""
+
+    position: str
+    index: int
+
+
+@dataclass(frozen=True)
 class Transactions:
     """The transactions of a delivery, in the order of their commits."""
 
@@ -62,6 +69,10 @@ class Transactions:
     that is not whole yet, a position behind everything before it."""
     committed: Numbers
     """When, in microseconds since 1970, by the database's clock."""
+
+    def place(self, number: int, index: int) -> ChangePlace:
+        """Return where a change of a transaction stands."""
+        return ChangePlace(self.position[number], index)
 
 
 @dataclass(frozen=True)
@@ -89,11 +100,13 @@ class TableChanges:
     rows. It is null in ``rows``. Behind a deletion with the same index, of the old key, it is that of the old
     key."""
 
-    unfit: Mapping[int, str] = field(default_factory=dict)
-    """Rows with a value that no Arrow type of their column holds, by their number: which, and why."""
-
     def __len__(self) -> int:
         return len(self.operation)
+
+    @property
+    def end(self) -> tuple[int, int]:
+        """The number of the last transaction, and that of its last change there."""
+        return int(self.transaction[-1]), int(self.index[-1])
 
     def since(self, row: int) -> TableChanges:
         """Return the changes from a row on."""
@@ -105,6 +118,7 @@ class TableChanges:
             index=self.index[row:],
             before=None if self.before is None else self.before.slice(row),
             unfit={number - row: why for number, why in self.unfit.items() if number >= row},
+            unchanged={name: rows[row:] for name, rows in self.unchanged.items()},
         )
 
 
@@ -119,14 +133,12 @@ class Truncation:
     transactions: Transactions
     transaction: int
     index: int
+    """The same for all tables that one statement has emptied."""
 
-
-@dataclass(frozen=True)
-class ChangePlace:
-    """Where a change stands in the source's history: the end of its transaction, and its number there."""
-
-    position: str
-    index: int
+    @property
+    def end(self) -> tuple[int, int]:
+        """The number of its transaction, and its own there."""
+        return self.transaction, self.index
 
 
 @dataclass(frozen=True)
@@ -134,6 +146,7 @@ class Delivery:
     """What comes next in a source's history."""
 
     changes: tuple[TableChanges | Truncation, ...] = ()
+    """All of them name the same ``transactions``."""
     position: str | None = None
     """Where the last whole transaction of it ends, or the last moment of which the source knows that no
     transaction has ended before; None where there is no such moment since the last delivery."""
@@ -141,15 +154,8 @@ class Delivery:
     @property
     def last(self) -> ChangePlace | None:
         """The last of its changes."""
-        ends = [(int(each.transaction[-1]), int(each.index[-1]), each.transactions) for each in self._rows]
-        if not ends:
-            return None
-        number, index, transactions = max(ends, key=lambda each: each[:2])
-        return ChangePlace(transactions.position[number], index)
-
-    @property
-    def _rows(self) -> list[TableChanges]:
-        return [each for each in self.changes if isinstance(each, TableChanges) and len(each)]
+        ends = [each.end for each in self.changes if isinstance(each, Truncation) or len(each)]
+        return self.changes[0].transactions.place(*max(ends)) if ends else None
 
 
 @dataclass(frozen=True)
