@@ -6,6 +6,7 @@ in which they were made; two deliveries of the same stretch of a source's histor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -78,6 +79,8 @@ class TableChanges:
     """The number of each change within its transaction, over all tables, from 0."""
     before: pa.RecordBatch | None = None
     """The rows before the change where the database tells: null where it does not."""
+    unfit: Mapping[int, str] = field(default_factory=dict)
+    """Why a row, by its number, has a value that its column's type cannot hold, which is null in ``rows``."""
 
     def __len__(self) -> int:
         return len(self.operation)
@@ -114,3 +117,5 @@ class Chunk:
     """Whether there is nothing behind it."""
     after: tuple[object, ...] | None = field(default=None)
     """The key of its last row, behind which the next chunk begins; None if it has no rows."""
+    unfit: Mapping[int, str] = field(default_factory=dict)
+    """As in ``TableChanges``."""
