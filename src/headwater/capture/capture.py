@@ -204,7 +204,8 @@ class Capture(Closing):
 
     def _store_chunk(self) -> None:
         table, chunk = self._snapshots.take(self._captured[self._snapshots.pending[0]].key)
-        self._writers[table].write_snapshot(chunk.rows, chunk.end)
+        bad = self._writers[table].write_chunk(chunk)
+        self._misfits.take_found(self._tables[table], chunk, bad)
         before = self._progress(table)
         after = before.after if chunk.after is None else chunk.after
         done = SnapshotProgress(after, before.rows + len(chunk.rows), chunk.last)

@@ -6,6 +6,7 @@ in which they were made; two deliveries of the same stretch of a source's histor
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -92,7 +93,7 @@ class TableChanges:
     """The number of each change within its transaction, over all tables, from 0."""
     before: pa.RecordBatch | None = None
     """The rows before the change where the database tells: null where it does not."""
-    unfit: dict[int, str] = field(default_factory=dict)
+    unfit: Mapping[int, str] = field(default_factory=dict)
     """Why rows cannot be held by their table's columns, by their numbers: the column and the value as text,
     such as an infinite date. The value is null in ``rows``."""
     unchanged: dict[str, Flags] = field(default_factory=dict)
@@ -169,5 +170,5 @@ class Chunk:
     """Whether there is nothing behind it."""
     after: tuple[object, ...] | None = field(default=None)
     """The key of its last row, behind which the next chunk begins; None if it has no rows."""
-    unfit: dict[int, str] = field(default_factory=dict)
+    unfit: Mapping[int, str] = field(default_factory=dict)
     """Why rows cannot be held by their table's columns, as of ``TableChanges``."""

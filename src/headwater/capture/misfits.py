@@ -10,7 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from headwater.capture.change import OPERATIONS, TableChanges
+import pyarrow as pa
+
+from headwater.capture.change import OPERATIONS, READ, Chunk, SourceTable, TableChanges
 from headwater.capture.table_writer import Misfit
 from headwater.closing import Closing
 from headwater.errors import RowError
@@ -32,54 +34,65 @@ class Misfits(Closing):
         self._log, self._capture, self._on_error = log, capture, on_error
         self._topic = capture + SUFFIX
         self._sequence = sequences.get(self._topic, 0)
-        self._producer: Producer | None = None
+        self._producers: dict[str, Producer] = {}
 
     @property
     def sequences(self) -> dict[str, int]:
-        """The number of the next one that is set aside, by topic."""
+        """The number of the next change that is set aside, by topic."""
         return {self._topic: self._sequence}
 
     def take(self, changes: TableChanges, bad: Sequence[Misfit]) -> None:
         """Set changes aside, or raise the first."""
         for misfit in bad:  # one by one: they are few, or the declaration is wrong
-            letter = _letter(changes, misfit)
-            if self._on_error == "stop":
-                raise RowError(
-                    f'a row of table "{changes.table.name}" does not fit its topic: key {letter["key"]}',
-                    detail=f"{misfit.reason}; at {letter['position']}",
-                    hint='declare a type that holds it, or let on_error be "dead_letter"',
-                )
-            self._open().send(letter, sequence=self._sequence)
+            number = int(changes.transaction[misfit.row])
+            place = {
+                "operation": OPERATIONS[changes.operation[misfit.row]],
+                "position": changes.transactions.position[number],
+                "transaction": changes.transactions.id[number],
+                "index": int(changes.index[misfit.row]),
+            }
+            letter = {**_letter(changes.table, changes.rows, misfit), **place}
+            self._take(letter, "", self._sequence)
             self._sequence += 1
+
+    def take_found(self, table: SourceTable, chunk: Chunk, bad: Sequence[Misfit]) -> None:
+        """Set rows aside that a snapshot has found, or raise the first; found again, they are there twice."""
+        place = {"operation": OPERATIONS[READ], "position": chunk.end, "transaction": None, "index": None}
+        for misfit in bad:
+            self._take({**_letter(table, chunk.rows, misfit), **place}, ".snapshot", None)
 
     def flush(self) -> None:
         """Make everything durable."""
-        if self._producer is not None:
-            self._producer.flush()
+        for producer in self._producers.values():
+            producer.flush()
 
     def close(self) -> None:
         """Let go of the topic."""
-        if self._producer is not None:
-            self._producer.close()
+        for producer in self._producers.values():
+            producer.close()
 
-    def _open(self) -> Producer:
-        if self._producer is None:
+    def _take(self, letter: dict[str, object], by: str, sequence: int | None) -> None:
+        if self._on_error == "stop":
+            raise RowError(
+                f'a row of table "{letter["table"]}" does not fit its topic: key {letter["key"]}',
+                detail=f"{letter['reason']}; at {letter['position']}",
+                hint='declare a type that holds it, or let on_error be "dead_letter"',
+            )
+        self._producer(by).send(letter, sequence=sequence)
+
+    def _producer(self, by: str) -> Producer:
+        if by not in self._producers:
             if self._topic not in {topic.name for topic in self._log.topics()}:
                 self._log.create_topic(self._topic, _SCHEMA)
-            self._producer = self._log.producer(self._topic, id=f"capture.{self._capture}")
-        return self._producer
+            self._producers[by] = self._log.producer(self._topic, id=f"capture.{self._capture}{by}")
+        return self._producers[by]
 
 
-def _letter(changes: TableChanges, misfit: Misfit) -> dict[str, object]:
-    number = int(changes.transaction[misfit.row])
-    row = changes.rows.slice(misfit.row, 1).to_pylist()[0]
+def _letter(table: SourceTable, rows: pa.RecordBatch, misfit: Misfit) -> dict[str, object]:
+    row = rows.slice(misfit.row, 1).to_pylist()[0]
     return {
-        "table": changes.table.name,
-        "key": json.dumps([json_ready(row[name]) for name in changes.table.key], default=str),
-        "operation": OPERATIONS[changes.operation[misfit.row]],
-        "position": changes.transactions.position[number],
-        "transaction": changes.transactions.id[number],
-        "index": int(changes.index[misfit.row]),
+        "table": table.name,
+        "key": json.dumps([json_ready(row[name]) for name in table.key], default=str),
         "reason": misfit.reason,
         "row": json.dumps(json_ready(row), default=str),
     }

@@ -10,7 +10,9 @@ the stream has passed the last chunk is what the table had there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -56,8 +58,7 @@ class Snapshots:
     def note_truncation(self, table: str) -> None:
         """Take in that a table was emptied: what was read of it before is not there any more."""
         if self._chunk is not None and table == self._pending[0]:
-            empty = self._chunk.rows.slice(0, 0)
-            self._chunk = Chunk(empty, self._chunk.end, self._chunk.last, self._chunk.after)
+            self._chunk = replace(self._chunk, rows=self._chunk.rows.slice(0, 0), unfit={})
 
     def due(self, position: str) -> bool:
         """Tell whether the stream has passed the moment of the chunk."""
@@ -69,7 +70,7 @@ class Snapshots:
         table, chunk, self._chunk = self._pending[0], self._chunk, None
         if chunk.last:
             self._pending.pop(0)
-        return table, Chunk(_without(chunk.rows, key, self._changed), chunk.end, chunk.last, chunk.after)
+        return table, _without(chunk, key, self._changed)
 
     def drop(self, table: str) -> None:
         """Leave a table out, whatever of it is missing."""
@@ -82,7 +83,11 @@ def _keys(rows: pa.RecordBatch, key: Sequence[str]) -> pa.Array:
     return key_bytes([rows.column(name) for name in key])
 
 
-def _without(rows: pa.RecordBatch, key: Sequence[str], changed: list[pa.Array]) -> pa.RecordBatch:
-    if not changed or not len(rows):
-        return rows
-    return rows.filter(pc.invert(pc.is_in(_keys(rows, key), pa.concat_arrays(changed))))
+def _without(chunk: Chunk, key: Sequence[str], changed: list[pa.Array]) -> Chunk:
+    if not changed or not len(chunk.rows):
+        return chunk
+    keep = pc.invert(pc.is_in(_keys(chunk.rows, key), pa.concat_arrays(changed)))
+    kept = np.flatnonzero(keep.to_numpy(zero_copy_only=False))
+    numbers = dict(zip(kept.tolist(), range(len(kept)), strict=True)) if chunk.unfit else {}
+    unfit = {numbers[row]: why for row, why in chunk.unfit.items() if row in numbers}
+    return replace(chunk, rows=chunk.rows.filter(keep), unfit=unfit)

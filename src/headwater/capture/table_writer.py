@@ -20,7 +20,7 @@ from headwater import durations
 from headwater.bisection import failing
 from headwater.capture import record_headers
 from headwater.capture.captured_table import COMMITTED, CapturedTable
-from headwater.capture.change import DELETE, OPERATIONS, READ, TRUNCATE, TableChanges
+from headwater.capture.change import DELETE, OPERATIONS, READ, TRUNCATE, Chunk, TableChanges
 from headwater.capture.live_keys import live_keys
 from headwater.closing import Closing
 from headwater.errors import RowError
@@ -52,21 +52,27 @@ class TableWriter(Closing):
 
     def write(self, changes: TableChanges) -> list[Misfit]:
         """Append changes of the stream, and return those that do not fit."""
-        table = self._table(changes)
-        bad = [
-            Misfit(row, error.reason or error.message) for row, error in self._append(table, changes.unfit)
-        ]
+        first = self.sequence
+        bad = self._append(
+            self._table(changes),
+            changes.unfit,
+            lambda rows, start: self._stream.send_changes(rows, sequence=first + start),
+        )
         if self._history is not None:
             self._history.send_batch(self._changes(changes), sequence=self.sequence)
         self.sequence += len(changes)
         return bad
 
-    def write_snapshot(self, rows: pa.RecordBatch, position: str) -> None:
-        """Append rows that a snapshot has found, behind everything that was written before."""
+    def write_chunk(self, chunk: Chunk) -> list[Misfit]:
+        """Append rows that a snapshot has found, behind all that was written; return those that do not fit."""
         self.flush()
-        table = self._found(rows, READ, position)
-        self._snapshot.send_changes(self._conformed(table))
+        bad = self._append(
+            self._found(chunk.rows, READ, chunk.end),
+            chunk.unfit,
+            lambda rows, _: self._snapshot.send_changes(rows),
+        )
         self._snapshot.flush()
+        return bad
 
     def delete_all(self, keys: pa.Table, position: str) -> None:
         """Append a deletion of each of some keys."""
@@ -91,21 +97,23 @@ class TableWriter(Closing):
             if producer is not None:
                 producer.close()
 
-    def _append(self, table: pa.Table, unfit: Mapping[int, str]) -> list[tuple[int, RowError]]:
-        first = self.sequence
+    def _append(
+        self, table: pa.Table, unfit: Mapping[int, str], send: Callable[[pa.Table, int], None]
+    ) -> list[Misfit]:
+        """Send rows, given with the number of the first one, but for those that do not fit."""
 
-        def send(start: int, end: int) -> RowError | None:
+        def attempt(start: int, end: int) -> RowError | None:
             for row in unfit:
                 if start <= row < end:
                     return RowError(f'a value does not fit topic "{self._topic}"', detail=unfit[row])
             try:
-                rows = self._conformed(table.slice(start, end - start))
-                self._stream.send_changes(rows, sequence=first + start)
+                send(self._conformed(table.slice(start, end - start)), start)
             except RowError as error:
                 return error
             return None
 
-        return list(failing(table.num_rows, send))
+        bad = failing(table.num_rows, attempt)
+        return [Misfit(row, error.reason or error.message) for row, error in bad]
 
     def _table(self, changes: TableChanges) -> pa.Table:
         """Return changes as the topic stores them."""
