@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from functools import partial
 
 import pyarrow as pa
 
 from headwater.api.background import Background
 from headwater.capture import columns
-from headwater.capture.capture import Capture
+from headwater.capture.capture import Capture, CaptureSettings
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
-from headwater.capture.opening import open_source
+from headwater.capture.opening import open_capture, open_source
 from headwater.capture.worker import CaptureStatus, CaptureWorker
 from headwater.closing import Closing
 from headwater.errors import PipelineError, UsageError, nearest
-from headwater.log.open import open as open_log
 from headwater.names import listed
 from headwater.pipeline.captured import COMMITTED, CaptureDeclaration, OnMisfit
 from headwater.pipeline.pipeline import Pipeline
@@ -141,28 +139,14 @@ def _without_commit_time(schema: pa.Schema) -> pa.Schema:
 
 def _open_of(pipeline: Pipeline, capture: CaptureDeclaration) -> Capture:
     name, tables = capture_name(pipeline, capture), captured_tables(pipeline, capture)
-    return _open(capture.url, pipeline.log, name, tables, capture.on_error, capture.max_retained)
+    settings = CaptureSettings(capture.on_error, capture.max_retained)
+    return open_capture(capture.url, pipeline.log, name, tables, settings)
 
 
 def _open_alone(url: str, names: Sequence[str], log: str, name: str, on_error: OnMisfit) -> Capture:
     present = {table.name: table for table in describe_database(url)}
-    return _open(url, log, name, [_alone(each, present) for each in names], on_error, None)
-
-
-def _open(
-    url: str,
-    log: str,
-    name: str,
-    tables: Sequence[CapturedTable],
-    on_error: OnMisfit,
-    max_retained: int | None,
-) -> Capture:
-    with ExitStack() as opened:
-        opened_log = opened.enter_context(open_log(log))
-        source = opened.enter_context(open_source(url, name))
-        capture = Capture(source, opened_log, name, tables, on_error=on_error, max_retained=max_retained)
-        capture.owns(opened.pop_all())
-    return capture
+    tables = [_alone(each, present) for each in names]
+    return open_capture(url, log, name, tables, CaptureSettings(on_error))
 
 
 def _alone(name: str, present: Mapping[str, SourceTable]) -> CapturedTable:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,6 +37,19 @@ WATCH_SECONDS = 10.0
 _log = logging.getLogger("headwater")
 
 
+@dataclass(frozen=True)
+class CaptureSettings:
+    """How a capture deals with what goes wrong."""
+
+    on_error: OnMisfit = "stop"
+    """What becomes of a row that its topic cannot hold."""
+    max_retained: int | None = None
+    """How many bytes the database may keep for it before it is given up."""
+
+
+DEFAULTS = CaptureSettings()
+
+
 class Capture(Closing):
     """Carries the changes of a database's tables to the log."""
 
@@ -46,12 +59,10 @@ class Capture(Closing):
         log: Log,
         name: str,
         tables: Sequence[CapturedTable],
-        *,
-        on_error: OnMisfit = "stop",
-        max_retained: int | None = None,
+        settings: CaptureSettings = DEFAULTS,
     ):
         self.name, self.changes = name, 0
-        self._source, self._max_retained = source, max_retained
+        self._source, self._max_retained = source, settings.max_retained
         self._owned = ExitStack()
         self._captured = {each.table: each for each in tables}
         self._tables = self._checked(source.tables())
@@ -62,7 +73,7 @@ class Capture(Closing):
         if saved is None:
             self._topic.save(self.state)
         self._writers = self._open_writers(log)
-        self._misfits = Misfits(log, name, on_error, self.state.sequences)
+        self._misfits = Misfits(log, name, settings.on_error, self.state.sequences)
         self._snapshots = Snapshots(
             source, (each for each in self._captured if not self._progress(each).done)
         )

@@ -1,9 +1,15 @@
-"""Which database a URL means."""
+"""Which database a URL means, and a capture of it into a log."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
+from headwater.capture.captured_table import CapturedTable
 from headwater.capture.source import CaptureSource
 from headwater.errors import UsageError
+from headwater.log.open import open as open_log
 
 
 def open_source(url: str, name: str) -> CaptureSource:
@@ -21,3 +27,19 @@ def open_source(url: str, name: str) -> CaptureSource:
         f'no database "{scheme}:" can be captured',
         hint='use "postgresql://user@host/database" or "sqlite:./app.db"',
     )
+
+
+def open_capture(
+    url: str,
+    log: str,
+    name: str,
+    tables: Sequence[CapturedTable],
+    settings: CaptureSettings = DEFAULTS,
+) -> Capture:
+    """Open a capture where it ended, with the database and the log, which it closes at its end."""
+    with ExitStack() as opened:
+        opened_log = opened.enter_context(open_log(log))
+        source = opened.enter_context(open_source(url, name))
+        capture = Capture(source, opened_log, name, tables, settings)
+        capture.owns(opened.pop_all())
+    return capture

@@ -64,7 +64,7 @@ class TableWriter(Closing):
         return bad
 
     def write_chunk(self, chunk: Chunk) -> list[Misfit]:
-        """Append rows that a snapshot has found, behind all that was written; return those that do not fit."""
+        """Append rows of a snapshot, behind all that was written; return those that do not fit."""
         self.flush()
         bad = self._append(
             self._found(chunk.rows, READ, chunk.end),

@@ -10,8 +10,12 @@ from headwater.capture.change import READ
 def test_each_change_tells_its_transaction() -> None:
     told = record_headers.of_changes(changes(("insert", 1, "a"), ("delete", 2, None)))
     assert dict(told[1].as_py()) == {
-        "op": b"delete", "position": b"00000001", "transaction": b"t1", "index": b"0", "committed": b"1000000",
-    }  # fmt: skip
+        "op": b"delete",
+        "position": b"00000001",
+        "transaction": b"t1",
+        "index": b"0",
+        "committed": b"1000000",
+    }
     assert dict(told[0].as_py())["op"] == b"insert"
 
 

@@ -1,0 +1,224 @@
+"""A capture of an SQLite file: snapshots, the stream, restarts, tables that come later or change."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import headwater
+from capture_kit import CAPTURED, newest
+from headwater.capture import snapshot
+from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
+from headwater.capture.captured_table import CapturedTable
+from headwater.capture.sqlite.source import SqliteSource
+from headwater.errors import RowError, SourceRefused
+from headwater.log import Log
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "crm.db"
+    execute(path, "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT)")
+    return path
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Log]:
+    with headwater.open(f"file:{tmp_path / 'log'}") as opened:
+        yield opened
+
+
+INSERT = "INSERT INTO customers VALUES (?, ?)"
+Statement = str | tuple[str, tuple[object, ...]]
+
+
+def execute(path: Path, *statements: Statement) -> None:
+    """Run statements, with their parameters, in one transaction."""
+    db = sqlite3.connect(path, timeout=30)
+    with db:
+        for statement in statements:
+            db.execute(*(statement if isinstance(statement, tuple) else (statement,)))
+    db.close()
+
+
+def contents(path: Path) -> dict[int, str | None]:
+    db = sqlite3.connect(path)
+    rows = dict(db.execute("SELECT id, name FROM customers").fetchall())
+    db.close()
+    return rows
+
+
+@contextmanager
+def capturing(
+    path: Path, log: Log, *tables: CapturedTable, settings: CaptureSettings = DEFAULTS
+) -> Iterator[Capture]:
+    source = SqliteSource(path, "crm")
+    with source, Capture(source, log, "crm", tables or [CAPTURED], settings) as capture:
+        yield capture
+
+
+def test_rows_that_are_there_and_changes_after_become_a_table(file: Path, log: Log) -> None:
+    execute(file, "INSERT INTO customers VALUES (1, 'a'), (2, 'b')")
+    with capturing(file, log) as capture:
+        capture.catch_up()
+        assert newest(log) == {1: "a", 2: "b"}
+        execute(file, "UPDATE customers SET name = 'c' WHERE id = 1", "DELETE FROM customers WHERE id = 2")
+        execute(file, "INSERT INTO customers VALUES (3, NULL)")
+        capture.catch_up()
+    assert newest(log) == contents(file) == {1: "c", 3: None}
+
+
+def test_it_goes_on_where_it_ended(file: Path, log: Log) -> None:
+    for number in range(3):
+        execute(file, (INSERT, (number, "a")))
+        with capturing(file, log) as capture:
+            capture.catch_up()
+    assert newest(log) == contents(file)
+    assert sum(len(batch) for batch in log.read("customers")) == 3
+
+
+def test_what_was_not_saved_is_delivered_again_and_stored_once(file: Path, log: Log) -> None:
+    with capturing(file, log) as capture:
+        capture.catch_up()
+        for number in range(5):
+            execute(file, (INSERT, (number, "a")))
+        capture._save_at = float("inf")  # as if it had been killed before it could
+        while capture.changes < 5:
+            capture.step()
+    execute(file, "UPDATE customers SET name = 'b' WHERE id = 4")
+    with capturing(file, log) as capture:
+        capture.catch_up()
+    assert newest(log) == contents(file)
+    assert sum(len(batch) for batch in log.read("customers")) == 6
+
+
+def test_a_snapshot_goes_on_behind_its_last_chunk(
+    file: Path, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "CHUNK_ROWS", 10)
+    execute(file, *((INSERT, (number, "a")) for number in range(95)))
+    with capturing(file, log) as capture:
+        while (
+            capture.state.snapshots.get("customers") is None or capture.state.snapshots["customers"].rows < 30
+        ):
+            capture.step()
+    execute(
+        file, "DELETE FROM customers WHERE id % 7 = 0", "UPDATE customers SET name = 'b' WHERE id % 5 = 0"
+    )
+    with capturing(file, log) as capture:
+        assert capture.snapshotting == ("customers",)
+        capture.catch_up()
+        assert capture.state.snapshots["customers"].done
+    assert newest(log) == contents(file)
+    assert sum(len(batch) for batch in log.read("customers")) < 95 + 40
+
+
+def test_a_table_may_come_later(file: Path, log: Log) -> None:
+    orders = CapturedTable("orders", "orders", CAPTURED.schema, ("id",))
+    execute(
+        file, "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)", "INSERT INTO orders VALUES (7, 'x')"
+    )
+    with capturing(file, log) as capture:
+        capture.catch_up()
+    with capturing(file, log, CAPTURED, orders) as capture:
+        execute(file, "INSERT INTO customers VALUES (1, 'a')", "INSERT INTO orders VALUES (8, 'y')")
+        capture.catch_up()
+    assert newest(log, "orders") == {7: "x", 8: "y"}
+    assert newest(log) == {1: "a"}
+
+
+def test_a_table_that_no_longer_fits_stops_and_the_others_go_on(file: Path, log: Log) -> None:
+    orders = CapturedTable("orders", "orders", CAPTURED.schema, ("id",))
+    execute(file, "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)")
+    with capturing(file, log, CAPTURED, orders) as capture:
+        capture.catch_up()
+        execute(file, "ALTER TABLE orders RENAME COLUMN name TO title", "INSERT INTO orders VALUES (1, 'x')")
+        capture.catch_up()
+        execute(file, "INSERT INTO orders VALUES (2, 'y')", "INSERT INTO customers VALUES (1, 'a')")
+        capture.catch_up()
+        assert 'there is no column "name"' in capture.state.stopped["orders"]
+    assert newest(log) == {1: "a"}
+    assert 2 not in newest(log, "orders")
+
+
+def test_a_column_that_is_added_and_not_declared_is_left_out(file: Path, log: Log) -> None:
+    with capturing(file, log) as capture:
+        capture.catch_up()
+        execute(
+            file,
+            "ALTER TABLE customers ADD COLUMN tier TEXT",
+            "INSERT INTO customers VALUES (1, 'a', 'gold')",
+        )
+        capture.catch_up()
+        assert capture.state.stopped == {}
+    assert newest(log) == {1: "a"}
+
+
+def test_a_value_that_does_not_fit_stops_the_capture_or_is_set_aside(file: Path, log: Log) -> None:
+    execute(file, "INSERT INTO customers VALUES (1, 'a')", "INSERT INTO customers VALUES (2, x'00ff')")
+    with capturing(file, log) as capture, pytest.raises(RowError, match="key \\[2\\]"):
+        capture.catch_up()
+    with capturing(file, log, settings=CaptureSettings("dead_letter")) as capture:
+        capture.catch_up()
+        execute(file, "INSERT INTO customers VALUES (3, x'01')", "INSERT INTO customers VALUES (4, 'd')")
+        capture.catch_up()
+    assert newest(log) == {1: "a", 4: "d"}
+    dead = [row for batch in log.read("crm.dead") for row in batch.to_pylist()]
+    assert {row["key"] for row in dead} == {"[2]", "[3]"}
+
+
+def test_a_declaration_that_does_not_fit_is_refused_before_anything_is_written(file: Path, log: Log) -> None:
+    wrong = replace(CAPTURED, schema=pa.schema({"id": pa.int64(), "surname": pa.string()}))
+    with (
+        pytest.raises(SourceRefused, match="is not as it is declared") as refused,
+        capturing(file, log, wrong),
+    ):
+        pass
+    assert 'there is no column "surname"' in str(refused.value)
+    unknown = replace(CAPTURED, table="clients")
+    with pytest.raises(SourceRefused, match='has no table "clients"'), capturing(file, log, unknown):
+        pass
+    assert log.topics() == []
+
+
+@given(st.randoms(use_true_random=False), st.integers(1, 30))
+def test_whatever_happens_the_topic_is_the_table(
+    tmp_path_factory: pytest.TempPathFactory, rng: random.Random, steps: int
+) -> None:
+    path = tmp_path_factory.mktemp("crm") / "crm.db"
+    execute(path, "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT)")
+    with pytest.MonkeyPatch.context() as patch, headwater.open("memory:") as log:
+        patch.setattr(snapshot, "CHUNK_ROWS", 3)
+        while steps > 0:
+            with capturing(path, log) as capture:
+                if rng.random() < 0.3:
+                    capture._save_at = float("inf")
+                for _ in range(rng.randint(1, 6)):
+                    execute(path, *(statement(rng) for _ in range(rng.randint(0, 4))))
+                    steps -= 1
+                    if rng.random() < 0.7:
+                        capture.step(0)
+        with capturing(path, log) as capture:
+            capture.catch_up()
+        assert newest(log) == contents(path)
+
+
+def statement(rng: random.Random) -> Statement:
+    id, other, name = rng.randrange(12), rng.randrange(12), rng.choice("abc")
+    statements: list[Statement] = [
+        ("INSERT OR REPLACE INTO customers VALUES (?, ?)", (id, name)),
+        ("INSERT OR IGNORE INTO customers VALUES (?, ?)", (id, name)),
+        ("UPDATE customers SET name = ? WHERE id >= ?", (name, id)),
+        ("UPDATE OR REPLACE customers SET id = ? WHERE id = ?", (other, id)),
+        ("DELETE FROM customers WHERE id = ?", (id,)),
+    ]
+    return rng.choice(statements)
