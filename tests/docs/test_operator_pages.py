@@ -94,7 +94,7 @@ def test_no_table_shows_a_call_that_there_is_not() -> None:
     assert not shown - known, f"sinks.md shows {', '.join(shown - known)}"
 
 
-DECLARED = ("Pipeline", "source", "table", "stream", "view", "sink", "sql")
+DECLARED = ("Pipeline", "source", "table", "capture", "stream", "view", "sink", "sql")
 
 
 @pytest.mark.parametrize("name", DECLARED)

@@ -85,7 +85,9 @@ class Capture(Closing):
     @property
     def snapshotting(self) -> Sequence[str]:
         """The tables whose snapshot is not complete yet."""
-        return tuple(self._snapshots.pending)
+        state = self.state
+        done = {table for table, progress in state.snapshots.items() if progress.done}
+        return tuple(table for table in self._captured if table not in done and table not in state.stopped)
 
     def run(self, stop: threading.Event) -> None:
         """Capture until it is stopped."""

@@ -19,6 +19,7 @@ from typing import Any
 from headwater.closing import Closing
 from headwater.errors import DamagedLog
 from headwater.log import Log, Position
+from headwater.values.json_ready import JsonReady
 
 SUFFIX = ".capture"
 _SCHEMA = "name STRING, state STRING"
@@ -26,7 +27,7 @@ Key = tuple[object, ...]
 
 
 @dataclass(frozen=True)
-class SnapshotProgress:
+class SnapshotProgress(JsonReady):
     """How far the snapshot of a table is."""
 
     after: Key | None = None

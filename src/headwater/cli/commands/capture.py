@@ -69,7 +69,7 @@ def start(
 
     \b
     Example:
-      headwater capture sqlite:./crm.db --tables customers,orders
+      headwater capture start sqlite:./crm.db --tables customers,orders
     """
     named = log_url(url)
     log_location.check(named, make=True)

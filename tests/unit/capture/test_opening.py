@@ -1,0 +1,45 @@
+"""Which database a URL means."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from capture_kit import CAPTURED, newest
+from headwater.capture.opening import open_capture, open_source
+from headwater.capture.sqlite.source import SqliteSource
+from headwater.errors import SourceUnavailable, UsageError
+from headwater.log.open import open as open_log
+
+
+@pytest.mark.parametrize("url", ["oracle:scott", "crm.db", "sqlite:", ""])
+def test_what_is_no_database_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="can be captured"):
+        open_source(url, "crm")
+
+
+def test_a_capture_closes_what_it_was_opened_with(tmp_path: Path) -> None:
+    db = sqlite3.connect(tmp_path / "crm.db")
+    with db:
+        db.execute("CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT)")
+        db.execute("INSERT INTO customers VALUES (1, 'a')")
+    db.close()
+    with open_source(f"sqlite:{tmp_path / 'crm.db'}", "crm") as source:
+        assert isinstance(source, SqliteSource)
+    log = f"file:{tmp_path / 'log'}"
+    with open_capture(f"sqlite:{tmp_path / 'crm.db'}", log, "crm", [CAPTURED]) as capture:
+        capture.catch_up()
+    with open_log(log) as opened:
+        assert newest(opened) == {1: "a"}
+
+
+def test_a_file_that_is_not_there_is_told_and_not_made(tmp_path: Path) -> None:
+    missing = tmp_path / "crm.db"
+    with (
+        pytest.raises(SourceUnavailable, match="crm"),
+        open_capture(f"sqlite:{missing}", "memory:", "crm", [CAPTURED]),
+    ):
+        pass
+    assert not missing.exists()
