@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from headwater.engine.batch.inputs import Inputs
 from headwater.engine.batch.micro_batch import MicroBatch
-from headwater.engine.failure.failing_rows import Search
+from headwater.engine.failure.failing_rows import FailingRowSearch
 from headwater.engine.failure.guarded_plan import ROW
 from headwater.engine.failure.rejected_row import RecordOffset, RejectedRow
 from headwater.engine.plan import keyed_results, phases
@@ -83,7 +83,7 @@ def _of(
         frames = {name: inputs.empty(other) for name, other in shape.upstreams.items()}
         return _before(shape, {**frames, upstream.name: inputs.frame(upstream, rows).drop(ROW)})
 
-    for row, error in Search(shape.node, code).failing(rows, MOST).items():
+    for row, error in FailingRowSearch(shape.node, code).failing(rows, MOST).items():
         partition, offset = (records[name][row].as_py() for name in ("_partition", "_offset"))
         yield RejectedRow(error, RecordOffset(str(getattr(upstream, "topic", "")), partition, offset))
 

@@ -98,13 +98,15 @@ class NodeRun:
                     sink.close()
         self._late_sink = None
 
-    def process(self, number: int, micro_batch: MicroBatch, *, search: Callable[[], bool]) -> None:
-        """Do a node's part of a micro-batch; where its code fails, ``search`` tells whether to look why."""
+    def process_and_commit(
+        self, number: int, micro_batch: MicroBatch, *, may_bisect: Callable[[], bool]
+    ) -> None:
+        """Do a node's part of a micro-batch; ``may_bisect`` tells whether to look for records that fail."""
         before, after = self.restrict(micro_batch.before), self.restrict(micro_batch.after)
         if before == after:
             return
         started = time.perf_counter()
-        computed = self._with_keys(self._computed(number, micro_batch, search))
+        computed = self._with_keys(self._computed(number, micro_batch, may_bisect))
         assert self._sink is not None and self._dead_letters is not None, "it has begun"
         self._dead_letters.write(number, rejected_rows(computed.rejected))
         crash.point("query: computed")
@@ -146,7 +148,7 @@ class NodeRun:
         self.counts.batches += 1
         self.counts.out += computed.rows.num_rows
 
-    def _computed(self, number: int, micro_batch: MicroBatch, search: Callable[[], bool]) -> NodeResult:
+    def _computed(self, number: int, micro_batch: MicroBatch, may_bisect: Callable[[], bool]) -> NodeResult:
         """Compute, without the records that are to blame where code fails; their states are noted."""
         while True:
             try:
@@ -157,7 +159,7 @@ class NodeRun:
                 if disk.is_full(error):  # of no record
                     raise failures.error_from_exception(self.node, error) from error
                 self.check_inputs()  # what is gone is no record's fault
-                if not search():
+                if not may_bisect():
                     raise CodeFailed(f"{self.node.title} failed", location=self.node.location) from error
                 self._reject_records(number, micro_batch, error)
 

@@ -17,7 +17,7 @@ from headwater.engine.batch.inputs import Inputs
 from headwater.engine.batch.micro_batch import is_few
 from headwater.engine.exchange.frames import frame
 from headwater.engine.failure import failures
-from headwater.engine.failure.failing_rows import Search
+from headwater.engine.failure.failing_rows import FailingRowSearch
 from headwater.engine.failure.guarded_plan import ROW
 from headwater.engine.plan import keyed_results, phases
 from headwater.engine.plan.shape import RESULTS, Shape
@@ -84,7 +84,7 @@ class PostOperator:
         """Return the indexes of the results that are to blame, and the error of each."""
         node = self.shape.node
         limit = results.num_rows if self.limit is None else self.limit
-        failing = Search(node, self._code).failing(results, limit + 1)
+        failing = FailingRowSearch(node, self._code).failing(results, limit + 1)
         if not failing or len(failing) > limit:  # it fails on none alone, or on all: the code is wrong
             raise failures.error_from_exception(node, error) from error
         if node.on_error != "dead_letter":
