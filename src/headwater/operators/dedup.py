@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headwater.durations import MICROSECOND
 from headwater.operators.columns import check_columns, check_time
-from headwater.operators.event_time import Times, split, times
+from headwater.operators.event_time import Times, split_late, times
 from headwater.operators.groups import Groups, Keys, Numbers, firsts, group, number, pairs
 from headwater.operators.memory.spans import Spans
 from headwater.operators.memory.timeline import Timeline
@@ -85,7 +85,7 @@ class Dedup(Operator[DedupState]):
 
     def step(self, state: DedupState, rows: pa.Table, clock: int) -> Step:
         """Pass on what is new, and forget what can decide nothing more."""
-        rows, at, late = split(rows.combine_chunks(), self.event_time, clock - self._width())
+        rows, at, late = split_late(rows.combine_chunks(), self.event_time, clock - self._width())
         groups = group(rows, self.on)
         new = _new(state.spans, groups, at)
         out = rows if len(new) == len(rows) else rows.take(pa.array(new))

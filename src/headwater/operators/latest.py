@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.operators.columns import check_columns, check_time
-from headwater.operators.event_time import Times, split, times
+from headwater.operators.event_time import Times, split_late, times
 from headwater.operators.groups import Groups, Numbers, group
 from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.row_by_key import RowByKey
@@ -67,7 +67,7 @@ class Latest(Operator[RowByKey]):
 
     def step(self, state: RowByKey, rows: pa.Table, clock: int) -> Step:
         """Keep the rows that are newer than those of their keys, and emit them."""
-        rows, at, late = split(rows.combine_chunks(), self.event_time, NEVER)
+        rows, at, late = split_late(rows.combine_chunks(), self.event_time, NEVER)
         groups = group(rows, self.by)
         chosen = _newest(rows, at, groups)
         rows = rows.take(pa.array(chosen))

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headwater.errors import UsageError
 from headwater.operators.columns import check_columns, check_time
-from headwater.operators.event_time import split, times
+from headwater.operators.event_time import split_late, times
 from headwater.operators.fold import KNOWN, Folding
 from headwater.operators.fold_failures import split_failing_events
 from headwater.operators.groups import Keys, Numbers, group
@@ -110,7 +110,7 @@ class Scan(Operator[ScanProgress]):
 
     def step(self, state: ScanProgress, rows: pa.Table, clock: int) -> Step:
         """Fold the events that the clock has passed, and let new ones wait."""
-        rows, at, late = split(rows, self.event_time, clock)
+        rows, at, late = split_late(rows, self.event_time, clock)
         ripe = _ripe(state.waiting.until(clock), self.by, self.event_time)
         ripe, slots, out, dead = self._fold_or_reject(ripe, state.states)
         ends = np.flatnonzero(np.diff(ripe.groups, append=-1))

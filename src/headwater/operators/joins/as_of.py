@@ -142,7 +142,7 @@ class AsOf(Operator[AsOfState]):
     def step(self, state: AsOfState, rows: pa.Table, clock: int) -> Step:
         """Take new versions, and join the events that the clock has passed."""
         at = times_of(rows, *self.times)
-        come = arrivals(rows, at, self._late(rows, at, clock), self.pairing, None)
+        come = arrivals(rows, at, self._is_late(rows, at, clock), self.pairing, None)
         ripe, out = self._take(state, come.left, come.right, clock)
         learnt = ripe or len(come.left.at) or len(come.right.at)
         none = state.done.take(np.empty(0, np.int64))
@@ -185,7 +185,7 @@ class AsOf(Operator[AsOfState]):
         version = pa.field(VERSION, right.field(self.times[1]).type)
         return Joined("as_of", self.pairing, left, pa.schema([*shown, version]), self.prefix, optional=False)
 
-    def _late(self, rows: pa.Table, at: Times, clock: int) -> Flags:
+    def _is_late(self, rows: pa.Table, at: Times, clock: int) -> Flags:
         """Tell which rows are too late: events that ask too far back among them."""
         mine = is_left(rows)
         bound = np.where(mine, clock, self._floor(clock) if self.correct else clock)

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from headwater.durations import MICROSECOND
 from headwater.operators.columns import check_time
 from headwater.operators.event_time import Times, behind, moved, times
-from headwater.operators.groups import Numbers
+from headwater.operators.groups import Flags, Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import Arrivals, Arrived, arrivals, slots_of, times_of
 from headwater.operators.memory.chunk_codec import decode, decode_clock, encode, extra_column
@@ -135,7 +135,7 @@ class Within(Operator[IntervalJoinState]):
     def step(self, state: IntervalJoinState, rows: pa.Table, clock: int) -> Step:
         """Let new rows meet those that wait, and let go those that the clock has passed."""
         at = times_of(rows, *self.times)
-        come = arrivals(rows, at, (at < clock) | (at == NEVER), self.pairing, state.slots)
+        come = arrivals(rows, at, _is_late(at, clock), self.pairing, state.slots)
         due = self._due(state, clock)
         meet = self._meet if state.joined is not None else self._meet_once
         numbers, pairs = meet(state, *self._useful(come))
@@ -264,6 +264,12 @@ class Within(Operator[IntervalJoinState]):
         tables = {LEFT: state.left.take(numbers.left), RIGHT: state.right.take(numbers.right)}
         marks = np.append(state.left.notes(numbers.left), state.right.notes(numbers.right)) == _MATCHED
         return encode(tables, clock, {_MARKED: marks})
+
+
+def _is_late(at: Times, clock: int) -> Flags:
+    """Tell which rows are from before the clock, or have no time."""
+    late: Flags = (at < clock) | (at == NEVER)
+    return late
 
 
 def _mark(state: IntervalJoinState, rows: _Rows) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.durations import MICROSECOND
-from headwater.operators.event_time import Times, times
-from headwater.operators.groups import Numbers, firsts, number, pairs
+from headwater.operators.event_time import Split, Times, times
+from headwater.operators.groups import Flags, Numbers, firsts, number, pairs
 from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.partials import Entries, Partials, distinct
 from headwater.operators.memory.publications import PublicationCounts
@@ -118,7 +118,7 @@ class Hopping(Windowed[Panes]):
 
     def step(self, state: Panes, rows: pa.Table, clock: int) -> Step:
         """Add rows to their panes, and publish the windows that have ended or changed."""
-        rows, at, late = self._split(rows.combine_chunks(), clock)
+        rows, at, late = self._split_late(rows.combine_chunks(), clock)
         fresh = self._fresh(state, rows, at)
         state.panes.add(fresh)
         found = [
@@ -191,14 +191,15 @@ class Hopping(Windowed[Panes]):
         offset = self.offset // MICROSECOND
         return bounded((clock - offset) // self._period * self._period + offset)
 
-    def _split(self, rows: pa.Table, clock: int) -> tuple[pa.Table, Times, pa.Table | None]:
+    def _split_late(self, rows: pa.Table, clock: int) -> Split:
         at = times(rows, self.windowing.event_time)
         starts = self._grid.first(at)
-        late = ~timed(at) | (starts < self._settled(clock))
-        if not late.any():
-            return rows, at, None
-        away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], starts[late], clock)
-        return rows.filter(pa.array(~late)), at[~late], away
+        return self.windowing.split_late(rows, at, self._is_late(at, starts, clock), starts, clock)
+
+    def _is_late(self, at: Times, starts: Times, clock: int) -> Flags:
+        """Tell which rows have no time, or a first window that is settled."""
+        late: Flags = ~timed(at) | (starts < self._settled(clock))
+        return late
 
     def _fresh(self, state: Panes, rows: pa.Table, at: Times) -> Entries:
         """Return the partial result of each key and pane of new rows."""

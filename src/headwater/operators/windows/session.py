@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headwater.durations import MICROSECOND
 from headwater.operators.event_time import Times, times
-from headwater.operators.groups import Numbers
+from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.partials import Entries, arranged
 from headwater.operators.operator import NEVER, Step
 from headwater.operators.windows.early import Early
@@ -49,7 +49,7 @@ class Session(Windowed[Sessions]):
     again; one that has become part of another, or goes on and is not shown, is retracted. Rows come out in
     the order of their sessions' starts, then of their keys. The state is a partial result for each
     session (with a length of ``every``, for each stretch of it that is not shown yet), until it has been
-    horizon for ``gap``; a restart finds it as it was.
+    settled for ``gap``; a restart finds it as it was.
     """
 
     windowing: Windowing
@@ -88,10 +88,9 @@ class Session(Windowed[Sessions]):
         at, groups = times(rows, self.windowing.event_time), grouped(rows, self.windowing.by)
         key_ids = state.key_ids.numbers(groups.keys)
         known = state.of(np.union1d(key_ids, state.due(clock, self._early.passed(clock))))
-        horizon = self.windowing.correction_horizon(clock)
-        late = ~timed(at) | (at + self._gap() <= horizon) | (at < _bars(known, key_ids, horizon)[groups.of])
-        away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], at[late], clock)
-        fresh = self._fresh(rows.filter(pa.array(~late)), at[~late], key_ids[groups.of[~late]], clock)
+        late = self._is_late(at, key_ids[groups.of], known, clock)
+        rows, at, away = self.windowing.split_late(rows, at, late, at, clock)
+        fresh = self._fresh(rows, at, key_ids[groups.of[~late]], clock)
         live = known.take(np.flatnonzero(ends(known) > self.windowing.correction_horizon(state.clock)))
         change = Combining(self._held, self._early, state.clock, clock).combined(live, fresh)
         state.put(change.written)
@@ -115,6 +114,13 @@ class Session(Windowed[Sessions]):
     def snapshot(self, state: Sessions) -> pa.Table:
         """Return all sessions."""
         return encode({"session": chunk_rows(state.all(), by_major=False)}, state.clock)
+
+    def _is_late(self, at: Times, key_ids: Numbers, known: Entries, clock: int) -> Flags:
+        """Tell which rows belong to a session that is settled, or would be one alone."""
+        horizon = self.windowing.correction_horizon(clock)
+        alone, part = at + self._gap() <= horizon, at < _bars(known, key_ids, horizon)
+        late: Flags = ~timed(at) | alone | part
+        return late
 
     def _margin(self) -> int:
         return (self.gap + self.windowing.keep) // MICROSECOND
@@ -182,7 +188,7 @@ class Session(Windowed[Sessions]):
 
 
 def _bars(held: Entries, key_ids: Numbers, horizon: int) -> Times:
-    """Return for each key the end of its last session that is horizon.
+    """Return for each key the end of its last session that is settled.
 
     A row that is open alone, and begins before that end, overlaps that session.
     """

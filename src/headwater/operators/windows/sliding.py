@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.durations import MICROSECOND
-from headwater.operators.event_time import Times, times
+from headwater.operators.event_time import Split, Times, times
 from headwater.operators.groups import Flags, Numbers, firsts, number, pairs
 from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.partials import Entries, Partials, arranged, spans
@@ -123,7 +123,7 @@ class Sliding(Windowed[SlidingEvents]):
 
     def step(self, state: SlidingEvents, rows: pa.Table, clock: int) -> Step:
         """Let new events wait, and publish those that the clock has passed or that have changed."""
-        rows, at, late = self._split(rows.combine_chunks(), clock)
+        rows, at, late = self._split_late(rows.combine_chunks(), clock)
         fresh = self._fresh(state, rows, at)
         state.add(fresh)
         found = [
@@ -167,14 +167,14 @@ class Sliding(Windowed[SlidingEvents]):
     def _key_ids(self, state: SlidingEvents, rows: pa.Table) -> Numbers:
         return self.windowing.key_ids(state.key_ids, rows.remove_column(0))
 
-    def _split(self, rows: pa.Table, clock: int) -> tuple[pa.Table, Times, pa.Table | None]:
+    def _split_late(self, rows: pa.Table, clock: int) -> Split:
         at = times(rows, self.windowing.event_time)
-        late = ~timed(at) | (at < self.windowing.correction_horizon(clock))
-        if not late.any():
-            return rows, at, None
-        starts = at[late] - self._size()
-        away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], starts, clock)
-        return rows.filter(pa.array(~late)), at[~late], away
+        return self.windowing.split_late(rows, at, self._is_late(at, clock), at - self._size(), clock)
+
+    def _is_late(self, at: Times, clock: int) -> Flags:
+        """Tell which events have no time, or one whose result is settled."""
+        late: Flags = ~timed(at) | (at < self.windowing.correction_horizon(clock))
+        return late
 
     def _fresh(self, state: SlidingEvents, rows: pa.Table, at: Times) -> Entries:
         """Return the partial result of each key and time of new rows."""

@@ -21,7 +21,7 @@ from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import Aggregate
 from headwater.operators.aggregates.row_count import RowCount
 from headwater.operators.columns import check_columns, check_time, one_array
-from headwater.operators.event_time import Times, times
+from headwater.operators.event_time import Split, Times, times
 from headwater.operators.groups import Flags, Groups, Numbers, group
 from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.operator import FOREVER, NEVER, Operator
@@ -96,6 +96,13 @@ class Windowing:
     def late_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of late rows: how far behind the clock each is, and the start of its window."""
         return schema.append(pa.field(LATE_BY, pa.int64())).append(pa.field(LATE_START, TIMESTAMP))
+
+    def split_late(self, rows: pa.Table, at: Times, late: Flags, starts: Times, clock: int) -> Split:
+        """Set the rows apart that a window judges late, with what is said of each."""
+        if not late.any():
+            return Split(rows, at, None)
+        away = self.late_rows(rows.filter(pa.array(late)), at[late], starts[late], clock)
+        return Split(rows.filter(pa.array(~late)), at[~late], away)
 
     def late_rows(self, rows: pa.Table, at: Times, starts: Times, clock: int) -> pa.Table | None:
         """Return rows that are late, with what is said of each."""
