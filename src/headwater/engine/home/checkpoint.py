@@ -17,7 +17,7 @@ from typing import Any
 
 from headwater import durable
 from headwater.engine.home import notes
-from headwater.engine.source.watermark import NEVER, Offsets
+from headwater.engine.source.watermark import NEVER, SourceProgress
 from headwater.log.position import Position
 from headwater.values.json_ready import JsonReady
 
@@ -149,7 +149,7 @@ def sync_offsets(checkpoint: Path, batch: int, *, first: bool) -> None:
 
 
 def _input(stored: Mapping[str, Any]) -> Input:
-    offsets, topic = Offsets.from_json(stored), stored["topic"]
+    offsets, topic = SourceProgress.from_json(stored), stored["topic"]
     ahead = tuple(
         Ahead(topic, partition, producer, claim.ahead)
         for (partition, producer), claim in offsets.claims.items()

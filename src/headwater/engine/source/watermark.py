@@ -57,7 +57,7 @@ Claims = Mapping[tuple[int, str], Claim]
 
 
 @dataclass(frozen=True)
-class Offsets:
+class SourceProgress:
     """How far a source has been read, and what is known of time there."""
 
     offsets: Mapping[int, int]
@@ -84,7 +84,7 @@ class Offsets:
         return {"offsets": offsets, "claims": claims, **time, **pending}
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Offsets:
+    def from_json(cls, stored: Mapping[str, Any]) -> SourceProgress:
         """Read what ``to_json`` has written."""
         claims = {
             (int(partition), producer): Claim(**claim)
@@ -139,11 +139,13 @@ class Backlog:
         return each.producer == UNKNOWN and bool(others) and each.received >= min(others)
 
 
-def advance(offsets: Offsets, taken: Sequence[AppendedRange], backlog: Backlog, timing: Timing) -> Offsets:
-    """Return offsets with what the ranges before them tell of time."""
+def advance_watermark(
+    progress: SourceProgress, taken: Sequence[AppendedRange], backlog: Backlog, timing: Timing
+) -> SourceProgress:
+    """Return how far a source was read with what the ranges before tell of time."""
     at = backlog.now if backlog.waiting is None else backlog.waiting
-    known = {**_unheard(offsets, taken), **offsets.claims}
-    due, pending = _due([*offsets.pending, *taken], backlog)
+    known = {**_unheard(progress, taken), **progress.claims}
+    due, pending = _due([*progress.pending, *taken], backlog)
     new = [(each, claim) for each in due if (claim := _claim(each, timing)) is not None]
     claims = {
         **known,
@@ -154,23 +156,23 @@ def advance(offsets: Offsets, taken: Sequence[AppendedRange], backlog: Backlog, 
     awake = {key: claim for key, claim in claims.items() if claim.received >= at - timing.idle}
     times = [claim.time for claim in awake.values()]
     # When all have gone silent, nothing holds the clock any more: it goes to the newest claim.
-    furthest = max([offsets.furthest, *(claim.time for claim in (*known.values(), *(c for _, c in new)))])
-    clock = max(offsets.clock, min(times) if times else furthest)
-    heard = max([offsets.heard, *(each.received for each in taken)])
+    furthest = max([progress.furthest, *(claim.time for claim in (*known.values(), *(c for _, c in new)))])
+    clock = max(progress.clock, min(times) if times else furthest)
+    heard = max([progress.heard, *(each.received for each in taken)])
     # One that has never told a time is waited for: its beginning may be older than everything else.
     quiet = backlog.waiting is None and clock > NEVER
     silent = quiet and timing.silence is not None and heard < at - timing.silence
-    timed = replace(offsets, clock=clock, claims=awake, heard=heard, silent=silent, furthest=furthest)
+    timed = replace(progress, clock=clock, claims=awake, heard=heard, silent=silent, furthest=furthest)
     return cap_at_now(replace(timed, pending=tuple(pending)), backlog.now)
 
 
-def cap_at_now(offsets: Offsets, now: int) -> Offsets:
+def cap_at_now(progress: SourceProgress, now: int) -> SourceProgress:
     """Let nothing have been heard later than now, by a clock that was ahead: it would never be long ago."""
-    ahead = {key: each for key, each in offsets.claims.items() if each.received > now}
-    if now == NEVER or not (ahead or offsets.heard > now):
-        return offsets
+    ahead = {key: each for key, each in progress.claims.items() if each.received > now}
+    if now == NEVER or not (ahead or progress.heard > now):
+        return progress
     claims = {key: replace(each, received=now) for key, each in ahead.items()}
-    return replace(offsets, claims={**offsets.claims, **claims}, heard=min(offsets.heard, now))
+    return replace(progress, claims={**progress.claims, **claims}, heard=min(progress.heard, now))
 
 
 def _due(
@@ -194,13 +196,13 @@ def _both(one: AppendedRange, other: AppendedRange) -> AppendedRange:
     return replace(other, newest=max(times, default=None), first=min(one.began, other.began))
 
 
-def _unheard(offsets: Offsets, taken: Sequence[AppendedRange]) -> Claims:
+def _unheard(progress: SourceProgress, taken: Sequence[AppendedRange]) -> Claims:
     """Return claims that hold the clock, of partitions that nobody has heard of when reading begins."""
     unknown = [each for each in taken if each.producer == UNKNOWN and each.newest is not None]
-    if offsets.heard > NEVER or not unknown:
+    if progress.heard > NEVER or not unknown:
         return {}
     began = min(each.began for each in unknown)
-    return {(partition, UNKNOWN): Claim(NEVER, began) for partition in offsets.offsets}
+    return {(partition, UNKNOWN): Claim(NEVER, began) for partition in progress.offsets}
 
 
 def _heard(

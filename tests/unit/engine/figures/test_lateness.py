@@ -14,8 +14,8 @@ import headwater
 from headwater import Log, durations
 from headwater.durations import MICROSECOND
 from headwater.engine.figures.lateness import profile
-from headwater.engine.source.offset_plan import advance
-from headwater.engine.source.watermark import Offsets, Timing
+from headwater.engine.source.offset_plan import next_offsets
+from headwater.engine.source.watermark import SourceProgress, Timing
 from headwater.errors import UsageError
 from headwater.log.embedded.partition import receipt
 from soaking import examples
@@ -235,10 +235,10 @@ def late_by_the_engine(log: Log, timing: Timing, lateness: timedelta) -> int:
     }
     ends = log.resolve("orders", "latest").offsets
     ranges = [each for partition in ends for each in log.appended_ranges("orders", partition, 0)]
-    at, late = Offsets(dict.fromkeys(ends, 0)), 0
+    at, late = SourceProgress(dict.fromkeys(ends, 0)), 0
 
-    def look(ends: dict[int, int], now: int) -> Offsets:
-        return advance(
+    def look(ends: dict[int, int], now: int) -> SourceProgress:
+        return next_offsets(
             at, lambda part, start: log.appended_ranges("orders", part, start), ends, None, now, timing
         )
 

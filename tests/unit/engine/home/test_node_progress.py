@@ -13,7 +13,7 @@ from tests.unit.engine.source.test_offset_plan import Feed, begin
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.checkpoint import Input, InputProgress
 from headwater.engine.home.node_progress import RETAINED, NodeProgress
-from headwater.engine.source.watermark import NEVER, Offsets
+from headwater.engine.source.watermark import NEVER, SourceProgress
 from headwater.log import Position
 
 SECOND = 1_000_000
@@ -114,7 +114,7 @@ ORDERS, CLICKS = Position("orders", {0: 0}), Position("clicks", {0: 0})
 def done(folder: Path, batch: int, **offsets: int) -> None:
     """Leave what Spark leaves of a micro-batch that is done."""
     told = {
-        name: {"topic": name, "id": None, "timed": False, **Offsets({0: offset}).to_json()}
+        name: {"topic": name, "id": None, "timed": False, **SourceProgress({0: offset}).to_json()}
         for name, offset in offsets.items()
     }
     for kind, text in (("offsets", f"v1\n{{}}\n{json.dumps(told)}"), ("commits", "v1")):
@@ -195,7 +195,7 @@ def _until(now: int, told: list[tuple[int, int, str]], lateness: int) -> Feed:
     return feed
 
 
-def _reached(at: list[Offsets], inputs: list[tuple[list[tuple[int, int, str]], int]]) -> InputProgress:
+def _reached(at: list[SourceProgress], inputs: list[tuple[list[tuple[int, int, str]], int]]) -> InputProgress:
     return InputProgress(
         {
             str(number): Input(

@@ -9,8 +9,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.engine.source.offset_plan import advance
-from headwater.engine.source.watermark import NEVER, Claim, Offsets, Timing
+from headwater.engine.source.offset_plan import next_offsets
+from headwater.engine.source.watermark import NEVER, Claim, SourceProgress, Timing
 from headwater.log.appended_range import AppendedRange
 from soaking import examples
 
@@ -55,20 +55,20 @@ class Feed:
 
     def step(
         self,
-        start: Offsets,
+        start: SourceProgress,
         *,
         limit: int | None = None,
         now: int = 0,
         lateness: int | None = 0,
         ahead: int | None = None,
         silence: int | None = None,
-    ) -> Offsets:
+    ) -> SourceProgress:
         timing = Timing(lateness, 10 * SECOND, ahead, silence)
-        return advance(start, self.appended_ranges, self.ends(), limit, now, timing)
+        return next_offsets(start, self.appended_ranges, self.ends(), limit, now, timing)
 
 
-def begin(partitions: int = 1) -> Offsets:
-    return Offsets(dict.fromkeys(range(partitions), 0))
+def begin(partitions: int = 1) -> SourceProgress:
+    return SourceProgress(dict.fromkeys(range(partitions), 0))
 
 
 def test_the_clock_is_that_of_the_slowest_producer() -> None:
@@ -117,7 +117,7 @@ def test_a_producer_that_was_received_in_the_future_is_set_aside_as_any_other() 
 
 def test_what_is_remembered_as_received_in_the_future_is_forgotten_in_time() -> None:
     claims = {(0, "ahead"): Claim(10 * SECOND, 900 * SECOND), (0, "a"): Claim(20 * SECOND, 100 * SECOND)}
-    start = Offsets({0: 2}, 10 * SECOND, claims, heard=900 * SECOND, furthest=20 * SECOND)
+    start = SourceProgress({0: 2}, 10 * SECOND, claims, heard=900 * SECOND, furthest=20 * SECOND)
     feed = Feed()
     feed.append("a", 20 * SECOND, rows=2)
     unknown = feed.step(start, now=NEVER, silence=30 * SECOND)
@@ -231,10 +231,10 @@ def test_an_end_within_the_first_append_of_a_producer_does_not_cut_it() -> None:
     feed.append("x", 50 * SECOND, rows=5, at=5 * SECOND)
     knowing = feed.step(begin(2), limit=8)
     assert (knowing.offsets, knowing.clock) == ({0: 7, 1: 1}, 10 * SECOND)
-    other = Offsets({0: 5, 1: 0}, 10 * SECOND)  # it began behind the first append of x
-    there = advance(other, feed.appended_ranges, knowing.offsets, None, NEVER, timing)
+    other = SourceProgress({0: 5, 1: 0}, 10 * SECOND)  # it began behind the first append of x
+    there = next_offsets(other, feed.appended_ranges, knowing.offsets, None, NEVER, timing)
     assert (there.offsets, there.clock) == ({0: 10, 1: 1}, 50 * SECOND)
-    again = advance(knowing, feed.appended_ranges, there.offsets, None, NEVER, timing)
+    again = next_offsets(knowing, feed.appended_ranges, there.offsets, None, NEVER, timing)
     assert (again.offsets, again.clock) == (there.offsets, there.clock)
 
 
@@ -263,7 +263,7 @@ def test_nothing_is_taken_from_behind_the_end_that_was_asked_for() -> None:
     feed.append("a", 25 * SECOND, rows=4, part=0)
     feed.append("a", 0, rows=2, part=1)
     timing = Timing(0, 10 * SECOND, None)
-    first = advance(begin(2), feed.appended_ranges, {0: 4, 1: 0}, 2, 0, timing)
+    first = next_offsets(begin(2), feed.appended_ranges, {0: 4, 1: 0}, 2, 0, timing)
     assert first.offsets == {0: 4, 1: 0}
 
 
@@ -326,7 +326,7 @@ def test_a_new_partition_is_read_from_its_beginning() -> None:
 HOUR = 3600 * SECOND
 
 
-def claimed(offsets: Offsets, producer: str) -> Claim:
+def claimed(offsets: SourceProgress, producer: str) -> Claim:
     return offsets.claims[0, producer]
 
 
@@ -400,8 +400,8 @@ def test_who_is_ahead_is_written_down_until_its_clock_is_right_again() -> None:
 
 
 def test_offsets_are_read_as_they_were_written() -> None:
-    offsets = Offsets({0: 1, 1: 9}, 5, {(0, "a"): Claim(5, 7), (1, "b"): Claim(6, 8, 3)}, 8, True)
-    assert Offsets.from_json(json.loads(json.dumps(offsets.to_json()))) == offsets
+    offsets = SourceProgress({0: 1, 1: 9}, 5, {(0, "a"): Claim(5, 7), (1, "b"): Claim(6, 8, 3)}, 8, True)
+    assert SourceProgress.from_json(json.loads(json.dumps(offsets.to_json()))) == offsets
 
 
 def test_fast_slow_silent_joining_and_broken_producers_share_a_topic() -> None:
@@ -487,7 +487,7 @@ def test_what_is_claimed_does_not_depend_on_the_micro_batches(
     assert rarely.clock <= often.clock, "nothing is late because it was read along with others"
 
 
-def _awake(at: Offsets, now: int) -> dict[tuple[int, str], Claim]:
+def _awake(at: SourceProgress, now: int) -> dict[tuple[int, str], Claim]:
     """Return the claims that count: a plan that changes nothing leaves those that no longer do."""
     return {key: claim for key, claim in at.claims.items() if claim.received >= now - 10 * SECOND}
 
@@ -511,7 +511,7 @@ def test_reading_in_any_steps_reads_everything_once_and_never_turns_time_back(
         # First appends are taken whole: of three producers, to three partitions, with five rows each.
         assert sum(after.offsets.values()) - sum(at.offsets.values()) <= limit + 45
         assert all(after.offsets[part] >= at.offsets[part] for part in at.offsets)
-        assert Offsets.from_json(json.loads(json.dumps(after.to_json()))) == after
+        assert SourceProgress.from_json(json.loads(json.dumps(after.to_json()))) == after
         at = after
     assert at.offsets == feed.ends()
     claims: dict[tuple[int, str], int] = {}
