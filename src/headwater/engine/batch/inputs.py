@@ -21,8 +21,8 @@ from headwater import topic as topics
 from headwater.engine.exchange.frames import frame
 from headwater.engine.failure.dead_letters import Skips
 from headwater.engine.plan import pruning
-from headwater.engine.plan.blank import Blank, blank
 from headwater.engine.plan.column_marks import marked
+from headwater.engine.plan.empty_stream import EmptyStream, empty_stream
 from headwater.engine.plan.pruning import NOTHING, Used
 from headwater.engine.source import continuity
 from headwater.engine.source.data_source import pieces
@@ -111,13 +111,13 @@ class Inputs:
         """How many tasks Spark's workers do at a time."""
         return self._spark.sparkContext.defaultParallelism
 
-    def blanks(self, upstreams: Mapping[str, Declaration]) -> dict[str, Blank]:
+    def empty_streams(self, upstreams: Mapping[str, Declaration]) -> dict[str, EmptyStream]:
         """Return upstreams as streams without rows."""
-        return {name: self._blank(upstream) for name, upstream in upstreams.items()}
+        return {name: self._empty_stream(upstream) for name, upstream in upstreams.items()}
 
-    def _blank(self, upstream: Declaration) -> Blank:
+    def _empty_stream(self, upstream: Declaration) -> EmptyStream:
         topic = self._topic(upstream)
-        return blank(self._spark, topic.read_schema, topic.event_time, topic.key)
+        return empty_stream(self._spark, topic.read_schema, topic.event_time, topic.key)
 
     def plan(
         self,

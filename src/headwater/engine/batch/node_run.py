@@ -31,8 +31,8 @@ from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.checkpoint import InputProgress
 from headwater.engine.home.node_progress import NodeProgress
 from headwater.engine.plan import keyed_results
+from headwater.engine.plan.node_plan import NodePlan
 from headwater.engine.plan.phases import Stage
-from headwater.engine.plan.shape import Shape
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.engine.state.state_manifests import StateManifests
 from headwater.errors import HeadwaterError, UnreadableRecord
@@ -46,9 +46,9 @@ from headwater.stores import disk
 class NodeRun:
     """A node, as part of the query that runs it."""
 
-    def __init__(self, shape: Shape, inputs: Inputs, home: Path):
-        self.node, self.shape, self.inputs = shape.node, shape, inputs
-        self.upstreams, self._names = shape.upstreams, list(shape.upstreams)
+    def __init__(self, plan: NodePlan, inputs: Inputs, home: Path):
+        self.node, self.plan, self.inputs = plan.node, plan, inputs
+        self.upstreams, self._names = plan.upstreams, list(plan.upstreams)
         self.home = home
         self.checkpoint = home / "checkpoint"
         self.counts = NodeCounts()
@@ -64,12 +64,12 @@ class NodeRun:
     @property
     def schema(self) -> pa.Schema:
         """The columns that are stored: all but the one that marks deletions."""
-        return self.shape.stored
+        return self.plan.stored
 
     @property
     def stage(self) -> Stage | None:
         """What is stateful in the node."""
-        return self.shape.stage
+        return self.plan.stage
 
     def begin(self, sink: Sink, late: Callable[[pa.Schema], Sink], dead_letters: DeadLetterWriter) -> None:
         """Begin, taking over from any other runner."""
@@ -122,7 +122,7 @@ class NodeRun:
 
     def needs_spark(self, micro_batch: MicroBatch) -> bool:
         """Tell whether a micro-batch has code of the user's to run, or so much that workers compute it."""
-        return NodeCompute(self.shape, self.inputs, micro_batch).needs_spark
+        return NodeCompute(self.plan, self.inputs, micro_batch).needs_spark
 
     def restrict(self, reached: InputProgress) -> InputProgress:
         """Return how far a query has come in the inputs of the node."""
@@ -164,7 +164,7 @@ class NodeRun:
                 self._reject_records(number, micro_batch, error)
 
     def _attempt(self, number: int, micro_batch: MicroBatch) -> NodeResult:
-        compute = NodeCompute(self.shape, self.inputs, micro_batch)
+        compute = NodeCompute(self.plan, self.inputs, micro_batch)
         if self.stage is None:
             return compute.without_operator()
         computed = compute.with_operator(self.stage, self._step_context(self.stage, number, micro_batch))
@@ -187,7 +187,7 @@ class NodeRun:
 
     def _reject_records(self, number: int, micro_batch: MicroBatch, error: Exception) -> None:
         """Leave out the records from now on that are to blame for an error; or raise, naming one."""
-        records = failing_records.find(self.shape, self.inputs, micro_batch)
+        records = failing_records.find(self.plan, self.inputs, micro_batch)
         if not records:  # it fails on no record alone
             raise failures.error_from_exception(self.node, error) from error
         if self.node.on_error != "dead_letter":

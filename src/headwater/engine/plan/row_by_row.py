@@ -15,8 +15,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from headwater.engine.plan import refusal_messages
-from headwater.engine.plan.blank import leaf_of
 from headwater.engine.plan.catalyst import listed
+from headwater.engine.plan.empty_stream import leaf_of
 from headwater.engine.plan.refusal_messages import NotRowByRow
 
 _ROW_BY_ROW = {

@@ -14,7 +14,7 @@ from headwater.engine.batch.inputs import Inputs, declare
 from headwater.engine.batch.micro_batch import MicroBatch
 from headwater.engine.batch.node_compute import NodeCompute, NodeResult
 from headwater.engine.home.checkpoint import Input, InputProgress
-from headwater.engine.plan.shape import Shape, shape
+from headwater.engine.plan.node_plan import NodePlan, plan_node
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.log import Log, Position
 from headwater.log.open import open as open_log
@@ -69,14 +69,14 @@ def between(log: Log, start: int, end: int) -> MicroBatch:
     return MicroBatch(before, after)
 
 
-def shaped(inputs: Inputs, name: str) -> Shape:
+def planned(inputs: Inputs, name: str) -> NodePlan:
     node = inputs._pipeline[name]
     assert isinstance(node, Node)
     upstreams = {upstream: inputs._pipeline[upstream] for upstream in node.upstreams}
-    return shape(node, upstreams, inputs.blanks(upstreams))
+    return plan_node(node, upstreams, inputs.empty_streams(upstreams))
 
 
-def computed(planned: Shape, inputs: Inputs, micro_batch: MicroBatch, home: Path) -> NodeResult:
+def computed(planned: NodePlan, inputs: Inputs, micro_batch: MicroBatch, home: Path) -> NodeResult:
     compute, stage = NodeCompute(planned, inputs, micro_batch), planned.stage
     if stage is None:
         return compute.without_operator()
@@ -90,7 +90,7 @@ def test_rows_are_those_that_the_code_makes(
     log: Log, inputs: Inputs, tmp_path: Path, name: str, few: int
 ) -> None:
     with mock.patch("headwater.engine.batch.micro_batch.FEW", few):
-        done = computed(shaped(inputs, name), inputs, between(log, 0, 9), tmp_path)
+        done = computed(planned(inputs, name), inputs, between(log, 0, 9), tmp_path)
     assert sorted((row["id"], row["amount"]) for row in done.rows.to_pylist()) == EXPECTED[name]
     assert done.rejected == []
     assert sum(note["rows"] for note in done.notes) == (9 if name in ("newest", "doubled") else 0)
@@ -99,7 +99,7 @@ def test_rows_are_those_that_the_code_makes(
 
 def test_spark_is_needed_where_there_is_code_or_much_to_compute(log: Log, inputs: Inputs) -> None:
     def needs_spark(name: str, start: int = 0) -> bool:
-        return NodeCompute(shaped(inputs, name), inputs, between(log, start, 9)).needs_spark
+        return NodeCompute(planned(inputs, name), inputs, between(log, start, 9)).needs_spark
 
     assert [needs_spark(name) for name in EXPECTED] == [False, True, False, True]
     assert not needs_spark("large", start=9)
