@@ -17,7 +17,7 @@ from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.failure.dead_letters import DeadLetters
 from headwater.engine.home.versions import Version, Versions
 from headwater.engine.home.view_locations import views_of
-from headwater.engine.plan import derived
+from headwater.engine.plan.derived import check_derived_topic
 from headwater.engine.plan.node_plan import plan_node
 from headwater.errors import UsageError
 from headwater.log import Log
@@ -80,7 +80,7 @@ class Inspection(Closing):
         upstreams = {name: self.pipeline[name] for name in node.upstreams}
         inputs = self.inputs.without(self.dead_letters(node).skips())
         plan = plan_node(node, upstreams, inputs.empty_streams(upstreams))
-        derived.check(plan)
+        check_derived_topic(plan)
         return NodeRun(plan, inputs, version.home)
 
 

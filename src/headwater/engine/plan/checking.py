@@ -9,8 +9,9 @@ from __future__ import annotations
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater.engine.plan import clocks, derived
+from headwater.engine.plan.derived import check_derived_topic
 from headwater.engine.plan.empty_stream import EmptyStream, empty_stream
+from headwater.engine.plan.event_time_check import check_hears_time
 from headwater.engine.plan.node_plan import plan_node
 from headwater.pipeline.declaration import InputTopic
 from headwater.pipeline.node import Node
@@ -27,8 +28,8 @@ def check(pipeline: Pipeline, spark: SparkSession) -> dict[str, pa.Schema]:
         upstreams = {name: pipeline[name] for name in node.upstreams}
         planned = plan_node(node, upstreams, empty_streams)
         results[node.name] = planned.schema
-        clocks.check(planned, pipeline)
-        topic = derived.check(planned)
+        check_hears_time(planned, pipeline)
+        topic = check_derived_topic(planned)
         check_stored(pipeline, node, planned.stored)
         if topic is not None:
             empty_streams[node.name] = empty_stream(spark, topic.read_schema, topic.event_time, topic.key)

@@ -48,7 +48,7 @@ def definition(plan: NodePlan, topics: list[str]) -> dict[str, Any]:
     }
 
 
-def check(home: Path, plan: NodePlan, topics: list[str]) -> None:
+def check_unchanged(home: Path, plan: NodePlan, topics: list[str]) -> None:
     """Write the definition beside a new checkpoint; compare it with that of an old one."""
     path, now = home / "definition.json", definition(plan, topics)
     before = notes.read(path)

@@ -11,7 +11,7 @@ from headwater.record import DELETED
 from headwater.topic import Cleanup, Topic
 
 
-def check(plan: NodePlan) -> Topic | None:
+def check_derived_topic(plan: NodePlan) -> Topic | None:
     """Return the topic that a node writes, if it does; refuse results that cannot be stored."""
     node = plan.node
     try:

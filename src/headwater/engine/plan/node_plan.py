@@ -13,12 +13,13 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from headwater.engine.plan import column_marks, keyed_results, phases, pruning, refusal_messages, row_by_row
+from headwater.engine.plan import column_marks, keyed_results, phases, pruning, refusal_messages
 from headwater.engine.plan.empty_stream import EmptyStream
 from headwater.engine.plan.local_plan import LocalPlan
 from headwater.engine.plan.phases import Capturing, Stage, arrow_schema
 from headwater.engine.plan.pruning import Used
 from headwater.engine.plan.refusal_messages import NotRowByRow, Refusal
+from headwater.engine.plan.row_by_row import check_row_by_row, drops_rows
 from headwater.engine.plan.user_code import call, pickle_by_value
 from headwater.errors import PipelineError
 from headwater.pipeline.declaration import Declaration
@@ -124,7 +125,7 @@ class _PlanCheck:
         assert capturing.results is not None
         leaves = {**self._leaves, capturing.results.leaf: RESULTS}
         try:
-            read = row_by_row.check(rows, leaves)
+            read = check_row_by_row(rows, leaves)
         except NotRowByRow as error:
             raise self._refused_after(error.refusal, capturing.stage) from None
         if read != {RESULTS}:
@@ -140,12 +141,12 @@ class _PlanCheck:
             return
         if DELETED not in side.columns:
             raise self._refused(refusal_messages.UNMARKED)
-        if number in stage.tables and row_by_row.drops_rows(side):
+        if number in stage.tables and drops_rows(side):
             raise self._refused(refusal_messages.FILTERED)
 
     def _sources(self, rows: DataFrame) -> frozenset[str]:
         try:
-            return row_by_row.check(rows, self._leaves)
+            return check_row_by_row(rows, self._leaves)
         except NotRowByRow as error:
             raise self._refused(error.refusal, error.read) from None
 

@@ -12,7 +12,7 @@ from headwater.pipeline.declaration import InputTopic
 from headwater.pipeline.pipeline import Pipeline
 
 
-def check(plan: NodePlan, pipeline: Pipeline) -> None:
+def check_hears_time(plan: NodePlan, pipeline: Pipeline) -> None:
     """Refuse a node whose operator waits for time, over an upstream that never hears of it."""
     if plan.stage is None or not plan.stage.operator.waits:
         return
