@@ -75,7 +75,7 @@ class Operator(ABC, Generic[S]):
         return None
 
     @property
-    def history(self) -> tuple[str, ...]:
+    def uncompared_columns(self) -> tuple[str, ...]:
         """The columns out that tell how a result came about, and not what it is: no proof compares them."""
         return ()
 

@@ -25,7 +25,7 @@ _BEGIN = "begin.json"
 
 
 @dataclass(frozen=True)
-class Ahead(JsonReady):
+class ClockSkew(JsonReady):
     """A producer whose events are so far ahead of their receipt that they do not move the clock."""
 
     topic: str
@@ -53,7 +53,7 @@ class Input:
     lateness: int = 0
     silence: int = 0
     """Microseconds that it may be silent and is waited for."""
-    ahead: tuple[Ahead, ...] = ()
+    ahead: tuple[ClockSkew, ...] = ()
     """The producers whose time is not believed."""
 
 
@@ -73,7 +73,7 @@ class InputProgress:
         return tuple(each.position for each in self.inputs.values())
 
     @property
-    def ahead(self) -> tuple[Ahead, ...]:
+    def ahead(self) -> tuple[ClockSkew, ...]:
         """The producers of all inputs whose time is not believed."""
         return tuple(producer for each in self.inputs.values() for producer in each.ahead)
 
@@ -151,7 +151,7 @@ def sync_offsets(checkpoint: Path, batch: int, *, first: bool) -> None:
 def _input(stored: Mapping[str, Any]) -> Input:
     offsets, topic = SourceProgress.from_json(stored), stored["topic"]
     ahead = tuple(
-        Ahead(topic, partition, producer, claim.ahead)
+        ClockSkew(topic, partition, producer, claim.ahead)
         for (partition, producer), claim in offsets.claims.items()
         if claim.ahead
     )

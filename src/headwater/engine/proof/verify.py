@@ -74,8 +74,8 @@ def _estimates(node_run: NodeRun) -> tuple[str, ...]:
     """Return the columns of a node's operator that another run may estimate otherwise."""
     if node_run.stage is None:
         return ()
-    history = node_run.stage.operator.history
-    return tuple(name for name in history if name != REVISION and name in node_run.stage.output.names)
+    uncompared = node_run.stage.operator.uncompared_columns
+    return tuple(name for name in uncompared if name != REVISION and name in node_run.stage.output.names)
 
 
 def _hidden_estimates(node_run: NodeRun) -> bool:
@@ -130,8 +130,8 @@ def _last_per_identity(rows: Rows, identity: Sequence[str], schema: pa.Schema) -
 
 def _compared_columns(rows: pa.Table, node_run: NodeRun) -> pa.Table:
     """Return rows without the columns of how a result came about."""
-    history = node_run.stage.operator.history if node_run.stage else ()
-    return rows.drop_columns([name for name in history if name in rows.column_names])
+    uncompared = node_run.stage.operator.uncompared_columns if node_run.stage else ()
+    return rows.drop_columns([name for name in uncompared if name in rows.column_names])
 
 
 def recomputed(inspection: Inspection, node_run: NodeRun, batch: int) -> pa.Table:

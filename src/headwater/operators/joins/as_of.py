@@ -100,7 +100,7 @@ class AsOf(Operator[AsOfState]):
         return self.correct
 
     @property
-    def history(self) -> tuple[str, ...]:
+    def uncompared_columns(self) -> tuple[str, ...]:
         """How often a result was corrected."""
         return (REVISION,) if self.correct else ()
 

@@ -90,10 +90,10 @@ class Hopping(Windowed[Panes]):
         return START
 
     @property
-    def history(self) -> tuple[str, ...]:
+    def uncompared_columns(self) -> tuple[str, ...]:
         """How often it was published before, and what is only estimated."""
         rough = () if self.compare is None else comparison.rough(self.windowing)
-        return (*super().history, *rough)
+        return (*super().uncompared_columns, *rough)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, how they compare, and what is told of the result."""

@@ -59,7 +59,7 @@ class Windowing:
         return replace(self, aggregates=(*self.aggregates, ("_rows", RowCount())))
 
     @property
-    def history(self) -> tuple[str, ...]:
+    def uncompared_columns(self) -> tuple[str, ...]:
         """The columns out that may differ where rows came in other steps: estimates among them."""
         rough = (name for name, each in self.aggregates if not each.exact)
         return (REVISION, *(f"{name}{end}" for name in rough for end in ("", "_low", "_high")))
@@ -192,9 +192,9 @@ class Windowed(Operator[S]):
         return (*self.windowing.by, START)
 
     @property
-    def history(self) -> tuple[str, ...]:
+    def uncompared_columns(self) -> tuple[str, ...]:
         """How often it was published before, and what is only estimated."""
-        return self.windowing.history
+        return self.windowing.uncompared_columns
 
     @property
     def repeatable(self) -> bool:

@@ -17,7 +17,7 @@ from headwater.engine.figures.lateness import profile
 from headwater.engine.source.offset_plan import next_offsets
 from headwater.engine.source.watermark import SourceProgress, Timing
 from headwater.errors import UsageError
-from headwater.log.embedded.partition import receipt
+from headwater.log.embedded.partition import received_time
 from soaking import examples
 
 SECOND = 1_000_000
@@ -56,7 +56,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     with headwater.open("memory:") as log:
         made = Shop(log)
         monkeypatch.setattr(durations, "now", lambda: made.now)
-        monkeypatch.setattr(receipt, "files_clock", lambda _: made.now)
+        monkeypatch.setattr(received_time, "files_clock", lambda _: made.now)
         yield made
         made.close()
 
@@ -212,7 +212,7 @@ def test_the_engine_would_have_found_the_same_rows_late(
     with pytest.MonkeyPatch.context() as patch, headwater.open("memory:") as log:
         shop = Shop(log, partitions=2)
         patch.setattr(durations, "now", lambda: shop.now)
-        patch.setattr(receipt, "files_clock", lambda _: shop.now)
+        patch.setattr(received_time, "files_clock", lambda _: shop.now)
         for producer, times, wait in appends:
             elapsed = (shop.now - NOON) // SECOND
             shop.append(producer, [None if at is None else elapsed + at for at in times], wait=wait)

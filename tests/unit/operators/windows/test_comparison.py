@@ -395,9 +395,9 @@ def test_bounds_of_an_estimate_are_not_compared() -> None:
 
 def test_what_compares_estimates_is_itself_an_estimate() -> None:
     operator = built(compare="1 hour", size="1 minute", q=agg.quantile("n", 0.5), n=agg.count())
-    assert {"q", "q_before", "q_change", "q_ratio"} < set(operator.history)
-    assert not any(name.startswith("n") for name in operator.history)
-    assert replace(operator, compare=None).history == operator.windowing.history
+    assert {"q", "q_before", "q_change", "q_ratio"} < set(operator.uncompared_columns)
+    assert not any(name.startswith("n") for name in operator.uncompared_columns)
+    assert replace(operator, compare=None).uncompared_columns == operator.windowing.uncompared_columns
 
 
 def test_an_aggregate_whose_name_is_taken_is_refused() -> None:

@@ -416,7 +416,7 @@ def test_what_was_shown_is_held_in_one_piece() -> None:
 def test_the_event_time_out_is_the_end() -> None:
     assert CORRECTING.event_time_out == "window_end"
     assert [CORRECTING.output_watermark(clock) for clock in (NEVER, 30)] == [NEVER, 10]
-    assert (CORRECTING.identity, CORRECTING.history) == (IDENTITY, ("revision",))
+    assert (CORRECTING.identity, CORRECTING.uncompared_columns) == (IDENTITY, ("revision",))
 
 
 def test_what_is_gone_is_cleared_away() -> None:

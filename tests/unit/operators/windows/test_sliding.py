@@ -219,7 +219,7 @@ def test_a_late_event_corrects_all_results_that_it_is_in() -> None:
 def test_the_event_time_out_is_the_end() -> None:
     assert sliding(5).event_time_out == "window_end"
     assert [sliding(5, "correct", 10).output_watermark(clock) for clock in (NEVER, 30)] == [NEVER, 20]
-    assert (sliding(5).identity, sliding(5).history) == (IDENTITY, ("revision",))
+    assert (sliding(5).identity, sliding(5).uncompared_columns) == (IDENTITY, ("revision",))
 
 
 def test_what_no_window_reaches_back_to_is_cleared_away() -> None:
