@@ -107,7 +107,7 @@ class EmbeddedCatalog:
             durable.replace(draft, directory)
         return self.get(topic.name)
 
-    def change(self, name: str, changes: dict[str, Any]) -> StoredTopic:
+    def alter(self, name: str, changes: dict[str, Any]) -> StoredTopic:
         """Alter a topic; new partitions are there before the declaration names them."""
         with self._locked():
             stored = self.get(name)

@@ -94,7 +94,7 @@ class EmbeddedLog(Log):
 
     def alter_topic(self, name: str, **changes: Any) -> Topic:
         """Add nullable columns, or change partitions, retention, cleanup, archive."""
-        return self._storage.catalog.change(name, changes).topic
+        return self._storage.catalog.alter(name, changes).topic
 
     def delete_topic(self, name: str) -> None:
         """Remove a topic, its records and archive."""

@@ -147,7 +147,7 @@ class KafkaCatalog:
             raise topics.two_declarations(topic)
         self._recent.pop(topic.name, None)
 
-    def change(self, name: str, changes: dict[str, Any]) -> KafkaTopic:
+    def alter(self, name: str, changes: dict[str, Any]) -> KafkaTopic:
         """Alter a topic on the broker and in its declaration."""
         known = self.get(name)
         if known.foreign:

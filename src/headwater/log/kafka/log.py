@@ -61,7 +61,7 @@ class KafkaLog(Log):
 
     def alter_topic(self, name: str, **changes: Any) -> Topic:
         """Add nullable columns, or change partitions, retention, cleanup."""
-        return self._catalog.change(name, changes).topic
+        return self._catalog.alter(name, changes).topic
 
     def delete_topic(self, name: str) -> None:
         """Remove a topic, its records, and what groups had committed for it."""
