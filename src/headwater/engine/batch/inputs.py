@@ -16,8 +16,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headwater import durations, record
-from headwater import topic as topics
+from headwater import durations, record, topic_errors
 from headwater.engine.exchange.frames import frame
 from headwater.engine.failure.dead_letters import Skips
 from headwater.engine.plan import pruning
@@ -276,7 +275,7 @@ def _check(declared: InputTopic, topic: Topic) -> None:
     if not asked.plain and (asked.format, asked.key_format) != (topic.format, topic.key_format):
         raise TopicError(
             f'topic "{topic.name}" is adopted in another format than {declared.title} declares',
-            detail=f"{declared.location}; {topics.formats_text(topic)}",
+            detail=f"{declared.location}; {topic_errors.formats_text(topic)}",
         )
     if declared.compacted and not topic.compacted:
         raise TopicError(

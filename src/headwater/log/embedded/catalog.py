@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import orjson
 import pyarrow as pa
 
-from headwater import durable
+from headwater import durable, topic_errors
 from headwater import schema as schemas
 from headwater import topic as topics
 from headwater.errors import DamagedLog, HeadwaterError, NotALog, TopicError, TopicExists
@@ -169,7 +169,7 @@ class EmbeddedCatalog:
             return log_deleted(self.root)
         if self._is_topic(name) and not path.exists():
             return _unreadable(path, "it is missing")
-        return topics.unknown(name, self.names())
+        return topic_errors.unknown(name, self.names())
 
     def _sweep(self) -> None:
         """Remove what killed processes have left; to be called with the lock held."""

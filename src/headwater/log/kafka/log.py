@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from headwater import durations
+from headwater import durations, topic_errors
 from headwater import topic as topics
 from headwater.errors import UsageError
 from headwater.formats.guess import DeclarationGuess, guess
@@ -211,7 +211,7 @@ class KafkaLog(Log):
         if not known.topic.writable:
             raise UsageError(
                 f'topic "{topic}" is declared in a format that is only read',
-                detail=topics.formats_text(known.topic),
+                detail=topic_errors.formats_text(known.topic),
                 hint='append with a client of that format; here "json" is written, or "avro" of a registry',
             )
         return known
