@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -14,11 +13,10 @@ from headwater.engine.batch.inputs import Inputs, declare
 from headwater.engine.batch.micro_batch import MicroBatch
 from headwater.engine.batch.node_compute import NodeCompute, NodeResult
 from headwater.engine.home.checkpoint import Input, InputProgress
-from headwater.engine.plan.node_plan import NodePlan, plan_node
+from headwater.engine.plan.node_plan import NodePlan
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.log import Log, Position
-from headwater.log.open import open as open_log
-from headwater.pipeline.node import Node
+from spark.engine.batch.planning import planned
 
 ROWS = [{"id": n % 3, "amount": n} for n in range(9)]
 EXPECTED = {
@@ -27,12 +25,6 @@ EXPECTED = {
     "newest": [(0, 6), (1, 7), (2, 8)],
     "doubled": [(0, 12), (1, 14), (2, 16)],
 }
-
-
-@pytest.fixture
-def log(url: str) -> Iterator[Log]:
-    with open_log(url) as log:
-        yield log
 
 
 @pytest.fixture
@@ -67,13 +59,6 @@ def between(log: Log, start: int, end: int) -> MicroBatch:
     id = log.topic("orders").id
     before, after = (InputProgress({"orders": Input(Position("orders", {0: at}, id))}) for at in (start, end))
     return MicroBatch(before, after)
-
-
-def planned(inputs: Inputs, name: str) -> NodePlan:
-    node = inputs._pipeline[name]
-    assert isinstance(node, Node)
-    upstreams = {upstream: inputs._pipeline[upstream] for upstream in node.upstreams}
-    return plan_node(node, upstreams, inputs.empty_streams(upstreams))
 
 
 def computed(planned: NodePlan, inputs: Inputs, micro_batch: MicroBatch, home: Path) -> NodeResult:

@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater import Pipeline, latest
 from headwater.engine.batch.inputs import Inputs, declare
 from headwater.engine.batch.post_operator import PostOperator
-from headwater.engine.plan.node_plan import plan_node
 from headwater.errors import PipelineError
 from headwater.log.open import open as open_log
 from headwater.operators.operator import ERROR
-from headwater.pipeline.node import Node, OnError
+from headwater.pipeline.node import OnError
+from spark.engine.batch.planning import planned
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -30,13 +30,11 @@ def post_operator(
     def strict(orders: DataFrame) -> DataFrame:
         return orders.transform(latest(by="who")).selectExpr("who", "CAST(amount AS INT) AS amount")
 
-    node = pipeline["strict"]
-    assert isinstance(node, Node)
     with open_log(url) as log:
         for each in pipeline.input_topics:
             declare(log, each)
-        inputs, upstreams = Inputs(spark, pipeline, log), {"orders": pipeline["orders"]}
-        return PostOperator(plan_node(node, upstreams, inputs.empty_streams(upstreams)), inputs, most)
+        inputs = Inputs(spark, pipeline, log)
+        return PostOperator(planned(inputs, "strict"), inputs, most)
 
 
 def results(code: PostOperator, **amounts: str) -> pa.Table:
