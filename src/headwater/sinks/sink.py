@@ -62,6 +62,21 @@ class Sink(Closing):
         """Release connections and files."""
 
 
+class NumberedSink(Sink):
+    """A sink whose target knows the number of its last batch: that is its receipt."""
+
+    _last = -1
+    """The number of the last batch that is known to be there."""
+
+    def receipt(self) -> str:
+        """Return the number of the last batch."""
+        return str(self._last)
+
+    def missing_since(self, receipt: str) -> str | None:
+        """Tell which batches are missing."""
+        return missing_batches(receipt, self._last)
+
+
 def missing_batches(receipt: str, last: int) -> str | None:
     """Tell which batches are missing where a receipt is the number of the last batch."""
     committed = int(receipt or -1)

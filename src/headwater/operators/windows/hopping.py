@@ -81,9 +81,6 @@ class Hopping(Windowed[Panes]):
     """How long before a window the one began that it is compared with: a multiple of ``hop``."""
     key: tuple[str, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", self.windowing.by)
-
     @property
     def event_time_out(self) -> str:
         """The column out that is the event time of results."""

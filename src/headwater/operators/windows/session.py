@@ -58,9 +58,6 @@ class Session(Windowed[Sessions]):
     """When open sessions are published too: at multiples of a length of time, or of a number of rows."""
     key: tuple[str, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", self.windowing.by)
-
     @property
     def event_time_out(self) -> str:
         """The column out that is the event time of results: how old a session's start is has no bound."""

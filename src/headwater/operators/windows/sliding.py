@@ -93,9 +93,6 @@ class Sliding(Windowed[SlidingEvents]):
     """After how many more rows of its window an event that waits is published."""
     key: tuple[str, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", self.windowing.by)
-
     @property
     def event_time_out(self) -> str:
         """The column out that is the event time of results: that of the event."""

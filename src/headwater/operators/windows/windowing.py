@@ -181,6 +181,9 @@ class Windowed(Operator[S]):
     every: timedelta | int | None
     """When windows that are not finished are published too; a number is one of rows."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.windowing.by)
+
     @property
     def waits(self) -> bool:
         """A window is complete when the clock has passed its end."""
