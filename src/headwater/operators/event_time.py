@@ -46,6 +46,6 @@ def moved(at: Times, by: int) -> Times:
     return np.minimum(at, FOREVER - by) + by if by >= 0 else np.maximum(at, NEVER - by) + by
 
 
-def behind(clock: int, back: int) -> int:
+def behind(watermark: int, back: int) -> int:
     """Return the time so far before a clock; a clock that knows no time still knows none."""
-    return NEVER if clock == NEVER else max(clock - back, NEVER)
+    return NEVER if watermark == NEVER else max(watermark - back, NEVER)

@@ -28,7 +28,7 @@ class Batch:
     """In order: of two rows of one key the later wins. A column ``_deleted`` marks deletions."""
     positions: tuple[Position, ...] = ()
     """How far each input has been read when this batch is done."""
-    clock: int | None = None
+    watermark: int | None = None
     """The node's clock when this batch is done, in microseconds; None where it has none."""
 
 

@@ -111,8 +111,8 @@ class NodeRun:
         self._dead_letters.write(number, rejected_rows(computed.rejected))
         crash.point("query: computed")
         done = self.done.after(number, after)
-        clock = self._output_watermark(done.clock(number, after))
-        fresh = self._sink.commit(Batch(number, computed.rows, after.positions, clock))
+        watermark = self._output_watermark(done.watermark(number, after))
+        fresh = self._sink.commit(Batch(number, computed.rows, after.positions, watermark))
         self.done = replace(done, receipt=self._sink.receipt())
         crash.point("query: committed")
         if fresh:  # what is repeated has been counted
@@ -180,8 +180,8 @@ class NodeRun:
             stage.operator,
             stage.schema,
             str(self._states.home.absolute()),
-            before=_or_never(self.done.clock(number - 1, self.restrict(micro_batch.before))),
-            now=_or_never(self.done.clock(number, self.restrict(micro_batch.after))),
+            before=_or_never(self.done.watermark(number - 1, self.restrict(micro_batch.before))),
+            now=_or_never(self.done.watermark(number, self.restrict(micro_batch.after))),
             buckets=self._states.before(number),
         )
 
@@ -203,10 +203,12 @@ class NodeRun:
             self._late_sink.begin()
         return self._late_sink
 
-    def _output_watermark(self, clock: int | None) -> int | None:
+    def _output_watermark(self, watermark: int | None) -> int | None:
         """Return the time before which this node emits nothing any more."""
-        return clock if clock is None or self.stage is None else self.stage.operator.output_watermark(clock)
+        if watermark is None or self.stage is None:
+            return watermark
+        return self.stage.operator.output_watermark(watermark)
 
 
-def _or_never(clock: int | None) -> int:
-    return NEVER if clock is None else clock
+def _or_never(watermark: int | None) -> int:
+    return NEVER if watermark is None else watermark

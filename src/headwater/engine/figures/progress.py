@@ -132,8 +132,8 @@ def node_clock(path: Path, inputs: InputProgress | None) -> int | None:
     """Return the clock that a node with a checkpoint has come to, None where it has or knows none yet."""
     if inputs is None:
         return None
-    last = node_progress.read(path.parent).last_clock
-    clock = inputs.clock if last is None else last
+    last = node_progress.read(path.parent).last_watermark
+    clock = inputs.watermark if last is None else last
     return clock if clock is not None and clock > NEVER else None
 
 

@@ -157,11 +157,11 @@ def after_operator(results: DataFrame) -> Phase:
     return lambda stage: results
 
 
-def over_all_rows(clock: int = FOREVER, late: DataFrame | None = None, buckets: int = BUCKETS) -> Phase:
+def over_all_rows(watermark: int = FOREVER, late: DataFrame | None = None, buckets: int = BUCKETS) -> Phase:
     """Run the operator over all rows at once, but for those that were judged to be late."""
 
     def run(stage: Stage) -> DataFrame:
-        tagged = runtime.over_all_rows(stage.rows, stage.operator, stage.schema, clock, buckets, late)
+        tagged = runtime.over_all_rows(stage.rows, stage.operator, stage.schema, watermark, buckets, late)
         main = tagged.filter(tagged[TAG] == runtime.MAIN).select(BLOB)
         return main.mapInArrow(_unpacking(), from_arrow_schema(stage.output))
 

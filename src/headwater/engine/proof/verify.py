@@ -144,7 +144,7 @@ def recomputed(inspection: Inspection, node_run: NodeRun, batch: int) -> pa.Tabl
         name: _frame(node_run, upstream, start[name], reached.inputs[name].position)
         for name, upstream in node_run.upstreams.items()
     }
-    clock = node_progress.read(node_run.home).clock(batch, node_run.restrict(reached))
+    clock = node_progress.read(node_run.home).watermark(batch, node_run.restrict(reached))
     late = _late(inspection, node_run, batch)
     recording = RecordingPhase(phases.over_all_rows(NEVER if clock is None else clock, late))
     with phases.during(recording):

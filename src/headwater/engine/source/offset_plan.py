@@ -59,7 +59,7 @@ def next_offsets(
     new = replace(known, offsets=plan.offsets)
     if timing is not None:
         new = advance_watermark(new, plan.taken, Backlog(now, plan.waiting, plan.unread, plan.cut), timing)
-    unchanged = (new.offsets, new.clock, new.silent) == (start.offsets, start.clock, start.silent)
+    unchanged = (new.offsets, new.watermark, new.silent) == (start.offsets, start.watermark, start.silent)
     return start if unchanged and known is start else new
 
 

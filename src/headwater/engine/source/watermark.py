@@ -61,7 +61,7 @@ class SourceProgress:
     """How far a source has been read, and what is known of time there."""
 
     offsets: Mapping[int, int]
-    clock: int = NEVER
+    watermark: int = NEVER
     claims: Claims = field(default_factory=dict)
     heard: int = NEVER
     """When the log last received anything that was read."""
@@ -79,7 +79,12 @@ class SourceProgress:
         for (partition, producer), claim in sorted(self.claims.items()):
             claims.setdefault(str(partition), {})[producer] = claim.to_json()
         offsets = {str(partition): offset for partition, offset in sorted(self.offsets.items())}
-        time = {"clock": self.clock, "heard": self.heard, "silent": self.silent, "furthest": self.furthest}
+        time = {
+            "clock": self.watermark,
+            "heard": self.heard,
+            "silent": self.silent,
+            "furthest": self.furthest,
+        }
         pending = {"pending": [astuple(each) for each in self.pending]} if self.pending else {}
         return {"offsets": offsets, "claims": claims, **time, **pending}
 
@@ -92,9 +97,9 @@ class SourceProgress:
             for producer, claim in producers.items()
         }
         offsets = {int(partition): offset for partition, offset in stored["offsets"].items()}
-        time = {name: stored[name] for name in ("clock", "heard", "silent", "furthest")}
+        time = {name: stored[name] for name in ("heard", "silent", "furthest")}
         pending = tuple(AppendedRange(*each) for each in stored.get("pending", ()))
-        return cls(offsets=offsets, claims=claims, pending=pending, **time)
+        return cls(offsets, stored["clock"], claims, pending=pending, **time)
 
 
 @dataclass(frozen=True)
@@ -157,12 +162,14 @@ def advance_watermark(
     times = [claim.time for claim in awake.values()]
     # When all have gone silent, nothing holds the clock any more: it goes to the newest claim.
     furthest = max([progress.furthest, *(claim.time for claim in (*known.values(), *(c for _, c in new)))])
-    clock = max(progress.clock, min(times) if times else furthest)
+    watermark = max(progress.watermark, min(times) if times else furthest)
     heard = max([progress.heard, *(each.received for each in taken)])
     # One that has never told a time is waited for: its beginning may be older than everything else.
-    quiet = backlog.waiting is None and clock > NEVER
+    quiet = backlog.waiting is None and watermark > NEVER
     silent = quiet and timing.silence is not None and heard < at - timing.silence
-    timed = replace(progress, clock=clock, claims=awake, heard=heard, silent=silent, furthest=furthest)
+    timed = replace(
+        progress, watermark=watermark, claims=awake, heard=heard, silent=silent, furthest=furthest
+    )
     return cap_at_now(replace(timed, pending=tuple(pending)), backlog.now)
 
 

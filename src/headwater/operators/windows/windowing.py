@@ -64,9 +64,9 @@ class Windowing:
         rough = (name for name, each in self.aggregates if not each.exact)
         return (REVISION, *(f"{name}{end}" for name in rough for end in ("", "_low", "_high")))
 
-    def correction_horizon(self, clock: int) -> int:
+    def correction_horizon(self, watermark: int) -> int:
         """Return the clock behind which nothing is corrected any more."""
-        return clock if clock == NEVER else max(clock - self.keep // MICROSECOND, NEVER)
+        return watermark if watermark == NEVER else max(watermark - self.keep // MICROSECOND, NEVER)
 
     def output_schema(self, schema: pa.Schema, retracts: bool = False) -> pa.Schema:
         """Return the schema of the rows out, or refuse what cannot be."""
@@ -97,21 +97,21 @@ class Windowing:
         """Return the schema of late rows: how far behind the clock each is, and the start of its window."""
         return schema.append(pa.field(LATE_BY, pa.int64())).append(pa.field(LATE_START, TIMESTAMP))
 
-    def split_late(self, rows: pa.Table, at: Times, late: Flags, starts: Times, clock: int) -> Split:
+    def split_late(self, rows: pa.Table, at: Times, late: Flags, starts: Times, watermark: int) -> Split:
         """Set the rows apart that a window judges late, with what is said of each."""
         if not late.any():
             return Split(rows, at, None)
-        away = self.late_rows(rows.filter(pa.array(late)), at[late], starts[late], clock)
+        away = self.late_rows(rows.filter(pa.array(late)), at[late], starts[late], watermark)
         return Split(rows.filter(pa.array(~late)), at[~late], away)
 
-    def late_rows(self, rows: pa.Table, at: Times, starts: Times, clock: int) -> pa.Table | None:
+    def late_rows(self, rows: pa.Table, at: Times, starts: Times, watermark: int) -> pa.Table | None:
         """Return rows that are late, with what is said of each."""
         if not len(rows):
             return None
         unknown = at == NEVER
-        behind = np.where(unknown, 0, clock - np.where(unknown, 0, at)) if clock != NEVER else at * 0
+        behind = np.where(unknown, 0, watermark - np.where(unknown, 0, at)) if watermark != NEVER else at * 0
         columns = [
-            pa.array(behind, mask=unknown | (clock == NEVER)),
+            pa.array(behind, mask=unknown | (watermark == NEVER)),
             pa.array(starts, mask=unknown).cast(TIMESTAMP),
         ]
         return pa.Table.from_arrays([*rows.columns, *columns], schema=self.late_schema(rows.schema))

@@ -106,7 +106,7 @@ def _with(listed: Manifest, new_files: tuple[File, ...], batch: Batch) -> Manife
         listed,
         batch=batch.number,
         positions=batch.positions,
-        clock=batch.clock,
+        clock=batch.watermark,
         deletions=listed.deletions or (bool(new_files) and DELETED in batch.rows.schema.names),
         files=listed.files + new_files,
     )

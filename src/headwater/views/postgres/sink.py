@@ -141,7 +141,7 @@ class PostgresSink(NumberedSink):
         crash.point("postgres: rows stored")
         positions = "\n".join(map(str, batch.positions))
         db.execute(
-            statements.SAVE_PROGRESS, (batch.number, positions, batch.clock, changed, filled, self._id)
+            statements.SAVE_PROGRESS, (batch.number, positions, batch.watermark, changed, filled, self._id)
         )
         db.execute(statements.NOTIFY, (self._table,))
         crash.point("postgres: before commit")

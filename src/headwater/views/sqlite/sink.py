@@ -89,7 +89,7 @@ class SqliteSink(NumberedSink):
         positions = "\n".join(map(str, batch.positions))
         db.execute(
             "UPDATE views SET batch = ?, positions = ?, clock = ?, filled = ? WHERE id = ?",
-            (batch.number, positions, batch.clock, filled, self._id),
+            (batch.number, positions, batch.watermark, filled, self._id),
         )
 
     def _entry(self, db: sqlite3.Connection) -> StoredVersion:

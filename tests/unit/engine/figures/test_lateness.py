@@ -248,7 +248,7 @@ def late_by_the_engine(log: Log, timing: Timing, lateness: timedelta) -> int:
         after = look({**at.offsets, each.partition: end}, each.received)
         for partition, start in at.offsets.items():
             times = [rows[partition, offset] for offset in range(start, after.offsets[partition])]
-            late += sum(time is not None and durations.micros(time) < at.clock for time in times)
+            late += sum(time is not None and durations.micros(time) < at.watermark for time in times)
         at = after
         assert at.offsets[each.partition] >= each.end
     return late

@@ -76,7 +76,7 @@ def late_live(topic: Topic, timing: Timing) -> set[Record]:
         for now in range(looked + 1, record.received + 1):  # somebody may become idle before it comes
             offsets = read(offsets, there, [set()] * PARTITIONS, None, now, timing)
         there[record.partition].append(record)
-        if record.time < offsets.clock:
+        if record.time < offsets.watermark:
             late.add(record)
         offsets = read(offsets, there, [set()] * PARTITIONS, None, record.received, timing)
         looked = record.received
@@ -91,7 +91,7 @@ def late_in_backlog(topic: Topic, edges: Sequence[set[int]], limit: int, timing:
         offsets = SourceProgress.from_json(read(offsets, topic, edges, limit, 10_000, timing).to_json())
         for number, part in enumerate(topic):
             batch = part[before.offsets[number] : offsets.offsets[number]]
-            late |= {record for record in batch if record.time < before.clock}
+            late |= {record for record in batch if record.time < before.watermark}
     return late
 
 
@@ -138,7 +138,7 @@ def test_a_partition_that_nobody_has_heard_of_holds_the_clock_until_it_is_idle()
     offsets, clocks = SourceProgress(dict.fromkeys(range(PARTITIONS), 0)), []
     for count, now in ((1, 100), (2, 105), (3, 111)):
         offsets = read(offsets, [topic[0][:count], [], []], [set()] * PARTITIONS, None, now, Timing(idle=10))
-        clocks.append(offsets.clock)
+        clocks.append(offsets.watermark)
     assert clocks == [NEVER, NEVER, 42]
 
 
@@ -149,7 +149,7 @@ def test_a_claim_waits_for_what_the_log_received_before_its_newest_record() -> N
     )
     edges: list[set[int]] = [{1}, set(), set()]
     planned = read(begun, topic, edges, 3, 103, Timing(idle=50))
-    assert (planned.offsets, planned.clock) == ({0: 1, 1: 2, 2: 0}, NEVER)
+    assert (planned.offsets, planned.watermark) == ({0: 1, 1: 2, 2: 0}, NEVER)
     assert [each.partition for each in planned.pending] == [1]
     planned = read(planned, topic, edges, 3, 103, Timing(idle=50))
-    assert (planned.clock, planned.pending) == (39, ())
+    assert (planned.watermark, planned.pending) == (39, ())
