@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headwater.engine.figures import metrics
     from headwater.engine.figures.progress import Progress
     from headwater.engine.figures.status import Status
-    from headwater.engine.home.checkpoint import Ahead
+    from headwater.engine.home.checkpoint import ClockSkew
     from headwater.engine.proof.verdict import Verdict
     from headwater.errors import HeadwaterError
     from headwater.log import (
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from headwater.views import Change, View, Views
 
 __all__ = [
-    "Ahead",
     "BackgroundRun",
     "Change",
+    "ClockSkew",
     "Consumer",
     "DeadLetter",
     "Finding",
@@ -122,7 +122,7 @@ _NAMES_BY_MODULE = {
     "headwater.api.views": ("open_views",),
     "headwater.engine.figures.progress": ("Progress",),
     "headwater.engine.figures.status": ("Status",),
-    "headwater.engine.home.checkpoint": ("Ahead",),
+    "headwater.engine.home.checkpoint": ("ClockSkew",),
     "headwater.engine.proof.verdict": ("Verdict",),
     "headwater.errors": ("HeadwaterError",),
     "headwater.log": (
