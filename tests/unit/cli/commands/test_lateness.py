@@ -113,8 +113,8 @@ def test_a_topic_without_event_time_is_an_error(run: Run, log: Log) -> None:
     assert result.exit_code == 2
     assert result.stderr == (
         'error: topic "plain" has no event time, so nothing in it is late\n'
-        "hint: a topic gets one when it is made: `headwater topic create --event-time COLUMN`; where a source "
-        "computes it, name its file: `headwater lateness TOPIC --pipeline FILE`\n"
+        "hint: a topic gets one when it is made: `headwater topic create --event-time COLUMN`; where a "
+        "source computes it, name its file: `headwater lateness TOPIC --pipeline FILE`\n"
     )
 
 
