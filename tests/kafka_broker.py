@@ -26,6 +26,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from server_process import free_ports, stop
+
 VERSION = "4.3.1"
 ARTIFACTS = (f"org.apache.kafka:kafka_2.13:{VERSION}", "org.slf4j:slf4j-simple:1.7.36")
 TOOLS = f"org.apache.kafka:kafka-tools:{VERSION}"
@@ -71,7 +73,7 @@ class Node:
     def stop(self) -> None:
         """End it in good order."""
         if self.process is not None:
-            _stop(self.process)
+            stop(self.process)
             self.process = None
 
 
@@ -124,8 +126,8 @@ def running_broker(
     """
     with _directory() as directory:
         node = Node(1, directory)
-        ports, more = _free_ports(5), listeners or {}
-        places = {name: f"127.0.0.1:{port}" for name, port in zip(more, _free_ports(len(more)), strict=True)}
+        ports, more = free_ports(5), listeners or {}
+        places = {name: f"127.0.0.1:{port}" for name, port in zip(more, free_ports(len(more)), strict=True)}
         own = _alone(ports, {name: (more[name], places[name]) for name in more})
         properties = _write_properties(directory, own | dict(settings or {}))
         _format(properties, ("--standalone", "-t", _cluster_id(), *formatting))
@@ -141,7 +143,7 @@ def running_broker(
 def running_brokers(count: int = 3, settings: Mapping[str, str] | None = None) -> Iterator[Brokers]:
     """Start a cluster: every partition has a replica on each broker, and wants all of them but one."""
     with _directory() as directory:
-        ports = _free_ports(2 * count)
+        ports = free_ports(2 * count)
         nodes = tuple(Node(n + 1, directory / str(n + 1), hasty=True) for n in range(count))
         cluster = _cluster_id()
         for node in nodes:
@@ -273,17 +275,6 @@ def _by_jgo(directory: Path, artifacts: tuple[str, ...], alone: bool) -> None:
             shutil.copy(each.artifact.resolve(), directory)
 
 
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
-
-
 def _alone(ports: list[int], more: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     """Return the settings of a broker that is a cluster by itself."""
     plain, controller, sasl, proxied, advertised = (f"127.0.0.1:{port}" for port in ports)
@@ -377,15 +368,6 @@ def _wait(process: subprocess.Popen[bytes], port: int, directory: Path) -> None:
         time.sleep(0.1)
     told = (directory / "broker.log").read_text().strip().splitlines() or ["it said nothing"]
     raise Missing(f"Kafka did not start within {START_SECONDS:.0f} seconds: {told[-1]}")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _ended(number: int, _frame: FrameType | None) -> NoReturn:

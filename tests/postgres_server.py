@@ -13,7 +13,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import stat
 import subprocess
 import tempfile
@@ -23,6 +22,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from server_process import free_ports
 
 START_SECONDS = 60.0
 USERS = ("postgres", "nobody")
@@ -49,7 +50,7 @@ class Server:
         self._as: dict[str, Any] = _unprivileged()
         self._binaries = _reachable(binaries, directory) if self._as else binaries
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = _free_port()
+        (self.port,) = free_ports(1)
         if self._as:
             os.chown(directory, self._as["user"], self._as["group"])
         self._initialise()
@@ -195,9 +196,3 @@ def _unprivileged() -> dict[str, Any]:
             continue
         return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
     raise Missing("PostgreSQL does not run as root, and there is no user to run it as")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -8,7 +8,6 @@ process id.
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import tarfile
 import tempfile
@@ -20,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kafka_broker import Missing, find_java
+from server_process import free_ports, stop
 
 VERSION = "3.0.9"
 ARTIFACT = ("io.apicurio", "apicurio-registry-app", VERSION, "tar.gz", "all")
@@ -35,7 +35,7 @@ def running_registry() -> Iterator[str]:
     directory = Path(tempfile.mkdtemp(prefix="headwater-registry-"))
     process = None
     try:
-        port = _free_port()
+        (port,) = free_ports(1)
         settings = {
             "quarkus.http.host": "127.0.0.1",
             "quarkus.http.port": str(port),
@@ -53,12 +53,7 @@ def running_registry() -> Iterator[str]:
         yield url
     finally:
         if process is not None:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            stop(process)
         shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -101,12 +96,6 @@ def _by_jgo() -> Path:
     group, name, version, packaging, classifier = ARTIFACT
     component = MavenContext(resolver=PythonResolver()).project(group, name).at_version(version)
     return Path(component.artifact(classifier=classifier, packaging=packaging).resolve())
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait(process: subprocess.Popen[bytes], url: str, directory: Path) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 import pyspark
 
 from headwater.engine.spark import java
+from server_process import stop
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 START_SECONDS = 90.0
@@ -88,7 +89,7 @@ def _started(stack: ExitStack, directory: Path, name: str, host: str, main: str,
         process = subprocess.Popen(
             [*command, "--webui-port", "0", *arguments], env={**kept, **own}, stdout=file, stderr=file
         )
-    stack.callback(_stop, process)
+    stack.callback(stop, process, 20)
     return _Started(name, process, output)
 
 
@@ -111,12 +112,3 @@ def _check_hosts() -> None:
                 probe.bind((host, 0))
             except OSError as error:
                 raise Missing(f"no address {host} on this machine: {error}") from None
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

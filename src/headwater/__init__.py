@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from headwater.engine.figures import metrics
     from headwater.engine.figures.progress import Progress
     from headwater.engine.figures.status import Status
-    from headwater.engine.home.checkpoint import Ahead
+    from headwater.engine.home.checkpoint import ClockSkew
     from headwater.engine.proof.verdict import Verdict
     from headwater.errors import HeadwaterError
     from headwater.log import (
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
     from headwater.views import Change, View, Views
 
 __all__ = [
-    "Ahead",
     "BackgroundCapture",
     "BackgroundRun",
     "CaptureStatus",
     "CaptureWorker",
     "Change",
+    "ClockSkew",
     "Consumer",
     "DeadLetter",
     "Finding",
@@ -132,7 +132,7 @@ _NAMES_BY_MODULE = {
     "headwater.capture.worker": ("CaptureStatus", "CaptureWorker"),
     "headwater.engine.figures.progress": ("Progress",),
     "headwater.engine.figures.status": ("Status",),
-    "headwater.engine.home.checkpoint": ("Ahead",),
+    "headwater.engine.home.checkpoint": ("ClockSkew",),
     "headwater.engine.proof.verdict": ("Verdict",),
     "headwater.errors": ("HeadwaterError",),
     "headwater.log": (

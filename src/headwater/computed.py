@@ -16,6 +16,7 @@ import pyarrow as pa
 from headwater import expressions, record
 from headwater.errors import TopicError, nearest
 from headwater.expressions import Expression
+from headwater.names import listed
 from headwater.schema import TIMESTAMP
 
 METADATA: dict[str, pa.DataType] = {
@@ -58,6 +59,17 @@ class Computed:
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> Expression:
     return expressions.parse(text)
+
+
+def key_texts(key: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return the columns and expressions of a key, as users write it, or refuse what is none."""
+    if isinstance(key, str):
+        return tuple(expressions.split(key)) if "(" in key or "[" in key else listed(key)
+    if key is None:
+        return ()
+    if not isinstance(key, Sequence) or not all(isinstance(name, str) for name in key):
+        raise TopicError(f"a key cannot be {key!r:.60}", hint='name its columns, as in key="shop,day"')
+    return tuple(key)
 
 
 def is_expression(text: str, schema: pa.Schema) -> bool:

@@ -23,7 +23,7 @@ META: dict[str, pa.DataType] = {
     "_offset": pa.int64(),
     "_occurred": TIMESTAMP,  # when it happened, by the device's clock
     "_sent": TIMESTAMP,  # when it was sent, by the device's clock
-    "_received": TIMESTAMP,  # when the log stored it; rises in a partition, but see log/…/receipt.py
+    "_received": TIMESTAMP,  # when the log stored it; rises in a partition, but see log/…/received_time.py
     "_producer": pa.string(),
     "_sequence": pa.int64(),  # grows within a producer and partition
     "_headers": HEADERS,

@@ -15,12 +15,11 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from headwater import computed as computing
-from headwater import expressions, record, wire_format
+from headwater import record, wire_format
 from headwater import schema as schemas
 from headwater.computed import Computed
 from headwater.durations import interval, interval_text
-from headwater.errors import SchemaError, TopicError, TopicReplaced, UnknownTopic, UsageError, nearest
-from headwater.names import listed
+from headwater.errors import SchemaError, TopicError, UsageError, nearest
 
 Cleanup = Literal["delete", "compact"]
 
@@ -28,10 +27,6 @@ _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 
 SIDE_SUFFIXES = (".late", ".dead")
 """How the topics end that a pipeline makes for rows that it sets aside."""
-MOST_LISTED = 10
-"""Topics that an error names."""
-OPEN = ("what is open", "open it again to go on with the topic that is there now")
-"""What ``replaced`` says to those who had the old topic open: what is of it, and what to do."""
 TOMBSTONE_TIME = timedelta(days=1)
 """How long a compacted topic keeps the mark of a deleted key when it has no retention."""
 
@@ -168,7 +163,7 @@ def create(
     key_format: str | None = None,
 ) -> Topic:
     """Check a declaration and return the topic it declares."""
-    parsed, keys = schemas.read(schema), _columns(key)
+    parsed, keys = schemas.read(schema), computing.key_texts(key)
     made = {
         text: computing.column(text, parsed, default)
         for text, default in (*((each, "key") for each in keys), (event_time, "event_time"))
@@ -255,80 +250,6 @@ def overlaid(topic: Topic, declared: Topic) -> Topic:
 def stored(topic: Topic) -> Topic:
     """Return a topic as those who append to it see it: without what is computed when it is read."""
     return replace(topic, computed=(), producer=None, event_time=topic.stored_event_time)
-
-
-def two_declarations(topic: Topic) -> TopicError:
-    """Return the error for a topic that one pipeline declares in different ways."""
-    return TopicError(
-        f'topic "{topic.name}" is declared in two ways',
-        hint="declare it once, with all columns that are read, and select them in the nodes",
-    )
-
-
-def same(existing: Topic, declared: Topic) -> bool:
-    """Tell whether a declaration is that of a topic which exists, as it is now."""
-    return replace(existing, schemas=existing.schemas[-1:], id=declared.id) == declared
-
-
-def unknown(name: str, names: Sequence[str]) -> UnknownTopic:
-    """Return the error for a topic that is not there."""
-    if name.endswith(SIDE_SUFFIXES):  # made by a pipeline when it needs them
-        hint = nearest(name, [each for each in names if each.endswith(SIDE_SUFFIXES)])
-        return UnknownTopic(
-            f'no topic "{name}"', hint=hint or "it is made with the first row that goes there"
-        )
-    if near := nearest(name, names):
-        return UnknownTopic(f'no topic "{name}"', hint=near)
-    declared = [each for each in names if not each.endswith(SIDE_SUFFIXES)]
-    listed = ", ".join(declared[:MOST_LISTED]) + (", …" if len(declared) > MOST_LISTED else "")
-    return UnknownTopic(
-        f'no topic "{name}"',
-        detail=f"there are: {listed}" if declared else "there are no topics yet",
-        hint=f'make it with `headwater topic create {name} --schema "…"`',
-    )
-
-
-def formats_text(topic: Topic) -> str:
-    """Return in words how a topic's records are written."""
-    value = f"its values are {wire_format.name(topic.format)}"
-    return value if topic.key_format is None else f"{value}, its keys {wire_format.name(topic.key_format)}"
-
-
-def different(existing: Topic, declared: Topic) -> str:
-    """Return in words where a declaration differs from that of a topic which exists."""
-    was, asked = existing.settings(), declared.settings()
-    names = [name for name in was if was[name] != asked[name]]
-    return "; ".join(f"{name}: it has {_said(was[name])}, asked for {_said(asked[name])}" for name in names)
-
-
-def _said(value: Any) -> str:
-    return ", ".join(value) or "none" if isinstance(value, list) else "none" if value is None else str(value)
-
-
-def replaced(topic: Topic, id: str, what: str, hint: str) -> TopicReplaced:
-    """Return the error for a topic that is not the one with that identity, which ``what`` is of."""
-    return TopicReplaced(
-        f'topic "{topic.name}" is not the one that {what} is of',
-        detail="it was deleted and made again, or this is another log: "
-        f"the identity that was meant is {id}, the one found is {topic.id}",
-        hint=hint,
-    )
-
-
-def replaced_for(group: str, topic: Topic, id: str) -> TopicReplaced:
-    """Return the error for a group whose offsets are of an earlier topic of the same name."""
-    hint = f"`headwater seek {group} {topic.name} --to earliest` makes it read this topic from its beginning"
-    return replaced(topic, id, f'what group "{group}" has committed', hint)
-
-
-def _columns(key: str | Sequence[str] | None) -> tuple[str, ...]:
-    if isinstance(key, str):
-        return tuple(expressions.split(key)) if "(" in key or "[" in key else listed(key)
-    if key is None:
-        return ()
-    if not isinstance(key, Sequence) or not all(isinstance(name, str) for name in key):
-        raise TopicError(f"a key cannot be {key!r:.60}", hint='name its columns, as in key="shop,day"')
-    return tuple(key)
 
 
 def _path(archive: str | os.PathLike[str] | None) -> str | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from headwater.engine.runner import Runner
 from headwater.errors import InputLost
 from kafka_broker import Brokers
 from kafka_kit import admin, begin_transaction, delete_records, make_topic, produce_at_once, until
+from runner_kit import running
 
 pytestmark = pytest.mark.kafka
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -60,15 +59,14 @@ def orders(first: int, end: int, partitions: int) -> list[dict[str, object]]:
     ]
 
 
-@contextmanager
-def running(runner: Runner) -> Iterator[None]:
-    thread = threading.Thread(target=runner.run, args=(lambda: None, 0.1))
-    thread.start()
-    try:
-        yield
-    finally:
-        runner.stop()
-        thread.join()
+@pytest.fixture
+def runner(spark: SparkSession, kafka_broker: str, name: str, tmp_path: Path) -> Iterator[Runner]:
+    """A runner of the pipeline over a topic of one partition, with ten orders."""
+    make_topic(kafka_broker, name, 1)
+    pipeline = shop(f"kafka://{kafka_broker}", name, tmp_path / "home")
+    with Runner(pipeline, spark=spark, patient=True) as runner:
+        produce_at_once(kafka_broker, name, orders(0, 10, 1))
+        yield runner
 
 
 def shown(runner: Runner) -> int:
@@ -108,55 +106,43 @@ def test_a_pipeline_outlasts_a_broker_that_is_killed(
 
 
 def test_partitions_that_are_added_while_a_pipeline_runs_are_read(
-    spark: SparkSession, kafka_broker: str, name: str, tmp_path: Path
+    runner: Runner, kafka_broker: str, name: str
 ) -> None:
-    make_topic(kafka_broker, name, 1)
-    url = f"kafka://{kafka_broker}"
-    with Runner(shop(url, name, tmp_path / "home"), spark=spark, patient=True) as runner:
-        with running(runner), headwater.open(url) as log:
-            produce_at_once(kafka_broker, name, orders(0, 10, 1))
-            assert until(lambda: shown(runner) == 10, 60)
-            open_one = begin_transaction(kafka_broker, name, orders(10, 15, 1))
+    with running(runner), headwater.open(f"kafka://{kafka_broker}") as log:
+        assert until(lambda: shown(runner) == 10, 60)
+        open_one = begin_transaction(kafka_broker, name, orders(10, 15, 1))
 
-            admin(kafka_broker).create_partitions([NewPartitions(name, 3)])[name].result(30)
-            assert until(lambda: log.topic(name).partitions == 3)
-            produce_at_once(kafka_broker, name, [{**each, "partition": 2} for each in orders(15, 20, 1)])
-            open_one.commit_transaction(30)
-            begin_transaction(kafka_broker, name, orders(100, 105, 3)).abort_transaction(30)
-            assert until(lambda: shown(runner) == 20, 60)
-        with headwater.open(url) as log:
-            check(runner, log, 20)
+        admin(kafka_broker).create_partitions([NewPartitions(name, 3)])[name].result(30)
+        assert until(lambda: log.topic(name).partitions == 3)
+        produce_at_once(kafka_broker, name, [{**each, "partition": 2} for each in orders(15, 20, 1)])
+        open_one.commit_transaction(30)
+        begin_transaction(kafka_broker, name, orders(100, 105, 3)).abort_transaction(30)
+        assert until(lambda: shown(runner) == 20, 60)
+    with headwater.open(f"kafka://{kafka_broker}") as log:
+        check(runner, log, 20)
 
 
 def test_records_that_go_before_a_running_pipeline_has_read_them_are_told(
-    spark: SparkSession, kafka_broker: str, name: str, tmp_path: Path
+    runner: Runner, kafka_broker: str, name: str
 ) -> None:
-    make_topic(kafka_broker, name, 1)
-    url = f"kafka://{kafka_broker}"
-    with Runner(shop(url, name, tmp_path / "home"), spark=spark, patient=True) as runner:
-        produce_at_once(kafka_broker, name, orders(0, 10, 1))
+    runner.catch_up()
+    produce_at_once(kafka_broker, name, orders(10, 100, 1))
+    delete_records(kafka_broker, name, 60)
+    with pytest.raises(InputLost) as told:
         runner.catch_up()
-        produce_at_once(kafka_broker, name, orders(10, 100, 1))
-        delete_records(kafka_broker, name, 60)
-        with pytest.raises(InputLost) as told:
-            runner.catch_up()
-        # It may have read some of them before they went.
-        assert f'of topic "{name}"' in told.value.message
-        assert "50 records" in told.value.message or shown(runner) > 10
+    # It may have read some of them before they went.
+    assert f'of topic "{name}"' in told.value.message
+    assert "50 records" in told.value.message or shown(runner) > 10
 
 
 def test_a_topic_that_is_made_again_under_a_running_pipeline_is_refused(
-    spark: SparkSession, kafka_broker: str, name: str, tmp_path: Path
+    runner: Runner, kafka_broker: str, name: str
 ) -> None:
+    runner.catch_up()
+    with headwater.open(f"kafka://{kafka_broker}") as log:
+        log.delete_topic(name)
     make_topic(kafka_broker, name, 1)
-    url = f"kafka://{kafka_broker}"
-    with Runner(shop(url, name, tmp_path / "home"), spark=spark, patient=True) as runner:
-        produce_at_once(kafka_broker, name, orders(0, 10, 1))
+    produce_at_once(kafka_broker, name, orders(100, 130, 1))
+    with pytest.raises(InputLost, match="is not the one that"):
         runner.catch_up()
-        with headwater.open(url) as log:
-            log.delete_topic(name)
-        make_topic(kafka_broker, name, 1)
-        produce_at_once(kafka_broker, name, orders(100, 130, 1))
-        with pytest.raises(InputLost, match="is not the one that"):
-            runner.catch_up()
-        assert shown(runner) == 10
+    assert shown(runner) == 10

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from headwater import Log, Pipeline
 from headwater.engine.batch import retry
 from headwater.engine.runner import Runner
 from headwater.errors import is_transient
+from runner_kit import running
 
 
 def shop(log: Path, home: Path) -> Pipeline:
@@ -43,17 +42,6 @@ def until(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.1)
-
-
-@contextmanager
-def running(runner: Runner) -> Iterator[None]:
-    thread = threading.Thread(target=runner.run, args=(lambda: None, 0.1))
-    thread.start()
-    try:
-        yield
-    finally:
-        runner.stop()
-        thread.join()
 
 
 @pytest.mark.timeout(180)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -27,6 +26,7 @@ from headwater.errors import PipelineError, SinkUnavailable
 from headwater.pipeline import loading, targets
 from headwater.views import open_views
 from postgres_server import Server
+from runner_kit import running
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SHOP = """
@@ -214,9 +214,7 @@ def test_a_live_pipeline_outlasts_an_outage_of_the_server(
         "headwater.engine.batch.retry.MAX_ATTEMPTS", 1
     )  # any other failure would be the end of a node
     with make() as runner:
-        thread = threading.Thread(target=runner.run, args=(lambda: None, 0.1))
-        thread.start()
-        try:
+        with running(runner):
             first = feed.send(300)
             _until(lambda: runner.store.names() == ["here", "there", "totals"])
             runner.store.view("here").count(wait_for=first, timeout=60)
@@ -237,9 +235,6 @@ def test_a_live_pipeline_outlasts_an_outage_of_the_server(
             _until(lambda: found(runner) == feed.expected())
             with open_views(database) as views:
                 views["archive"].count(wait_for=last, timeout=120)
-        finally:
-            runner.stop()
-            thread.join()
         check(runner, feed, database)
 
 

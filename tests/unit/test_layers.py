@@ -23,7 +23,7 @@ FOLDERS = sorted({path.parent for path in FILES})
 
 LAYERS = (
     "bisection closing computed device_clock durable durations errors expressions names record schema"
-    " sqlite_wal topic wire_format",
+    " sqlite_wal topic topic_errors wire_format",
     "values formats operators log",
     "stores queue views sinks",
     "pipeline",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headwater import topic as topics
+from headwater import topic_errors
 from headwater.errors import TopicError
 from headwater.log import Log
 from headwater.schema import TIMESTAMP
@@ -77,9 +78,9 @@ class CapturedTable:
             )
             return
         existing = log.topic(declared.name)
-        if not topics.same(existing, declared):
+        if not topic_errors.same(existing, declared):
             raise TopicError(
                 f'topic "{declared.name}" is not what table "{self.table}" is captured into',
-                detail=topics.different(existing, declared),
+                detail=topic_errors.different(existing, declared),
                 hint="name another topic, or delete this one: it is filled anew from the database",
             )

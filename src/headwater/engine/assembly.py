@@ -26,8 +26,9 @@ from headwater.engine.home.versions import Rebuilding, Version, producer
 from headwater.engine.home.view_locations import store_of
 from headwater.engine.inspection import Inspection, Parts, check_runnable
 from headwater.engine.node_sinks import SinkContext, open_sink
-from headwater.engine.plan import clocks, derived
 from headwater.engine.plan.checking import check_stored
+from headwater.engine.plan.derived import check_derived_topic
+from headwater.engine.plan.event_time_check import check_hears_time
 from headwater.engine.spark.session import session
 from headwater.errors import (
     DiskFull,
@@ -125,7 +126,7 @@ class Assembly(Inspection):
     def _prepare(self, node: Node, version: Version) -> None:
         """Make a node ready to run, in the query that it shares or in one of its own."""
         node_run = self._node_run(node, version)
-        path = query_layout.assigned_checkpoint(self.pipeline, node_run.shape, version, share=self._share)
+        path = query_layout.assigned_checkpoint(self.pipeline, node_run.plan, version, share=self._share)
         query = self.queries.setdefault(path, self._query(path))
         query.node_runs[node.name] = node_run
         query.node_runs = self._ordered(query.node_runs)
@@ -141,8 +142,8 @@ class Assembly(Inspection):
     def _node_run(self, node: Node, version: Version) -> NodeRun:
         node_run = super()._node_run(node, version)
         check_stored(self.pipeline, node, node_run.schema)
-        clocks.check(node_run.shape, self.pipeline)
-        topic = derived.check(node_run.shape)
+        check_hears_time(node_run.plan, self.pipeline)
+        topic = check_derived_topic(node_run.plan)
         if topic is not None:
             self._create_topic(topic)
         return node_run

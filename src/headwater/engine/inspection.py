@@ -17,8 +17,8 @@ from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.failure.dead_letters import DeadLetters
 from headwater.engine.home.versions import Version, Versions
 from headwater.engine.home.view_locations import views_of
-from headwater.engine.plan import derived
-from headwater.engine.plan.shape import shape
+from headwater.engine.plan.derived import check_derived_topic
+from headwater.engine.plan.node_plan import plan_node
 from headwater.errors import UsageError
 from headwater.log import Log
 from headwater.log.open import open as open_log
@@ -79,9 +79,9 @@ class Inspection(Closing):
     def _node_run(self, node: Node, version: Version) -> NodeRun:
         upstreams = {name: self.pipeline[name] for name in node.upstreams}
         inputs = self.inputs.without(self.dead_letters(node).skips())
-        node_shape = shape(node, upstreams, inputs.blanks(upstreams))
-        derived.check(node_shape)
-        return NodeRun(node_shape, inputs, version.home)
+        plan = plan_node(node, upstreams, inputs.empty_streams(upstreams))
+        check_derived_topic(plan)
+        return NodeRun(plan, inputs, version.home)
 
 
 def inspect_pipeline(pipeline: Pipeline, spark: SparkSession) -> Inspection:

@@ -63,7 +63,7 @@ class QueryMerging(Assembly):
             names = list(query.node_runs)
             movable = all(query_layout.may_move(self.nodes[name].version) for name in names)
             if names and movable and query.error is None and not query.unmergeable:
-                group = query_layout.sharing_group(self.pipeline, query.node_runs[names[0]].shape)
+                group = query_layout.sharing_group(self.pipeline, query.node_runs[names[0]].plan)
                 groups.setdefault(group, []).append(query)
         return groups
 

@@ -13,7 +13,7 @@ from typing import Any
 from headwater.engine.batch import query_layout
 from headwater.engine.batch.query import Query
 from headwater.engine.home import checkpoint
-from headwater.engine.plan import definition
+from headwater.engine.plan.definition import check_unchanged
 from headwater.engine.query_restarts import QueryRestarts, failure_of
 from headwater.errors import HeadwaterError
 from headwater.log import Position, Start
@@ -97,7 +97,7 @@ class Runner(QueryRestarts):
         node = self.nodes[name].node_run.node
         version = self.versions.next(node)
         node_run = self._node_run(node, version)
-        definition.check(version.home, node_run.shape, list(self.pipeline.inputs(node)))
+        check_unchanged(version.home, node_run.plan, list(self.pipeline.inputs(node)))
         query = self._rebuilding = self._query(node_run.checkpoint.resolve())
         query.node_runs[name] = node_run
         try:
@@ -137,7 +137,7 @@ class Runner(QueryRestarts):
         """Begin as the one runner of this pipeline, if its checkpoints are of these nodes."""
         for running in self.nodes.values():
             topics = list(self.pipeline.inputs(running.node_run.node))
-            definition.check(running.version.home, running.node_run.shape, topics)
+            check_unchanged(running.version.home, running.node_run.plan, topics)
         self.lease.take()
         for path, query in self.queries.items():
             for name in query.node_runs:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater import durations, wire_format
+from headwater import durations, topic_errors, wire_format
 from headwater import topic as topics
 from headwater.errors import TopicError, TopicExists, UsageError, nearest
 from headwater.formats.guess import DeclarationGuess
@@ -93,9 +93,9 @@ class Log(Backend):
             return self._add_topic(topic)
         except TopicExists as error:
             existing = self.topic(name)
-            if topics.same(existing, topic):
+            if topic_errors.same(existing, topic):
                 return existing
-            error.detail = error.detail or topics.different(existing, topic)
+            error.detail = error.detail or topic_errors.different(existing, topic)
             raise
 
     @abstractmethod

@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple
 
 from headwater.durations import parse_instant
 from headwater.errors import OffsetLost, UsageError
-from headwater.topic import Topic, replaced
+from headwater.topic import Topic
+from headwater.topic_errors import replaced
 
 
 @dataclass(frozen=True)

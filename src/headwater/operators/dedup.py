@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headwater.durations import MICROSECOND
 from headwater.operators.columns import check_columns, check_time
-from headwater.operators.event_time import Times, split, times
+from headwater.operators.event_time import Times, split_late, times
 from headwater.operators.groups import Groups, Keys, Numbers, firsts, group, number, pairs
 from headwater.operators.memory.spans import Spans
 from headwater.operators.memory.timeline import Timeline
@@ -54,7 +54,7 @@ class Dedup(Operator[DedupState]):
     >>> from headwater.operators.operator import NEVER
     >>> rows = pa.table({"id": ["a", "b", "a"], "at": pa.array([1, 2, 3], pa.timestamp("us", "UTC"))})
     >>> dedup = Dedup(on=("id",), within=timedelta(hours=1), event_time="at")
-    >>> step = dedup.step(dedup.initial_state(rows.schema), rows, clock=NEVER)
+    >>> step = dedup.step(dedup.initial_state(rows.schema), rows, watermark=NEVER)
     >>> step.out["id"].to_pylist(), step.duplicates
     (['a', 'b'], 1)
     """
@@ -83,15 +83,15 @@ class Dedup(Operator[DedupState]):
         groups = group(chunk, self.on)
         state.add(groups.keys[groups.of], times(chunk, self.event_time), chunk)
 
-    def step(self, state: DedupState, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: DedupState, rows: pa.Table, watermark: int) -> Step:
         """Pass on what is new, and forget what can decide nothing more."""
-        rows, at, late = split(rows.combine_chunks(), self.event_time, clock - self._width())
+        rows, at, late = split_late(rows.combine_chunks(), self.event_time, watermark - self._width())
         groups = group(rows, self.on)
         new = _new(state.spans, groups, at)
         out = rows if len(new) == len(rows) else rows.take(pa.array(new))
         chunk = out.select(self._state_columns())
         state.add(groups.keys[groups.of[new]], at[new], chunk)
-        state.drop(max(clock - 2 * self._width() + 1, NEVER))
+        state.drop(max(watermark - 2 * self._width() + 1, NEVER))
         return Step(out, late, len(rows) - len(out), chunk if len(chunk) else None)
 
     def next_timer(self, state: DedupState) -> int | None:

@@ -1,7 +1,7 @@
 """When rows happened, as numbers to compute with, and which of them come too late.
 
 Invariant: a row without a time counts as late whatever the clock says, for no clock will ever have
-passed it; after ``split`` every row has a time.
+passed it; after ``split_late`` every row has a time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def times(rows: pa.Table, column: str) -> Times:
     return told
 
 
-def split(rows: pa.Table, column: str, bound: int) -> Split:
+def split_late(rows: pa.Table, column: str, bound: int) -> Split:
     """Set apart the rows from before a bound, and those without a time."""
     at = times(rows, column)
     late = (at < max(bound, NEVER)) | (at == NEVER)
@@ -46,6 +46,6 @@ def moved(at: Times, by: int) -> Times:
     return np.minimum(at, FOREVER - by) + by if by >= 0 else np.maximum(at, NEVER - by) + by
 
 
-def behind(clock: int, back: int) -> int:
+def behind(watermark: int, back: int) -> int:
     """Return the time so far before a clock; a clock that knows no time still knows none."""
-    return NEVER if clock == NEVER else max(clock - back, NEVER)
+    return NEVER if watermark == NEVER else max(watermark - back, NEVER)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.operators.columns import check_columns, check_time
-from headwater.operators.event_time import Times, split, times
+from headwater.operators.event_time import Times, split_late, times
 from headwater.operators.groups import Groups, Numbers, group
 from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.row_by_key import RowByKey
@@ -35,7 +35,7 @@ class Latest(Operator[RowByKey]):
     >>> when = pa.array([2, 1, 1], pa.timestamp("us", "UTC"))
     >>> rows = pa.table({"customer": ["ada", "ada", "bob"], "city": ["Paris", "Rome", "Oslo"], "at": when})
     >>> latest = Latest(by=("customer",), event_time="at")
-    >>> latest.step(latest.initial_state(rows.schema), rows, clock=NEVER).out["city"].to_pylist()
+    >>> latest.step(latest.initial_state(rows.schema), rows, watermark=NEVER).out["city"].to_pylist()
     ['Paris', 'Oslo']
     """
 
@@ -65,9 +65,9 @@ class Latest(Operator[RowByKey]):
         """Take the rows of a chunk."""
         self.step(state, chunk, NEVER)
 
-    def step(self, state: RowByKey, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: RowByKey, rows: pa.Table, watermark: int) -> Step:
         """Keep the rows that are newer than those of their keys, and emit them."""
-        rows, at, late = split(rows.combine_chunks(), self.event_time, NEVER)
+        rows, at, late = split_late(rows.combine_chunks(), self.event_time, NEVER)
         groups = group(rows, self.by)
         chosen = _newest(rows, at, groups)
         rows = rows.take(pa.array(chosen))

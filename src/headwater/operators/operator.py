@@ -52,8 +52,8 @@ class Step:
 class Operator(ABC, Generic[S]):
     """A stateful operator over one bucket of keys; made on the driver, pickled to the workers.
 
-    Times are microseconds since 1970. The clock says that rows from before it are late; it never
-    goes back, and it is the one before this call's rows were known.
+    Times are microseconds since 1970. The watermark (our clock is one) says that rows from before it
+    are late; it never goes back, and it is the one before this call's rows were known.
     """
 
     version: ClassVar[int] = 1
@@ -75,7 +75,7 @@ class Operator(ABC, Generic[S]):
         return None
 
     @property
-    def history(self) -> tuple[str, ...]:
+    def uncompared_columns(self) -> tuple[str, ...]:
         """The columns out that tell how a result came about, and not what it is: no proof compares them."""
         return ()
 
@@ -106,16 +106,16 @@ class Operator(ABC, Generic[S]):
         """Change the state as the step did that returned this chunk, or as a snapshot says."""
 
     @abstractmethod
-    def step(self, state: S, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: S, rows: pa.Table, watermark: int) -> Step:
         """Take new rows, perhaps none, and change the state."""
 
     @abstractmethod
     def next_timer(self, state: S) -> int | None:
         """Return the clock at which ``step`` is called though no rows come; None without such a timer."""
 
-    def output_watermark(self, clock: int) -> int:
+    def output_watermark(self, watermark: int) -> int:
         """Return the watermark of the rows out for a clock of the rows in: no earlier row comes out then."""
-        return clock
+        return watermark
 
     @abstractmethod
     def snapshot(self, state: S) -> pa.Table:
@@ -125,11 +125,11 @@ class Operator(ABC, Generic[S]):
         """
 
 
-def run(operator: Operator[S], rows: pa.Table, clock: int) -> list[Step]:
+def run(operator: Operator[S], rows: pa.Table, watermark: int) -> list[Step]:
     """Run over all rows of a bucket at once: a batch. Nothing is late in it."""
     state = operator.initial_state(rows.schema)
     first = operator.step(state, rows, NEVER)
     timer = operator.next_timer(state)
-    if timer is None or timer > clock:
+    if timer is None or timer > watermark:
         return [first]
-    return [first, operator.step(state, rows.slice(0, 0), clock)]
+    return [first, operator.step(state, rows.slice(0, 0), watermark)]

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headwater.errors import UsageError
 from headwater.operators.columns import check_columns, check_time
-from headwater.operators.event_time import split, times
+from headwater.operators.event_time import split_late, times
 from headwater.operators.fold import KNOWN, Folding
 from headwater.operators.fold_failures import split_failing_events
 from headwater.operators.groups import Keys, Numbers, group
@@ -61,7 +61,7 @@ class Scan(Operator[ScanProgress]):
     >>> def balance(state, event):
     ...     return {"balance": (state["balance"] if state else 0) + event["n"]}
     >>> scan = Scan(balance, ("account",), "at", pa.schema([("balance", pa.int64())]), vectorised=False)
-    >>> run(scan, rows, clock=FOREVER)[-1].out["balance"].to_pylist()
+    >>> run(scan, rows, watermark=FOREVER)[-1].out["balance"].to_pylist()
     [7, 12]
     """
 
@@ -108,19 +108,19 @@ class Scan(Operator[ScanProgress]):
         keys = group(states, self.by).keys
         state.states.put(keys, state.states.find(keys), states)
 
-    def step(self, state: ScanProgress, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: ScanProgress, rows: pa.Table, watermark: int) -> Step:
         """Fold the events that the clock has passed, and let new ones wait."""
-        rows, at, late = split(rows, self.event_time, clock)
-        ripe = _ripe(state.waiting.until(clock), self.by, self.event_time)
+        rows, at, late = split_late(rows, self.event_time, watermark)
+        ripe = _ripe(state.waiting.until(watermark), self.by, self.event_time)
         ripe, slots, out, dead = self._fold_or_reject(ripe, state.states)
         ends = np.flatnonzero(np.diff(ripe.groups, append=-1))
         states = out.select([*self.by, *self.state_schema.names]).take(pa.array(ends))
         # From here on nothing fails: a step that is tried again finds the state as it was.
-        state.waiting.drop(clock)
+        state.waiting.drop(watermark)
         state.waiting.add(rows, at)
         state.states.put(ripe.keys, slots, states)
         learnt = len(rows) or len(states) or dead is not None
-        return Step(out, late, chunk=_chunk(rows, states, clock) if learnt else None, dead=dead)
+        return Step(out, late, chunk=_chunk(rows, states, watermark) if learnt else None, dead=dead)
 
     def next_timer(self, state: ScanProgress) -> int | None:
         """Return the clock that has just passed the first event that waits."""
@@ -190,7 +190,7 @@ def _only(ripe: _Ripe, good: Numbers) -> tuple[_Ripe, Numbers]:
     return _Ripe(ripe.events.take(pa.array(good)), groups, ripe.keys[known]), known
 
 
-def _chunk(events: pa.Table, states: pa.Table, clock: int) -> pa.Table:
+def _chunk(events: pa.Table, states: pa.Table, watermark: int) -> pa.Table:
     """Return a row for each event that waits and for each state; events from before the clock are taken.
 
     If there is nothing but the clock to tell, a row tells that.
@@ -200,7 +200,7 @@ def _chunk(events: pa.Table, states: pa.Table, clock: int) -> pa.Table:
     columns = {
         "event": pa.concat_arrays([event, pa.nulls(len(state) + more, event.type)]),
         "state": pa.concat_arrays([pa.nulls(len(event) + more, state.type), state]),
-        "clock": pa.array(np.full(len(event) + len(state) + more, clock)),
+        "clock": pa.array(np.full(len(event) + len(state) + more, watermark)),
     }
     return pa.table(columns)
 

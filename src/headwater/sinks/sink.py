@@ -28,7 +28,7 @@ class Batch:
     """In order: of two rows of one key the later wins. A column ``_deleted`` marks deletions."""
     positions: tuple[Position, ...] = ()
     """How far each input has been read when this batch is done."""
-    clock: int | None = None
+    watermark: int | None = None
     """The node's clock when this batch is done, in microseconds; None where it has none."""
 
 
@@ -60,6 +60,21 @@ class Sink(Closing):
     @abstractmethod
     def close(self) -> None:
         """Release connections and files."""
+
+
+class NumberedSink(Sink):
+    """A sink whose target knows the number of its last batch: that is its receipt."""
+
+    _last = -1
+    """The number of the last batch that is known to be there."""
+
+    def receipt(self) -> str:
+        """Return the number of the last batch."""
+        return str(self._last)
+
+    def missing_since(self, receipt: str) -> str | None:
+        """Tell which batches are missing."""
+        return missing_batches(receipt, self._last)
 
 
 def missing_batches(receipt: str, last: int) -> str | None:

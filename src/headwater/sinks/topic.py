@@ -75,7 +75,7 @@ class TopicSink(Sink):
             return False
         first = batch.number << _ROW_BITS
         self._append(self._producer, batch.rows, first)
-        self._mark(self._producer, batch.clock)
+        self._mark(self._producer, batch.watermark)
         self._committed = batch.number
         return not first <= first + batch.rows.num_rows - 1 <= self._there
 
@@ -110,12 +110,12 @@ class TopicSink(Sink):
         self._end = replace(self._end, offsets=ends)
         crash.point("topic: flushed")
 
-    def _mark(self, producer: Producer, clock: int | None) -> None:
+    def _mark(self, producer: Producer, watermark: int | None) -> None:
         """Append how far the node's clock has got, if it has moved."""
-        if clock is None or clock == self._marked or self._log.topic(self._topic).event_time is None:
+        if watermark is None or watermark == self._marked or self._log.topic(self._topic).event_time is None:
             return
-        producer.mark(clock)
-        self._marked = clock
+        producer.mark(watermark)
+        self._marked = watermark
         crash.point("topic: marked")
 
 

@@ -277,7 +277,7 @@ def _empty(number: int, target: TargetUnderTest) -> Batch:
 
 
 def _renumbered(batch: Batch, number: int) -> Batch:
-    return Batch(number, batch.rows, batch.positions, batch.clock)
+    return Batch(number, batch.rows, batch.positions, batch.watermark)
 
 
 def _result(batches: Sequence[Batch], target: TargetUnderTest) -> Visible:

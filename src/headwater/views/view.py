@@ -120,9 +120,9 @@ class View:
         """Return the number of the last batch that is in the view, or -1."""
         return self._entry().batch
 
-    def clock(self) -> int | None:
+    def watermark(self) -> int | None:
         """Return the view's clock, in microseconds since 1970; None where it has none."""
-        return self._entry().clock
+        return self._entry().watermark
 
     def count(self, *, wait_for: Position | None = None, timeout: float = TIMEOUT) -> int:
         """Return the number of rows."""

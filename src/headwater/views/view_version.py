@@ -33,7 +33,7 @@ class ViewVersion:
     batch: int
     epoch: int
     positions: tuple[Position, ...]
-    clock: int | None
+    watermark: int | None
     filled: bool
     """Whether it had rows after the last batch: then an empty one has lost them."""
 

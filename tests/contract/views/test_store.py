@@ -41,7 +41,7 @@ def test_a_commit_stores_rows_positions_and_clock_together(store: Store) -> None
     view = store.view("stock")
     assert contents(store) == {"tea": 5}
     assert view.position() == (Position("orders", {0: 5}),)
-    assert view.clock() == 40
+    assert view.watermark() == 40
 
 
 def test_a_view_may_be_nothing_but_its_key(store: Store) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +15,7 @@ from headwater.engine.home import checkpoint_merge
 from headwater.engine.proof.verify import verify
 from headwater.engine.runner import Runner
 from headwater.errors import UsageError
+from runner_kit import running
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -123,18 +123,13 @@ def test_queries_become_one_while_they_run(
         runner.catch_up()
     monkeypatch.setattr("headwater.engine.runner.MERGE_SECONDS", 0.5)
     with Runner(shop(tmp_path, "newest", "counts"), spark=spark, patient=True) as runner:
-        running = threading.Thread(target=runner.run, args=(lambda: None, 0.1))
-        running.start()
-        try:
+        with running(runner):
             sent = 1
             while len(runner.queries) > 1 or counted(runner) < sent * 9:
                 assert sent < 300, "they have not become one"
                 sent += 1
                 send(runner, sent * 10)
                 time.sleep(0.2)
-        finally:
-            runner.stop()
-            running.join()
         runner.catch_up()
         assert counted(runner) == sent * 9
         assert all(verify(runner, name).ok for name in ("newest", "counts"))

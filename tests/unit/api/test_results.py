@@ -18,14 +18,14 @@ def test_results_are_told_as_json() -> None:
         lasted: timedelta
         error: HeadwaterError
         places: tuple[headwater.Position, ...]
-        inner: headwater.Ahead
+        inner: headwater.ClockSkew
 
     told = Told(
         datetime(2026, 1, 2, tzinfo=UTC),
         timedelta(seconds=1.5),
         HeadwaterError("no", detail="because"),
         (headwater.Position("orders", {0: 7}),),
-        headwater.Ahead("orders", 0, "till", 2_500_000),
+        headwater.ClockSkew("orders", 0, "till", 2_500_000),
     )
     assert json.loads(json.dumps(told.to_dict())) == {
         "at": "2026-01-02T00:00:00Z",

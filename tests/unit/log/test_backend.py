@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-import headwater
 from headwater.errors import OffsetLost, TopicReplaced
 from headwater.log.interface import Log
 from headwater.log.position import Position
-
-
-@pytest.fixture
-def log() -> Iterator[Log]:
-    with headwater.open("memory:") as log:
-        log.create_topic("t", "n INT", partitions=2)
-        with log.producer("t") as producer:
-            producer.send_batch([{"n": n} for n in range(10)])
-        yield log
 
 
 def numbers(log: Log, **how: Any) -> list[int]:

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
 
-import headwater
 from headwater.errors import UsageError
 from headwater.log.consumer import Consumer
 from headwater.log.interface import Log
-
-
-@pytest.fixture
-def log() -> Iterator[Log]:
-    with headwater.open("memory:") as log:
-        log.create_topic("t", "n INT", partitions=2)
-        with log.producer("t") as producer:
-            producer.send_batch([{"n": n} for n in range(10)])
-        yield log
 
 
 def test_a_consumer_is_iterated_by_batches_and_a_group_with_members_cannot_be_deleted(log: Log) -> None:

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
 
-import headwater
 from headwater import topic as topics
 from headwater.errors import TopicExists, UnknownTopic, UsageError
 from headwater.log.interface import Log
 from headwater.log.position import Position
-
-
-@pytest.fixture
-def log() -> Iterator[Log]:
-    with headwater.open("memory:") as log:
-        log.create_topic("t", "n INT", partitions=2)
-        with log.producer("t") as producer:
-            producer.send_batch([{"n": n} for n in range(10)])
-        yield log
 
 
 def test_a_topic_declared_again_is_returned_and_another_of_its_name_refused(log: Log) -> None:

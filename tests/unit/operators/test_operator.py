@@ -60,7 +60,7 @@ def test_a_clock_that_has_not_come_to_anything_makes_no_second_step() -> None:
 
 def test_what_an_operator_does_not_say_is_that_all_results_count_and_can_be_repeated() -> None:
     operator = Waiting()
-    assert (operator.identity, operator.history, operator.event_time_out) == ((), (), None)
+    assert (operator.identity, operator.uncompared_columns, operator.event_time_out) == ((), (), None)
     assert operator.repeatable
     assert operator.late_schema(SCHEMA) == SCHEMA
     assert operator.output_watermark(7) == 7

@@ -46,13 +46,15 @@ def newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def everything_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    split = scan.split
-    monkeypatch.setattr(scan, "split", lambda rows, column, bound: split(rows, column, NEVER))
+    split_late = scan.split_late
+    monkeypatch.setattr(scan, "split_late", lambda rows, column, bound: split_late(rows, column, NEVER))
 
 
 def late_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    split = dedup.split
-    monkeypatch.setattr(dedup, "split", lambda rows, column, bound: split(rows, column, bound + 10**7))
+    split_late = dedup.split_late
+    monkeypatch.setattr(
+        dedup, "split_late", lambda rows, column, bound: split_late(rows, column, bound + 10**7)
+    )
 
 
 def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:

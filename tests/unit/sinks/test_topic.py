@@ -136,7 +136,7 @@ def test_the_clock_goes_on_though_nothing_is_emitted(log: Log, monkeypatch: pyte
     with TopicSink(log, "orders", "node") as sink:
         sink.begin()
         for number, clock in enumerate((None, 5, 5, 9)):
-            sink.commit(Batch(number, pa.table({}), clock=clock))
+            sink.commit(Batch(number, pa.table({}), watermark=clock))
     assert marks == [5, 9]
 
 
@@ -144,7 +144,7 @@ def test_a_topic_without_event_time_gets_no_marks(log: Log) -> None:
     log.create_topic("orders", "id BIGINT")
     with TopicSink(log, "orders", "node") as sink:
         sink.begin()
-        assert sink.commit(Batch(0, pa.table({"id": [1]}), clock=5))
+        assert sink.commit(Batch(0, pa.table({"id": [1]}), watermark=5))
 
 
 def test_an_older_runner_is_fenced_even_where_it_has_only_its_clock_to_tell(log: Log) -> None:
@@ -153,7 +153,7 @@ def test_an_older_runner_is_fenced_even_where_it_has_only_its_clock_to_tell(log:
         first.begin()
         second.begin()
         with pytest.raises(Fenced):
-            first.commit(Batch(0, pa.table({}), clock=5))
+            first.commit(Batch(0, pa.table({}), watermark=5))
 
 
 def test_a_sink_begins_before_it_commits(log: Log) -> None:

@@ -21,14 +21,14 @@ def store(tmp_path: Path) -> Iterator[ViewStore]:
         sink = store.sink("stock", "shop STRING, item BIGINT, n BIGINT", ("shop", "item"))
         sink.begin()
         rows = pa.table({"shop": ["b", "a", "a"], "item": [1, 2, 1], "n": [7, 8, 9]})
-        sink.commit(Batch(4, rows, (Position("orders", {0: 3}),), clock=50))
+        sink.commit(Batch(4, rows, (Position("orders", {0: 3}),), watermark=50))
         yield store
 
 
 def test_a_view_tells_its_columns_and_how_far_it_is(store: ViewStore) -> None:
     view = store.view("stock")
     assert (view.key, view.schema.names, view.version) == (("shop", "item"), ["shop", "item", "n"], 1)
-    assert (view.batch(), view.clock(), view.count()) == (4, 50, 3)
+    assert (view.batch(), view.watermark(), view.count()) == (4, 50, 3)
     assert view.position() == (Position("orders", {0: 3}),)
 
 

@@ -189,6 +189,6 @@ def _facts(view: View) -> dict[str, Any]:
         "rows": view.count(),
         "key": ", ".join(view.key),
         "batch": view.batch() if view.batch() >= 0 else None,
-        "clock": calendar_time(view.clock()),
+        "clock": calendar_time(view.watermark()),
         "version": view.version,
     }

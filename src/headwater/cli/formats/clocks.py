@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
-from headwater import Ahead
+from headwater import ClockSkew
 from headwater.cli.formats import units
 
 
-def ahead_texts(producers: Iterable[Ahead]) -> list[str]:
+def ahead_texts(producers: Iterable[ClockSkew]) -> list[str]:
     """Return which producers' clocks are not believed: each once, however many nodes read them."""
     furthest: dict[tuple[str, str], int] = {}
     for ahead in producers:

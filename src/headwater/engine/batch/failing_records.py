@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame
 
 from headwater.engine.batch.inputs import Inputs
 from headwater.engine.batch.micro_batch import MicroBatch
-from headwater.engine.failure.failing_rows import Search
+from headwater.engine.failure.failing_rows import FailingRowSearch
 from headwater.engine.failure.guarded_plan import ROW
 from headwater.engine.failure.rejected_row import RecordOffset, RejectedRow
 from headwater.engine.plan import keyed_results, phases
+from headwater.engine.plan.node_plan import NodePlan
 from headwater.engine.plan.phases import Capturing
-from headwater.engine.plan.shape import Shape
 from headwater.engine.plan.user_code import call
 from headwater.errors import PipelineError
 from headwater.pipeline.declaration import Declaration
@@ -49,18 +49,18 @@ class FailedOnRecords(PipelineError):
         self.records = records
 
 
-def find(shape: Shape, inputs: Inputs, micro_batch: MicroBatch) -> list[RejectedRow]:
+def find(plan: NodePlan, inputs: Inputs, micro_batch: MicroBatch) -> list[RejectedRow]:
     """Return the records of a micro-batch on which a node's code fails, up to ``MOST`` of them."""
-    unreadable = list(islice(_unreadable(shape, inputs, micro_batch), MOST))
+    unreadable = list(islice(_unreadable(plan, inputs, micro_batch), MOST))
     if unreadable:
         return unreadable
-    parts = (_of(shape, inputs, micro_batch, upstream) for upstream in shape.upstreams.values())
+    parts = (_of(plan, inputs, micro_batch, upstream) for upstream in plan.upstreams.values())
     return list(islice(chain.from_iterable(parts), MOST))
 
 
-def _unreadable(shape: Shape, inputs: Inputs, micro_batch: MicroBatch) -> Iterator[RejectedRow]:
+def _unreadable(plan: NodePlan, inputs: Inputs, micro_batch: MicroBatch) -> Iterator[RejectedRow]:
     """Yield the records that do not fit what the source is declared to be, with what they hold."""
-    for upstream in shape.upstreams.values():
+    for upstream in plan.upstreams.values():
         topic = str(getattr(upstream, "topic", ""))
         for error in micro_batch.unreadable(inputs, upstream):
             text = None if error.value is None else error.value.decode("utf-8", "backslashreplace")
@@ -69,28 +69,28 @@ def _unreadable(shape: Shape, inputs: Inputs, micro_batch: MicroBatch) -> Iterat
 
 
 def _of(
-    shape: Shape, inputs: Inputs, micro_batch: MicroBatch, upstream: Declaration
+    plan: NodePlan, inputs: Inputs, micro_batch: MicroBatch, upstream: Declaration
 ) -> Iterator[RejectedRow]:
     """Yield the records of one input."""
     records = micro_batch.table_with_offsets(inputs, upstream)
-    if upstream.name == shape.table:
+    if upstream.name == plan.table:
         records = keyed_results.without_deletions(records)
     if not records.num_rows:
         return
     rows = records.select(inputs.schema(upstream).names)
 
     def code(rows: pa.Table) -> DataFrame:
-        frames = {name: inputs.empty(other) for name, other in shape.upstreams.items()}
-        return _before(shape, {**frames, upstream.name: inputs.frame(upstream, rows).drop(ROW)})
+        frames = {name: inputs.empty(other) for name, other in plan.upstreams.items()}
+        return _before(plan, {**frames, upstream.name: inputs.frame(upstream, rows).drop(ROW)})
 
-    for row, error in Search(shape.node, code).failing(rows, MOST).items():
+    for row, error in FailingRowSearch(plan.node, code).failing(rows, MOST).items():
         partition, offset = (records[name][row].as_py() for name in ("_partition", "_offset"))
         yield RejectedRow(error, RecordOffset(str(getattr(upstream, "topic", "")), partition, offset))
 
 
-def _before(shape: Shape, frames: dict[str, DataFrame]) -> DataFrame:
+def _before(plan: NodePlan, frames: dict[str, DataFrame]) -> DataFrame:
     """Return what the node's code makes of frames, up to its operator."""
     capturing = Capturing()
     with phases.during(capturing):
-        rows = call(shape.node, frames)
+        rows = call(plan.node, frames)
     return rows if capturing.stage is None else capturing.stage.rows

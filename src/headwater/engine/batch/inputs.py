@@ -16,13 +16,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from headwater import durations, record
-from headwater import topic as topics
+from headwater import durations, record, topic_errors
 from headwater.engine.exchange.frames import frame
 from headwater.engine.failure.dead_letters import Skips
 from headwater.engine.plan import pruning
-from headwater.engine.plan.blank import Blank, blank
 from headwater.engine.plan.column_marks import marked
+from headwater.engine.plan.empty_stream import EmptyStream, empty_stream
 from headwater.engine.plan.pruning import NOTHING, Used
 from headwater.engine.source import continuity
 from headwater.engine.source.data_source import pieces
@@ -111,13 +110,13 @@ class Inputs:
         """How many tasks Spark's workers do at a time."""
         return self._spark.sparkContext.defaultParallelism
 
-    def blanks(self, upstreams: Mapping[str, Declaration]) -> dict[str, Blank]:
+    def empty_streams(self, upstreams: Mapping[str, Declaration]) -> dict[str, EmptyStream]:
         """Return upstreams as streams without rows."""
-        return {name: self._blank(upstream) for name, upstream in upstreams.items()}
+        return {name: self._empty_stream(upstream) for name, upstream in upstreams.items()}
 
-    def _blank(self, upstream: Declaration) -> Blank:
+    def _empty_stream(self, upstream: Declaration) -> EmptyStream:
         topic = self._topic(upstream)
-        return blank(self._spark, topic.read_schema, topic.event_time, topic.key)
+        return empty_stream(self._spark, topic.read_schema, topic.event_time, topic.key)
 
     def plan(
         self,
@@ -276,7 +275,7 @@ def _check(declared: InputTopic, topic: Topic) -> None:
     if not asked.plain and (asked.format, asked.key_format) != (topic.format, topic.key_format):
         raise TopicError(
             f'topic "{topic.name}" is adopted in another format than {declared.title} declares',
-            detail=f"{declared.location}; {topics.formats_text(topic)}",
+            detail=f"{declared.location}; {topic_errors.formats_text(topic)}",
         )
     if declared.compacted and not topic.compacted:
         raise TopicError(

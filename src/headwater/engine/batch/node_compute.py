@@ -20,8 +20,8 @@ from headwater.engine.batch.inputs import Inputs
 from headwater.engine.batch.micro_batch import MicroBatch, is_few
 from headwater.engine.batch.post_operator import PostOperator
 from headwater.engine.plan import keyed_results, phases
+from headwater.engine.plan.node_plan import NodePlan
 from headwater.engine.plan.phases import BUCKETS, Capturing, Stage
-from headwater.engine.plan.shape import Shape
 from headwater.engine.plan.user_code import call
 from headwater.engine.stage import bucket_step, runtime
 from headwater.engine.stage.bucket_step import StepContext
@@ -48,16 +48,16 @@ class NodeResult:
 class NodeCompute:
     """A node's part of one micro-batch."""
 
-    def __init__(self, shape: Shape, inputs: Inputs, micro_batch: MicroBatch):
-        self._shape, self._inputs, self._micro_batch = shape, inputs, micro_batch
-        self._upstreams = shape.upstreams
-        self._empty = not micro_batch.size(list(shape.upstreams))
-        self._small = micro_batch.is_small(list(shape.upstreams))
+    def __init__(self, plan: NodePlan, inputs: Inputs, micro_batch: MicroBatch):
+        self._plan, self._inputs, self._micro_batch = plan, inputs, micro_batch
+        self._upstreams = plan.upstreams
+        self._empty = not micro_batch.size(list(plan.upstreams))
+        self._small = micro_batch.is_small(list(plan.upstreams))
 
     @property
     def needs_spark(self) -> bool:
         """Whether there is code of the user's to run, or so much that workers compute it."""
-        direct = self._shape.direct_inputs and (self._shape.stage is None or self._shape.direct_output)
+        direct = self._plan.direct_inputs and (self._plan.stage is None or self._plan.direct_output)
         return not self._empty and not (direct and self._small)
 
     def without_operator(self) -> NodeResult:
@@ -67,35 +67,35 @@ class NodeCompute:
     def with_operator(self, stage: Stage, context: StepContext) -> NodeResult:
         """Return what comes out of a node's operator, and of the code behind it."""
         results = self._stepped(stage, context)
-        after = PostOperator(self._shape, self._inputs).run(results.main)
+        after = PostOperator(self._plan, self._inputs).run(results.main)
         rejected = [*results.dead, *([] if after.rejected is None else [after.rejected])]
         return NodeResult(after.rows, results.late, rejected, results.buckets, results.notes)
 
     def _plain(self) -> pa.Table:
         if self._empty:
-            return self._shape.schema.empty_table()
-        if self._shape.table is not None:
-            return self._of_table(self._upstreams[self._shape.table])
-        if self._shape.direct_inputs and self._small:
+            return self._plan.schema.empty_table()
+        if self._plan.table is not None:
+            return self._of_table(self._upstreams[self._plan.table])
+        if self._plan.direct_inputs and self._small:
             (rows,) = self._direct_tables()
-            return rows.cast(self._shape.schema)
+            return rows.cast(self._plan.schema)
         return self._called(self._frames(), few=self._small)
 
     def _of_table(self, table: Declaration) -> pa.Table:
         """Return what becomes of the rows that have changed; a micro-batch of them fits in the driver."""
         changed = keyed_results.last_per_key(self._micro_batch.table(self._inputs, table), table.key)
         present = keyed_results.without_deletions(changed)
-        if self._shape.direct_inputs:
-            rows = present.cast(self._shape.schema)
+        if self._plan.direct_inputs:
+            rows = present.cast(self._plan.schema)
         else:
             frames = {table.name: self._inputs.frame(table, present)}
             rows = self._called(frames, few=is_few(present.num_rows))
-        return keyed_results.with_deletions(self._shape.node, rows, changed)
+        return keyed_results.with_deletions(self._plan.node, rows, changed)
 
     def _called(self, frames: dict[str, DataFrame], *, few: bool) -> pa.Table:
         """Return what a node without an operator makes of its upstreams."""
-        rows = self._shape.local_plan.evaluated(frames) if few else None
-        return call(self._shape.node, frames).toArrow().cast(self._shape.schema) if rows is None else rows
+        rows = self._plan.local_plan.evaluated(frames) if few else None
+        return call(self._plan.node, frames).toArrow().cast(self._plan.schema) if rows is None else rows
 
     def _stepped(self, stage: Stage, context: StepContext) -> Results:
         if not self._small:
@@ -108,9 +108,9 @@ class NodeCompute:
 
     def _packed(self, stage: Stage) -> DataFrame:
         """Return the rows that go into the operator, on their way to its buckets."""
-        if not self._shape.direct_inputs:
+        if not self._plan.direct_inputs:
             return runtime.packed(self._before_operator(), stage.operator, BUCKETS, tally=True)
-        upstreams = [self._upstreams[name] for name in self._shape.direct_inputs]
+        upstreams = [self._upstreams[name] for name in self._plan.direct_inputs]
         parts = [
             part
             for side, upstream in enumerate(upstreams)
@@ -123,24 +123,24 @@ class NodeCompute:
         """Return the few rows that go into the operator."""
         if self._empty:
             return stage.schema.empty_table()
-        if self._shape.direct_inputs:
+        if self._plan.direct_inputs:
             return stage.input_rows(self._direct_tables())
         frames = self._frames()
-        sides = [rows for side in self._shape.local_sides if (rows := side.evaluated(frames)) is not None]
-        if len(sides) == len(self._shape.local_sides):
+        sides = [rows for side in self._plan.local_sides if (rows := side.evaluated(frames)) is not None]
+        if len(sides) == len(self._plan.local_sides):
             return stage.input_rows(sides)
         return self._before_operator().toArrow().cast(stage.schema)
 
     def _direct_tables(self) -> list[pa.Table]:
         """Return the records of upstreams that no code comes before."""
-        upstreams = [self._upstreams[name] for name in self._shape.direct_inputs]
+        upstreams = [self._upstreams[name] for name in self._plan.direct_inputs]
         return [self._micro_batch.table(self._inputs, upstream) for upstream in upstreams]
 
     def _before_operator(self) -> DataFrame:
         """Return what user code makes of the records, up to the operator."""
         capturing = Capturing()
         with phases.during(capturing):
-            call(self._shape.node, self._frames())
+            call(self._plan.node, self._frames())
         assert capturing.stage is not None
         return capturing.stage.rows
 
@@ -148,4 +148,4 @@ class NodeCompute:
         read, named = self._micro_batch, self._upstreams.items()
         if self._small:
             return {name: read.frame(self._inputs, upstream) for name, upstream in named}
-        return {name: read.part(self._inputs, upstream, self._shape.used) for name, upstream in named}
+        return {name: read.part(self._inputs, upstream, self._plan.used) for name, upstream in named}

@@ -31,8 +31,8 @@ from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.checkpoint import InputProgress
 from headwater.engine.home.node_progress import NodeProgress
 from headwater.engine.plan import keyed_results
+from headwater.engine.plan.node_plan import NodePlan
 from headwater.engine.plan.phases import Stage
-from headwater.engine.plan.shape import Shape
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.engine.state.state_manifests import StateManifests
 from headwater.errors import HeadwaterError, UnreadableRecord
@@ -46,9 +46,9 @@ from headwater.stores import disk
 class NodeRun:
     """A node, as part of the query that runs it."""
 
-    def __init__(self, shape: Shape, inputs: Inputs, home: Path):
-        self.node, self.shape, self.inputs = shape.node, shape, inputs
-        self.upstreams, self._names = shape.upstreams, list(shape.upstreams)
+    def __init__(self, plan: NodePlan, inputs: Inputs, home: Path):
+        self.node, self.plan, self.inputs = plan.node, plan, inputs
+        self.upstreams, self._names = plan.upstreams, list(plan.upstreams)
         self.home = home
         self.checkpoint = home / "checkpoint"
         self.counts = NodeCounts()
@@ -64,12 +64,12 @@ class NodeRun:
     @property
     def schema(self) -> pa.Schema:
         """The columns that are stored: all but the one that marks deletions."""
-        return self.shape.stored
+        return self.plan.stored
 
     @property
     def stage(self) -> Stage | None:
         """What is stateful in the node."""
-        return self.shape.stage
+        return self.plan.stage
 
     def begin(self, sink: Sink, late: Callable[[pa.Schema], Sink], dead_letters: DeadLetterWriter) -> None:
         """Begin, taking over from any other runner."""
@@ -98,19 +98,21 @@ class NodeRun:
                     sink.close()
         self._late_sink = None
 
-    def process(self, number: int, micro_batch: MicroBatch, *, search: Callable[[], bool]) -> None:
-        """Do a node's part of a micro-batch; where its code fails, ``search`` tells whether to look why."""
+    def process_and_commit(
+        self, number: int, micro_batch: MicroBatch, *, may_bisect: Callable[[], bool]
+    ) -> None:
+        """Do a node's part of a micro-batch; ``may_bisect`` tells whether to look for records that fail."""
         before, after = self.restrict(micro_batch.before), self.restrict(micro_batch.after)
         if before == after:
             return
         started = time.perf_counter()
-        computed = self._with_keys(self._computed(number, micro_batch, search))
+        computed = self._with_keys(self._computed(number, micro_batch, may_bisect))
         assert self._sink is not None and self._dead_letters is not None, "it has begun"
         self._dead_letters.write(number, rejected_rows(computed.rejected))
         crash.point("query: computed")
         done = self.done.after(number, after)
-        clock = self._output_watermark(done.clock(number, after))
-        fresh = self._sink.commit(Batch(number, computed.rows, after.positions, clock))
+        watermark = self._output_watermark(done.watermark(number, after))
+        fresh = self._sink.commit(Batch(number, computed.rows, after.positions, watermark))
         self.done = replace(done, receipt=self._sink.receipt())
         crash.point("query: committed")
         if fresh:  # what is repeated has been counted
@@ -120,7 +122,7 @@ class NodeRun:
 
     def needs_spark(self, micro_batch: MicroBatch) -> bool:
         """Tell whether a micro-batch has code of the user's to run, or so much that workers compute it."""
-        return NodeCompute(self.shape, self.inputs, micro_batch).needs_spark
+        return NodeCompute(self.plan, self.inputs, micro_batch).needs_spark
 
     def restrict(self, reached: InputProgress) -> InputProgress:
         """Return how far a query has come in the inputs of the node."""
@@ -146,7 +148,7 @@ class NodeRun:
         self.counts.batches += 1
         self.counts.out += computed.rows.num_rows
 
-    def _computed(self, number: int, micro_batch: MicroBatch, search: Callable[[], bool]) -> NodeResult:
+    def _computed(self, number: int, micro_batch: MicroBatch, may_bisect: Callable[[], bool]) -> NodeResult:
         """Compute, without the records that are to blame where code fails; their states are noted."""
         while True:
             try:
@@ -157,12 +159,12 @@ class NodeRun:
                 if disk.is_full(error):  # of no record
                     raise failures.error_from_exception(self.node, error) from error
                 self.check_inputs()  # what is gone is no record's fault
-                if not search():
+                if not may_bisect():
                     raise CodeFailed(f"{self.node.title} failed", location=self.node.location) from error
                 self._reject_records(number, micro_batch, error)
 
     def _attempt(self, number: int, micro_batch: MicroBatch) -> NodeResult:
-        compute = NodeCompute(self.shape, self.inputs, micro_batch)
+        compute = NodeCompute(self.plan, self.inputs, micro_batch)
         if self.stage is None:
             return compute.without_operator()
         computed = compute.with_operator(self.stage, self._step_context(self.stage, number, micro_batch))
@@ -178,14 +180,14 @@ class NodeRun:
             stage.operator,
             stage.schema,
             str(self._states.home.absolute()),
-            before=_or_never(self.done.clock(number - 1, self.restrict(micro_batch.before))),
-            now=_or_never(self.done.clock(number, self.restrict(micro_batch.after))),
+            before=_or_never(self.done.watermark(number - 1, self.restrict(micro_batch.before))),
+            now=_or_never(self.done.watermark(number, self.restrict(micro_batch.after))),
             buckets=self._states.before(number),
         )
 
     def _reject_records(self, number: int, micro_batch: MicroBatch, error: Exception) -> None:
         """Leave out the records from now on that are to blame for an error; or raise, naming one."""
-        records = failing_records.find(self.shape, self.inputs, micro_batch)
+        records = failing_records.find(self.plan, self.inputs, micro_batch)
         if not records:  # it fails on no record alone
             raise failures.error_from_exception(self.node, error) from error
         if self.node.on_error != "dead_letter":
@@ -201,10 +203,12 @@ class NodeRun:
             self._late_sink.begin()
         return self._late_sink
 
-    def _output_watermark(self, clock: int | None) -> int | None:
+    def _output_watermark(self, watermark: int | None) -> int | None:
         """Return the time before which this node emits nothing any more."""
-        return clock if clock is None or self.stage is None else self.stage.operator.output_watermark(clock)
+        if watermark is None or self.stage is None:
+            return watermark
+        return self.stage.operator.output_watermark(watermark)
 
 
-def _or_never(clock: int | None) -> int:
-    return NEVER if clock is None else clock
+def _or_never(watermark: int | None) -> int:
+    return NEVER if watermark is None else watermark

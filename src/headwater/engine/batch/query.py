@@ -167,11 +167,11 @@ class Query:
             list(pool.map(inheritable_thread_target(session)(lambda group: [*map(compute, group)]), groups))
 
 
-def _try(number: int, micro_batch: MicroBatch, search: Callable[[], bool], node_run: NodeRun) -> None:
+def _try(number: int, micro_batch: MicroBatch, may_bisect: Callable[[], bool], node_run: NodeRun) -> None:
     """Let a node do its part; what fails there keeps no other from doing its own."""
     try:
         node_run.error = None
-        node_run.process(number, micro_batch, search=search)
+        node_run.process_and_commit(number, micro_batch, may_bisect=may_bisect)
     except HeadwaterError as error:
         node_run.error = error
     except (Exception, SystemExit) as error:  # a fold, or a function that a sink calls, may end the program

@@ -20,17 +20,17 @@ from pathlib import Path
 from headwater import durable
 from headwater.engine.home import checkpoint
 from headwater.engine.home.versions import Version
-from headwater.engine.plan.shape import Shape
+from headwater.engine.plan.node_plan import NodePlan
 from headwater.pipeline.pipeline import Pipeline
 
 
-def assigned_checkpoint(pipeline: Pipeline, shape: Shape, version: Version, *, share: bool) -> Path:
+def assigned_checkpoint(pipeline: Pipeline, plan: NodePlan, version: Version, *, share: bool) -> Path:
     """Return the checkpoint of the query that a node is to run in; nothing is made."""
     own = version.home / "checkpoint"
-    alone = not share or not shape.node.shares_query or version.number > 1
+    alone = not share or not plan.node.shares_query or version.number > 1
     if own.exists() or alone:
         return own.resolve()
-    return _open_query(pipeline, shape)
+    return _open_query(pipeline, plan)
 
 
 def attach(version: Version, query: Path) -> None:
@@ -90,17 +90,17 @@ def drop_unused(pipeline: Pipeline) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _open_query(pipeline: Pipeline, shape: Shape) -> Path:
+def _open_query(pipeline: Pipeline, plan: NodePlan) -> Path:
     """Return the first query for nodes of this kind that has not begun yet."""
-    group, number = sharing_group(pipeline, shape), 1
+    group, number = sharing_group(pipeline, plan), 1
     while checkpoint.read_start(path := _folder(pipeline) / f"{group}-{number}"):
         number += 1
     return path
 
 
-def sharing_group(pipeline: Pipeline, shape: Shape) -> str:
+def sharing_group(pipeline: Pipeline, plan: NodePlan) -> str:
     """Return which nodes a node may share a query with, by the store of its results: a directory's name."""
-    store = shape.node.store_url(pipeline.views)
+    store = plan.node.store_url(pipeline.views)
     if store is None:
         return "own"
     return hashlib.sha256(store.rpartition("@")[2].encode()).hexdigest()[:8]  # no secret, not even hashed

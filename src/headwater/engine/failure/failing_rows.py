@@ -23,7 +23,7 @@ Code = Callable[[pa.Table], DataFrame]
 """Makes a DataFrame of rows, with a column ``ROW`` that no code of the user's sees where they have one."""
 
 
-class Search:
+class FailingRowSearch:
     """Looks for rows of a table on which a node's code fails."""
 
     def __init__(self, node: Node, code: Code):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.engine.home import checkpoint, node_progress
-from headwater.engine.home.checkpoint import Ahead, Input, InputProgress
+from headwater.engine.home.checkpoint import ClockSkew, Input, InputProgress
 from headwater.engine.home.versions import versions_on_disk
 from headwater.engine.home.view_locations import STORE, views_of
 from headwater.engine.source.watermark import NEVER
@@ -44,7 +44,7 @@ class Progress(JsonReady):
     """Its clock, in microseconds since 1970."""
     rows: int | None
     """Rows of a view."""
-    ahead: tuple[Ahead, ...] = ()
+    ahead: tuple[ClockSkew, ...] = ()
     """Producers of its inputs whose events are too far ahead of time to move its clock."""
     waits_for: tuple[str, int] | None = None
     """The input that holds its clock though others have come further, and when that was last heard of."""
@@ -132,8 +132,8 @@ def node_clock(path: Path, inputs: InputProgress | None) -> int | None:
     """Return the clock that a node with a checkpoint has come to, None where it has or knows none yet."""
     if inputs is None:
         return None
-    last = node_progress.read(path.parent).last_clock
-    clock = inputs.clock if last is None else last
+    last = node_progress.read(path.parent).last_watermark
+    clock = inputs.watermark if last is None else last
     return clock if clock is not None and clock > NEVER else None
 
 

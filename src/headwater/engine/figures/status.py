@@ -18,7 +18,7 @@ from headwater.engine.figures.progress import (
     node_lag,
     topic_lag,
 )
-from headwater.engine.home.checkpoint import Ahead
+from headwater.engine.home.checkpoint import ClockSkew
 from headwater.errors import HeadwaterError
 from headwater.pipeline.node import Node
 from headwater.values.json_ready import JsonReady, calendar_time
@@ -63,7 +63,7 @@ class Status(JsonReady):
     """Why it failed, until it has gone on."""
     alert: str | None = None
     """What somebody should look at though the node goes on: too many rows come late."""
-    ahead: tuple[Ahead, ...] = ()
+    ahead: tuple[ClockSkew, ...] = ()
     """Producers of its inputs whose events are too far ahead of time to move its clock."""
     begun: bool = True
     """Whether it has ever committed anything, in this run or before."""

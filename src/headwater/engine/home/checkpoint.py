@@ -17,7 +17,7 @@ from typing import Any
 
 from headwater import durable
 from headwater.engine.home import notes
-from headwater.engine.source.watermark import NEVER, Offsets
+from headwater.engine.source.watermark import NEVER, SourceProgress
 from headwater.log.position import Position
 from headwater.values.json_ready import JsonReady
 
@@ -25,7 +25,7 @@ _BEGIN = "begin.json"
 
 
 @dataclass(frozen=True)
-class Ahead(JsonReady):
+class ClockSkew(JsonReady):
     """A producer whose events are so far ahead of their receipt that they do not move the clock."""
 
     topic: str
@@ -44,7 +44,7 @@ class Input:
     """How far a query has come in one of its inputs."""
 
     position: Position
-    clock: int | None = None
+    watermark: int | None = None
     """None where the input tells no time."""
     silent: bool = False
     """Whether it is read to its end, and nothing was received for as long as it says."""
@@ -53,7 +53,7 @@ class Input:
     lateness: int = 0
     silence: int = 0
     """Microseconds that it may be silent and is waited for."""
-    ahead: tuple[Ahead, ...] = ()
+    ahead: tuple[ClockSkew, ...] = ()
     """The producers whose time is not believed."""
 
 
@@ -73,12 +73,12 @@ class InputProgress:
         return tuple(each.position for each in self.inputs.values())
 
     @property
-    def ahead(self) -> tuple[Ahead, ...]:
+    def ahead(self) -> tuple[ClockSkew, ...]:
         """The producers of all inputs whose time is not believed."""
         return tuple(producer for each in self.inputs.values() for producer in each.ahead)
 
     @property
-    def clock(self) -> int | None:
+    def watermark(self) -> int | None:
         """The clock (watermark) of the inputs, None if none tells time: that of the one furthest behind.
 
         One that is silent does not hold the others, but for what may be under way: time does not go on to
@@ -87,40 +87,42 @@ class InputProgress:
         heard of again, this may go back: ``headwater.engine.home.node_progress`` keeps the clock of a node
         from that.
         """
-        timed = [each for each in self.inputs.values() if each.clock is not None]
+        timed = [each for each in self.inputs.values() if each.watermark is not None]
         awake = [each for each in timed if not each.silent]
         if not timed:
             return None
-        clock, heard = _furthest(timed) if not awake else _slowest(awake)
+        watermark, heard = _furthest(timed) if not awake else _slowest(awake)
         bounds = [_bound(each, heard - each.silence if awake else heard) for each in timed if each.silent]
-        return min([clock, *bounds])
+        return min([watermark, *bounds])
 
     @property
     def slowest(self) -> str | None:
         """The input that holds the clock, though others have come further; None if there is none."""
         awake = {
-            name: each for name, each in self.inputs.items() if each.clock is not None and not each.silent
+            name: each for name, each in self.inputs.items() if each.watermark is not None and not each.silent
         }
-        name = min(awake, key=lambda name: _clock(awake[name]), default=None)
-        further = any(_clock(each) > _clock(awake[name]) for each in self.inputs.values()) if name else False
+        name = min(awake, key=lambda name: _watermark(awake[name]), default=None)
+        if name is None:
+            return None
+        further = any(_watermark(each) > _watermark(awake[name]) for each in self.inputs.values())
         return name if further else None
 
 
 def _slowest(inputs: Collection[Input]) -> tuple[int, int]:
-    return min(map(_clock, inputs)), min(each.heard for each in inputs)
+    return min(map(_watermark, inputs)), min(each.heard for each in inputs)
 
 
 def _furthest(inputs: Collection[Input]) -> tuple[int, int]:
-    return max(map(_clock, inputs)), max(each.heard for each in inputs)
+    return max(map(_watermark, inputs)), max(each.heard for each in inputs)
 
 
 def _bound(silent: Input, heard: int) -> int:
     """Return up to where a silent input lets time go: what the log receives of it now is not from before."""
-    return max(_clock(silent), heard - silent.lateness)
+    return max(_watermark(silent), heard - silent.lateness)
 
 
-def _clock(of: Input) -> int:
-    return NEVER if of.clock is None else of.clock
+def _watermark(of: Input) -> int:
+    return NEVER if of.watermark is None else of.watermark
 
 
 def input_progress(checkpoint: Path, batch: int) -> InputProgress:
@@ -149,9 +151,9 @@ def sync_offsets(checkpoint: Path, batch: int, *, first: bool) -> None:
 
 
 def _input(stored: Mapping[str, Any]) -> Input:
-    offsets, topic = Offsets.from_json(stored), stored["topic"]
+    offsets, topic = SourceProgress.from_json(stored), stored["topic"]
     ahead = tuple(
-        Ahead(topic, partition, producer, claim.ahead)
+        ClockSkew(topic, partition, producer, claim.ahead)
         for (partition, producer), claim in offsets.claims.items()
         if claim.ahead
     )
@@ -159,7 +161,7 @@ def _input(stored: Mapping[str, Any]) -> Input:
     if not stored["timed"]:
         return Input(position)
     silent, heard = offsets.silent, offsets.heard
-    return Input(position, offsets.clock, silent, heard, stored["lateness"], stored["silence"], ahead)
+    return Input(position, offsets.watermark, silent, heard, stored["lateness"], stored["silence"], ahead)
 
 
 def assign_new_id(checkpoint: Path) -> None:

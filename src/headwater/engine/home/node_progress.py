@@ -31,18 +31,18 @@ class NodeProgress:
     """By which the sink tells, when it is begun again, whether it has lost something."""
 
     @property
-    def last_clock(self) -> int | None:
+    def last_watermark(self) -> int | None:
         """The clock after the last of them, if any is known."""
         return next(reversed(self.clocks.values()), None)
 
-    def clock(self, batch: int, progress: InputProgress) -> int | None:
+    def watermark(self, batch: int, progress: InputProgress) -> int | None:
         """Return a node's clock after a micro-batch; None if no input tells the time.
 
         It is what the inputs tell, unless it was later before: one that was silent may be behind the others.
         """
-        clock = progress.clock
+        watermark = progress.watermark
         before = [time for number, time in self.clocks.items() if number <= batch]
-        return None if clock is None else max([clock, *before[-1:]])
+        return None if watermark is None else max([watermark, *before[-1:]])
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that is stored."""
@@ -56,8 +56,8 @@ class NodeProgress:
 
     def after(self, batch: int, progress: InputProgress) -> NodeProgress:
         """Return what it is after a micro-batch, but for the receipt, which its sink will give."""
-        clock = self.clock(batch, progress)
-        clocks = self.clocks if clock is None else {**self.clocks, batch: clock}
+        watermark = self.watermark(batch, progress)
+        clocks = self.clocks if watermark is None else {**self.clocks, batch: watermark}
         return NodeProgress(batch, _positions(progress), dict(list(clocks.items())[-RETAINED:]), self.receipt)
 
 

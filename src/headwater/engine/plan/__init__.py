@@ -1,5 +1,5 @@
-"""A user's function becomes a plan: called over blanks, looked at, checked against what is allowed.
+"""A user's function becomes a plan: called over empty streams, looked at, checked against what is allowed.
 
-Phases of a call, the shape of a node, the columns it uses, the definition by which an edit is noticed, and
+Phases of a call, the plan of a node, the columns it uses, the definition by which an edit is noticed, and
 the words of every refusal.
 """

@@ -16,8 +16,8 @@ from headwater import schema as schemas
 from headwater.engine.exchange import routing
 from headwater.engine.home import notes
 from headwater.engine.plan.fingerprint import fingerprint
+from headwater.engine.plan.node_plan import NodePlan
 from headwater.engine.plan.phases import BUCKETS, Stage
-from headwater.engine.plan.shape import Shape
 from headwater.errors import PipelineError
 
 _NAMES = {
@@ -36,21 +36,21 @@ _NAMES = {
 _NO_STAGE = dict.fromkeys(("operator", "version", "settings", "buckets", "rows"))
 
 
-def definition(shape: Shape, topics: list[str]) -> dict[str, Any]:
+def definition(plan: NodePlan, topics: list[str]) -> dict[str, Any]:
     """Return what must stay the same for as long as a checkpoint is used."""
-    stage = shape.stage
+    stage = plan.stage
     return {
-        "kind": shape.node.kind,
+        "kind": plan.node.kind,
         "inputs": topics,
         **(_NO_STAGE if stage is None else _of_stage(stage)),
-        "key": list(shape.node.key),
-        "columns": schemas.ddl(shape.schema),
+        "key": list(plan.node.key),
+        "columns": schemas.ddl(plan.schema),
     }
 
 
-def check(home: Path, shape: Shape, topics: list[str]) -> None:
+def check_unchanged(home: Path, plan: NodePlan, topics: list[str]) -> None:
     """Write the definition beside a new checkpoint; compare it with that of an old one."""
-    path, now = home / "definition.json", definition(shape, topics)
+    path, now = home / "definition.json", definition(plan, topics)
     before = notes.read(path)
     if before is None:
         durable.make(home)
@@ -59,10 +59,10 @@ def check(home: Path, shape: Shape, topics: list[str]) -> None:
     for name, what in _NAMES.items():
         if before.get(name) != now[name]:
             raise PipelineError(
-                f"{shape.node.title} has changed: {what}",
+                f"{plan.node.title} has changed: {what}",
                 detail=_difference(before.get(name), now[name]),
-                hint=f"{shape.node.recompute_hint}, or take the change back",
-                location=shape.node.location,
+                hint=f"{plan.node.recompute_hint}, or take the change back",
+                location=plan.node.location,
             )
 
 

@@ -1,8 +1,8 @@
 """A node's code over few rows, evaluated by Spark's optimiser in the driver: a job costs 40 ms or more,
 however few its rows are, and each node with a filter would have one in every micro-batch.
 
-The plan is the one that the node's function made of blanks, optimised once; rows take the place of the
-blanks, and Spark's own rule for projections and filters over rows that are at hand does the rest.
+The plan is the one that the node's function made of empty streams, optimised once; rows take the place of the
+empty streams, and Spark's own rule for projections and filters over rows that are at hand does the rest.
 
 Invariant: the rows and their order are those of a job over the same plan; what needs more than projections,
 filters and unions is left to one.
@@ -20,8 +20,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from headwater.engine.plan.blank import leaf_of
 from headwater.engine.plan.catalyst import listed
+from headwater.engine.plan.empty_stream import leaf_of
 from headwater.engine.plan.phases import arrow_schema
 
 _ONE_BATCH = 1 << 40
@@ -61,7 +61,7 @@ class LocalPlan:
             return None
 
     def _filled(self, plan: Any, frames: Mapping[str, DataFrame]) -> Any:
-        """Return a plan with rows in place of its blanks."""
+        """Return a plan with rows in place of its empty streams."""
         name = self._leaves.get(leaf_of(plan))
         if name is not None:
             return self._relation(plan, frames[name])

@@ -4,8 +4,8 @@ A node's function is called more than once, and each time its operator has to do
 is a *phase*, a function from the node's stage to the DataFrame that the function goes on with; ``during``
 sets it. There are three:
 
-- ``Capturing``: called over blanks or over one micro-batch, to learn what comes before the operator. The
-  operator notes its stage, and gives no rows.
+- ``Capturing``: called over empty streams or over one micro-batch, to learn what comes before the operator,
+  which notes its stage, and gives no rows.
 - ``after_operator``: called for the code behind the operator. It gives the results that a micro-batch has.
 - ``over_all_rows``: called over everything, to verify a node, or outside of a pipeline. The operator runs
   over all rows at once.
@@ -30,7 +30,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from headwater.engine.exchange import blobs
 from headwater.engine.exchange.blobs import BLOB, TAG
 from headwater.engine.plan import column_marks
-from headwater.engine.plan.blank import Blank, blank
+from headwater.engine.plan.empty_stream import EmptyStream, empty_stream
 from headwater.engine.stage import runtime
 from headwater.errors import UsageError
 from headwater.names import backquoted
@@ -135,7 +135,7 @@ class Capturing:
 
     def __init__(self) -> None:
         self.stage: Stage | None = None
-        self.results: Blank | None = None
+        self.results: EmptyStream | None = None
         """What stands for the rows that come out of the operator."""
         self.output: DataFrame | None = None
         """The same, as user code goes on with it."""
@@ -148,7 +148,7 @@ class Capturing:
                 hint="make a stream of the first, and use the second in a node that reads it",
             )
         self.stage = stage
-        self.results = blank(stage.rows.sparkSession, stage.output)
+        self.results = empty_stream(stage.rows.sparkSession, stage.output)
         return self.results.frame
 
 
@@ -157,11 +157,11 @@ def after_operator(results: DataFrame) -> Phase:
     return lambda stage: results
 
 
-def over_all_rows(clock: int = FOREVER, late: DataFrame | None = None, buckets: int = BUCKETS) -> Phase:
+def over_all_rows(watermark: int = FOREVER, late: DataFrame | None = None, buckets: int = BUCKETS) -> Phase:
     """Run the operator over all rows at once, but for those that were judged to be late."""
 
     def run(stage: Stage) -> DataFrame:
-        tagged = runtime.over_all_rows(stage.rows, stage.operator, stage.schema, clock, buckets, late)
+        tagged = runtime.over_all_rows(stage.rows, stage.operator, stage.schema, watermark, buckets, late)
         main = tagged.filter(tagged[TAG] == runtime.MAIN).select(BLOB)
         return main.mapInArrow(_unpacking(), from_arrow_schema(stage.output))
 

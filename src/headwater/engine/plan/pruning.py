@@ -16,8 +16,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from headwater.engine.plan.blank import leaf_of
 from headwater.engine.plan.catalyst import listed
+from headwater.engine.plan.empty_stream import leaf_of
 from headwater.names import backquoted
 
 Used = Mapping[str, frozenset[str]]

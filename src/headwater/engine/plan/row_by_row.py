@@ -15,8 +15,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from headwater.engine.plan import refusal_messages
-from headwater.engine.plan.blank import leaf_of
 from headwater.engine.plan.catalyst import listed
+from headwater.engine.plan.empty_stream import leaf_of
 from headwater.engine.plan.refusal_messages import NotRowByRow
 
 _ROW_BY_ROW = {
@@ -31,7 +31,7 @@ _KEEPS_ITS_RIGHT = {"INNER", "CROSS", "RIGHT OUTER"}
 """Joins that give nothing but what they make of the rows of one side."""
 
 
-def check(rows: DataFrame, leaves: Mapping[int | None, str]) -> frozenset[str]:
+def check_row_by_row(rows: DataFrame, leaves: Mapping[int | None, str]) -> frozenset[str]:
     """Return the names of the leaves that rows are made of; raise ``NotRowByRow`` where that needs others."""
     plan = rows._jdf.queryExecution().analyzed()
     _check_repeatable(plan, rows.sparkSession._jvm)

@@ -22,8 +22,8 @@ from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.versions import producer as producer_of
 from headwater.engine.inspection import Inspection
 from headwater.engine.plan import keyed_results, phases, pruning
+from headwater.engine.plan.node_plan import RESULTS
 from headwater.engine.plan.phases import Phase, Stage
-from headwater.engine.plan.shape import RESULTS
 from headwater.engine.plan.user_code import call
 from headwater.engine.proof.compare import compare_by_key, compare_counts
 from headwater.engine.proof.equality import comparable
@@ -67,23 +67,23 @@ def _compare_with_stored(node: Node, inspection: Inspection, node_run: NodeRun) 
 def _has_identity(node_run: NodeRun) -> bool:
     """Tell whether the results of a node still have the identity that its operator gives them."""
     identity = node_run.stage.operator.identity if node_run.stage else ()
-    return set(identity) <= set(node_run.shape.schema.names)
+    return set(identity) <= set(node_run.plan.schema.names)
 
 
 def _estimates(node_run: NodeRun) -> tuple[str, ...]:
     """Return the columns of a node's operator that another run may estimate otherwise."""
     if node_run.stage is None:
         return ()
-    history = node_run.stage.operator.history
-    return tuple(name for name in history if name != REVISION and name in node_run.stage.output.names)
+    uncompared = node_run.stage.operator.uncompared_columns
+    return tuple(name for name in uncompared if name != REVISION and name in node_run.stage.output.names)
 
 
 def _hidden_estimates(node_run: NodeRun) -> bool:
     """Tell whether code behind the operator may have made something else of its estimates."""
-    hidden = set(_estimates(node_run)) - set(node_run.shape.schema.names)
-    if not hidden or node_run.shape.direct_output:
+    hidden = set(_estimates(node_run)) - set(node_run.plan.schema.names)
+    if not hidden or node_run.plan.direct_output:
         return False
-    used = pruning.used(node_run.shape.rows, node_run.shape.leaves).get(RESULTS)
+    used = pruning.used(node_run.plan.rows, node_run.plan.leaves).get(RESULTS)
     return used is None or bool(used & hidden)
 
 
@@ -130,8 +130,8 @@ def _last_per_identity(rows: Rows, identity: Sequence[str], schema: pa.Schema) -
 
 def _compared_columns(rows: pa.Table, node_run: NodeRun) -> pa.Table:
     """Return rows without the columns of how a result came about."""
-    history = node_run.stage.operator.history if node_run.stage else ()
-    return rows.drop_columns([name for name in history if name in rows.column_names])
+    uncompared = node_run.stage.operator.uncompared_columns if node_run.stage else ()
+    return rows.drop_columns([name for name in uncompared if name in rows.column_names])
 
 
 def recomputed(inspection: Inspection, node_run: NodeRun, batch: int) -> pa.Table:
@@ -144,17 +144,17 @@ def recomputed(inspection: Inspection, node_run: NodeRun, batch: int) -> pa.Tabl
         name: _frame(node_run, upstream, start[name], reached.inputs[name].position)
         for name, upstream in node_run.upstreams.items()
     }
-    clock = node_progress.read(node_run.home).clock(batch, node_run.restrict(reached))
+    clock = node_progress.read(node_run.home).watermark(batch, node_run.restrict(reached))
     late = _late(inspection, node_run, batch)
     recording = RecordingPhase(phases.over_all_rows(NEVER if clock is None else clock, late))
     with phases.during(recording):
         rows = call(node_run.node, frames)
     try:
-        return rows.toArrow().cast(node_run.shape.schema)
+        return rows.toArrow().cast(node_run.plan.schema)
     except Exception:  # a user's code raises anything; it is named then, or set aside as the stream did
-        if recording.results is None or node_run.shape.direct_output:
+        if recording.results is None or node_run.plan.direct_output:
             raise
-        return PostOperator(node_run.shape, node_run.inputs, limit=None).run(recording.results.toArrow()).rows
+        return PostOperator(node_run.plan, node_run.inputs, limit=None).run(recording.results.toArrow()).rows
 
 
 class RecordingPhase:
@@ -171,7 +171,7 @@ class RecordingPhase:
 
 
 def _frame(node_run: NodeRun, upstream: Declaration, start: Position, end: Position) -> DataFrame:
-    if upstream.name != node_run.shape.table:
+    if upstream.name != node_run.plan.table:
         return node_run.inputs.batch(upstream, str(start), end)
     rows = keyed_results.last_per_key(node_run.inputs.table(upstream, start, end), upstream.key)
     return node_run.inputs.frame(upstream, keyed_results.without_deletions(rows))

@@ -37,7 +37,7 @@ from headwater.engine.exchange import worker_gc
 from headwater.engine.source import offset_plan
 from headwater.engine.source.log_options import opened
 from headwater.engine.source.records import read
-from headwater.engine.source.watermark import NEVER, Offsets, Timing
+from headwater.engine.source.watermark import NEVER, SourceProgress, Timing
 from headwater.errors import UsageError
 from headwater.log import Log, Position
 from headwater.log.open import absolute_url
@@ -141,7 +141,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return where a new query begins."""
         start = parse_start(self._options.get("start", "earliest"))
         begin = self._opened().resolve(self._topic, start)
-        return self._told(Offsets(begin.offsets), begin.id)
+        return self._told(SourceProgress(begin.offsets), begin.id)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return how much a micro-batch may read."""
@@ -156,7 +156,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Plan the next micro-batch."""
         if "gate" in self._options and not os.path.exists(self._options["gate"]):
             return start
-        log, begun = self._opened(), Offsets.from_json(start)
+        log, begun = self._opened(), SourceProgress.from_json(start)
         log.resolve(self._topic, Position(self._topic, begun.offsets, start["id"]))  # or else it is refused
         ends = self._target or log.resolve(self._topic, "latest").offsets
         if "until" in self._options:
@@ -165,7 +165,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # Where records behind the end are not looked at, nobody is known to be idle.
         ends_early = self._target is not None or "until" in self._options
         now = NEVER if ends_early else durations.now()
-        reached = offset_plan.advance(
+        reached = offset_plan.next_offsets(
             begun,
             lambda partition, at: log.appended_ranges(
                 self._topic, partition, Position(self._topic, {partition: at}, start["id"])
@@ -180,11 +180,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def reportLatestOffset(self) -> dict[str, Any]:
         """Return where the topic ends now."""
         end = self._opened().resolve(self._topic, "latest")
-        return self._told(Offsets(end.offsets), end.id)
+        return self._told(SourceProgress(end.offsets), end.id)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return a task for each partition that has something new."""
-        first, last = Offsets.from_json(start), Offsets.from_json(end)
+        first, last = SourceProgress.from_json(start), SourceProgress.from_json(end)
         return [
             Task(Span(self._topic, end["id"], number, first.offsets.get(number, 0), reached))
             for number, reached in last.offsets.items()
@@ -208,7 +208,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 self._log.prefetch_into(Path(self._options["prefetch"]))
         return self._log
 
-    def _told(self, offsets: Offsets, id: str | None) -> dict[str, Any]:
+    def _told(self, offsets: SourceProgress, id: str | None) -> dict[str, Any]:
         timing = self._timing()
         told = {"topic": self._topic, "id": id, "timed": timing is not None, **offsets.to_json()}
         if timing is not None:

@@ -11,8 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from headwater.engine.source import watermark
-from headwater.engine.source.watermark import NEVER, UNKNOWN, Backlog, Claims, Offsets, Timing
+from headwater.engine.source.watermark import (
+    NEVER,
+    UNKNOWN,
+    Backlog,
+    Claims,
+    SourceProgress,
+    Timing,
+    advance_watermark,
+    cap_at_now,
+)
 from headwater.log.appended_range import AppendedRange
 
 SIBLINGS = 1_000_000
@@ -22,7 +30,7 @@ LONGEST = 100_000
 
 
 @dataclass(frozen=True)
-class Plan:
+class MicroBatchEnd:
     """Where the next micro-batch ends."""
 
     offsets: dict[int, int]
@@ -35,29 +43,29 @@ class Plan:
     """The range of which a part is read."""
 
 
-def advance(
-    start: Offsets,
+def next_offsets(
+    start: SourceProgress,
     appended_ranges: Callable[[int, int], Iterator[AppendedRange]],
     ends: Mapping[int, int],
     limit: int | None,
     now: int,
     timing: Timing | None,
-) -> Offsets:
+) -> SourceProgress:
     """Return the offsets after the next micro-batch; the same ones where there is nothing new."""
     begins = {partition: start.offsets.get(partition, 0) for partition in ends}
     queue = _Queue({partition: appended_ranges(partition, at) for partition, at in begins.items()})
     plan = _plan(begins, queue, ends, limit, _Taken(start.claims, timing))
-    known = watermark.cap_at_now(start, now)
+    known = cap_at_now(start, now)
     new = replace(known, offsets=plan.offsets)
     if timing is not None:
-        new = watermark.advance(new, plan.taken, Backlog(now, plan.waiting, plan.unread, plan.cut), timing)
-    unchanged = (new.offsets, new.clock, new.silent) == (start.offsets, start.clock, start.silent)
+        new = advance_watermark(new, plan.taken, Backlog(now, plan.waiting, plan.unread, plan.cut), timing)
+    unchanged = (new.offsets, new.watermark, new.silent) == (start.offsets, start.watermark, start.silent)
     return start if unchanged and known is start else new
 
 
 def _plan(
     begins: Mapping[int, int], queue: _Queue, ends: Mapping[int, int], limit: int | None, taken: _Taken
-) -> Plan:
+) -> MicroBatchEnd:
     """Take appended ranges in the order in which the log began to receive them, so that partitions keep pace.
 
     Where the limit comes upon a producer that has made no claim, its append is taken whole, with what it
@@ -74,7 +82,7 @@ def _plan(
         elif left is not None and room > left and (taken.knows(each) or room > LONGEST):
             offsets[each.partition] += left
             queue.leave(each)
-            return Plan(offsets, taken.ranges, each.began, queue.unread(offsets, ends), cut=each)
+            return MicroBatchEnd(offsets, taken.ranges, each.began, queue.unread(offsets, ends), cut=each)
         elif room > 0:
             offsets[each.partition] += room
             left = None if left is None else max(left - room, 0)
@@ -85,8 +93,10 @@ def _plan(
         if left == 0:
             _take_siblings(queue, ends, offsets, taken, each.began + SIBLINGS)
             unread = queue.unread(offsets, ends)
-            return Plan(offsets, taken.ranges, each.began if _behind(offsets, ends) else None, unread)
-    return Plan(offsets, taken.ranges, None, {})
+            return MicroBatchEnd(
+                offsets, taken.ranges, each.began if _behind(offsets, ends) else None, unread
+            )
+    return MicroBatchEnd(offsets, taken.ranges, None, {})
 
 
 class _Queue:

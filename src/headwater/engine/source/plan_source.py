@@ -33,10 +33,10 @@ class PlanSource(DataSource):
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
         """Return what plans."""
-        return Planner(json.loads(self.options["inputs"]))
+        return OffsetPlanner(json.loads(self.options["inputs"]))
 
 
-class Planner(DataSourceStreamReader):
+class OffsetPlanner(DataSourceStreamReader):
     """Tells how far a micro-batch goes in each input."""
 
     def __init__(self, inputs: Mapping[str, Mapping[str, str]]):

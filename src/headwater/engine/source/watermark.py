@@ -57,11 +57,11 @@ Claims = Mapping[tuple[int, str], Claim]
 
 
 @dataclass(frozen=True)
-class Offsets:
+class SourceProgress:
     """How far a source has been read, and what is known of time there."""
 
     offsets: Mapping[int, int]
-    clock: int = NEVER
+    watermark: int = NEVER
     claims: Claims = field(default_factory=dict)
     heard: int = NEVER
     """When the log last received anything that was read."""
@@ -79,12 +79,17 @@ class Offsets:
         for (partition, producer), claim in sorted(self.claims.items()):
             claims.setdefault(str(partition), {})[producer] = claim.to_json()
         offsets = {str(partition): offset for partition, offset in sorted(self.offsets.items())}
-        time = {"clock": self.clock, "heard": self.heard, "silent": self.silent, "furthest": self.furthest}
+        time = {
+            "clock": self.watermark,
+            "heard": self.heard,
+            "silent": self.silent,
+            "furthest": self.furthest,
+        }
         pending = {"pending": [astuple(each) for each in self.pending]} if self.pending else {}
         return {"offsets": offsets, "claims": claims, **time, **pending}
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Offsets:
+    def from_json(cls, stored: Mapping[str, Any]) -> SourceProgress:
         """Read what ``to_json`` has written."""
         claims = {
             (int(partition), producer): Claim(**claim)
@@ -92,9 +97,9 @@ class Offsets:
             for producer, claim in producers.items()
         }
         offsets = {int(partition): offset for partition, offset in stored["offsets"].items()}
-        time = {name: stored[name] for name in ("clock", "heard", "silent", "furthest")}
+        time = {name: stored[name] for name in ("heard", "silent", "furthest")}
         pending = tuple(AppendedRange(*each) for each in stored.get("pending", ()))
-        return cls(offsets=offsets, claims=claims, pending=pending, **time)
+        return cls(offsets, stored["clock"], claims, pending=pending, **time)
 
 
 @dataclass(frozen=True)
@@ -139,11 +144,13 @@ class Backlog:
         return each.producer == UNKNOWN and bool(others) and each.received >= min(others)
 
 
-def advance(offsets: Offsets, taken: Sequence[AppendedRange], backlog: Backlog, timing: Timing) -> Offsets:
-    """Return offsets with what the ranges before them tell of time."""
+def advance_watermark(
+    progress: SourceProgress, taken: Sequence[AppendedRange], backlog: Backlog, timing: Timing
+) -> SourceProgress:
+    """Return how far a source was read with what the ranges before tell of time."""
     at = backlog.now if backlog.waiting is None else backlog.waiting
-    known = {**_unheard(offsets, taken), **offsets.claims}
-    due, pending = _due([*offsets.pending, *taken], backlog)
+    known = {**_unheard(progress, taken), **progress.claims}
+    due, pending = _due([*progress.pending, *taken], backlog)
     new = [(each, claim) for each in due if (claim := _claim(each, timing)) is not None]
     claims = {
         **known,
@@ -154,23 +161,25 @@ def advance(offsets: Offsets, taken: Sequence[AppendedRange], backlog: Backlog, 
     awake = {key: claim for key, claim in claims.items() if claim.received >= at - timing.idle}
     times = [claim.time for claim in awake.values()]
     # When all have gone silent, nothing holds the clock any more: it goes to the newest claim.
-    furthest = max([offsets.furthest, *(claim.time for claim in (*known.values(), *(c for _, c in new)))])
-    clock = max(offsets.clock, min(times) if times else furthest)
-    heard = max([offsets.heard, *(each.received for each in taken)])
+    furthest = max([progress.furthest, *(claim.time for claim in (*known.values(), *(c for _, c in new)))])
+    watermark = max(progress.watermark, min(times) if times else furthest)
+    heard = max([progress.heard, *(each.received for each in taken)])
     # One that has never told a time is waited for: its beginning may be older than everything else.
-    quiet = backlog.waiting is None and clock > NEVER
+    quiet = backlog.waiting is None and watermark > NEVER
     silent = quiet and timing.silence is not None and heard < at - timing.silence
-    timed = replace(offsets, clock=clock, claims=awake, heard=heard, silent=silent, furthest=furthest)
+    timed = replace(
+        progress, watermark=watermark, claims=awake, heard=heard, silent=silent, furthest=furthest
+    )
     return cap_at_now(replace(timed, pending=tuple(pending)), backlog.now)
 
 
-def cap_at_now(offsets: Offsets, now: int) -> Offsets:
+def cap_at_now(progress: SourceProgress, now: int) -> SourceProgress:
     """Let nothing have been heard later than now, by a clock that was ahead: it would never be long ago."""
-    ahead = {key: each for key, each in offsets.claims.items() if each.received > now}
-    if now == NEVER or not (ahead or offsets.heard > now):
-        return offsets
+    ahead = {key: each for key, each in progress.claims.items() if each.received > now}
+    if now == NEVER or not (ahead or progress.heard > now):
+        return progress
     claims = {key: replace(each, received=now) for key, each in ahead.items()}
-    return replace(offsets, claims={**offsets.claims, **claims}, heard=min(offsets.heard, now))
+    return replace(progress, claims={**progress.claims, **claims}, heard=min(progress.heard, now))
 
 
 def _due(
@@ -194,13 +203,13 @@ def _both(one: AppendedRange, other: AppendedRange) -> AppendedRange:
     return replace(other, newest=max(times, default=None), first=min(one.began, other.began))
 
 
-def _unheard(offsets: Offsets, taken: Sequence[AppendedRange]) -> Claims:
+def _unheard(progress: SourceProgress, taken: Sequence[AppendedRange]) -> Claims:
     """Return claims that hold the clock, of partitions that nobody has heard of when reading begins."""
     unknown = [each for each in taken if each.producer == UNKNOWN and each.newest is not None]
-    if offsets.heard > NEVER or not unknown:
+    if progress.heard > NEVER or not unknown:
         return {}
     began = min(each.began for each in unknown)
-    return {(partition, UNKNOWN): Claim(NEVER, began) for partition in offsets.offsets}
+    return {(partition, UNKNOWN): Claim(NEVER, began) for partition in progress.offsets}
 
 
 def _heard(

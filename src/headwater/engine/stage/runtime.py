@@ -87,7 +87,7 @@ def over_all_rows(
     rows: DataFrame,
     operator: Operator[Any],
     schema: pa.Schema,
-    clock: int,
+    watermark: int,
     buckets: int,
     late: DataFrame | None = None,
 ) -> DataFrame:
@@ -95,7 +95,7 @@ def over_all_rows(
     blobs = packed(rows, operator, buckets)
     if late is not None:
         blobs = blobs.union(packed(late, operator, buckets).withColumn(TASK, F.lit(_NO_TASK)))
-    return blobs.groupBy(BUCKET).applyInArrow(_over_all_rows(operator, schema, clock), RESULT)
+    return blobs.groupBy(BUCKET).applyInArrow(_over_all_rows(operator, schema, watermark), RESULT)
 
 
 def packed(rows: DataFrame, operator: Operator[Any], buckets: int, tally: bool = False) -> DataFrame:
@@ -117,7 +117,9 @@ def _stepping(work: StepContext) -> Callable[[pa.Table], pa.Table]:
     return run
 
 
-def _over_all_rows(operator: Operator[Any], schema: pa.Schema, clock: int) -> Callable[[pa.Table], pa.Table]:
+def _over_all_rows(
+    operator: Operator[Any], schema: pa.Schema, watermark: int
+) -> Callable[[pa.Table], pa.Table]:
     def run(table: pa.Table) -> pa.Table:
         table = table.sort_by(TASK)
         judged = pc.equal(table.column(TASK), _NO_TASK)
@@ -125,7 +127,7 @@ def _over_all_rows(operator: Operator[Any], schema: pa.Schema, clock: int) -> Ca
             blobs.decode_all(table.filter(which).column(BLOB).to_pylist(), schema)
             for which in (pc.invert(judged), judged)
         )
-        steps = operators.run(operator, without(rows, late), clock)
+        steps = operators.run(operator, without(rows, late), watermark)
         out = [step.out for step in steps if step.out.num_rows]
         return _tagged(table.column(BUCKET)[0].as_py(), _encoded(MAIN, out))
 

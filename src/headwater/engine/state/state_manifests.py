@@ -2,7 +2,7 @@
 
 The driver lists the chunks of all buckets in one file, the manifest, per micro-batch before the results of
 that micro-batch are committed, and retains the manifests of the last few: a micro-batch that is repeated
-begins from the manifest before it. Each runner has a term of its own, so what a runner that has been
+begins from the manifest before it. Each runner has an epoch of its own, so what a runner that has been
 replaced still writes is not taken for its successor's.
 
 Invariant: a manifest is there whole or not at all; once a micro-batch is committed, its manifest and the
@@ -29,6 +29,9 @@ RETAINED = 3
 _TRIMMED = "trimmed"
 """A file that is there once a manifest was removed: then there was a state before the oldest that is left."""
 
+_EPOCH = "term-"
+"""How the names of the files begin that number runners."""
+
 _MANIFEST = re.compile(r"(\d+)\.(\d+)\.json")
 _CHUNK = re.compile(r"[0-9a-f]{16}")
 
@@ -36,10 +39,10 @@ Buckets = dict[int, BucketMeta]
 
 
 class ManifestName(NamedTuple):
-    """Which manifest it is: of two of one micro-batch, that of the later term counts."""
+    """Which manifest it is: of two of one micro-batch, that of the later epoch counts."""
 
     batch: int
-    term: int
+    epoch: int
 
 
 class StateManifests:
@@ -50,14 +53,14 @@ class StateManifests:
         """Where the manifests are, and the chunks: one sync makes the names of both durable."""
         self._manifests: dict[ManifestName, Buckets] = {}
         self._unchecked: set[ManifestName] = set()
-        self._term = 0
+        self._epoch = 0
 
     def begin(self) -> None:
-        """Begin a new term, and remove the chunks that no manifest names."""
+        """Begin a new epoch, and remove the chunks that no manifest names."""
         durable.make(self.home)
         durable.sweep(self.home)
         names = self._names()
-        self._term = _next_term(self.home, names)
+        self._epoch = _next_epoch(self.home, names)
         self._manifests = {name: _read(self._path(name)) for name in names}
         self._unchecked = set(self._manifests)
         self._sweep({path.name for path in self.home.iterdir() if _CHUNK.fullmatch(path.name)})
@@ -82,7 +85,7 @@ class StateManifests:
 
     def commit(self, batch: int, changed: Mapping[int, BucketMeta]) -> None:
         """Note the buckets as they are after a micro-batch, given those that it has changed."""
-        name, buckets = ManifestName(batch, self._term), {**self.before(batch), **changed}
+        name, buckets = ManifestName(batch, self._epoch), {**self.before(batch), **changed}
         notes.write(self._path(name), {number: meta.to_json() for number, meta in buckets.items()})
         self._manifests[name] = buckets
         self._trim()
@@ -91,7 +94,7 @@ class StateManifests:
         """Remove the outdated manifests, and the chunks that they alone name."""
         outdated = self._outdated()
         retained = {name.batch for name in self._manifests.keys() - outdated}
-        if any(name.batch not in retained for name in outdated):  # not where only an earlier term's goes
+        if any(name.batch not in retained for name in outdated):  # not where only an earlier epoch's goes
             self._note_trimmed()
         chunk_names = _files(*(self._manifests.pop(name) for name in outdated))
         for name in outdated:
@@ -99,7 +102,7 @@ class StateManifests:
         self._sweep(chunk_names)
 
     def _outdated(self) -> list[ManifestName]:
-        """Return the manifests of micro-batches too long ago, and those of earlier terms of the others."""
+        """Return the manifests of micro-batches too long ago, and those of earlier epochs of the others."""
         batches = sorted({name.batch for name in self._manifests})[-RETAINED:]
         retained = {max(name for name in self._manifests if name.batch == batch) for batch in batches}
         return [name for name in self._manifests if name not in retained]
@@ -117,7 +120,7 @@ class StateManifests:
             (self.home / name).unlink(missing_ok=True)
 
     def _path(self, name: ManifestName) -> Path:
-        return self.home / f"{name.batch}.{name.term}.json"
+        return self.home / f"{name.batch}.{name.epoch}.json"
 
     def _names(self) -> list[ManifestName]:
         matches = map(_MANIFEST.fullmatch, os.listdir(self.home))
@@ -128,23 +131,26 @@ def _files(*manifests: Buckets) -> set[str]:
     return {chunk.file for buckets in manifests for meta in buckets.values() for chunk in meta.chunks}
 
 
-def _next_term(folder: Path, names: list[ManifestName]) -> int:
+def _next_epoch(folder: Path, names: list[ManifestName]) -> int:
     """Return a number higher than that of any runner before, which no other runner gets.
 
     A power loss may take back the newest of the files that number runners, but not the manifests that count.
     """
-    numbers = [*(int(path.name[5:]) for path in folder.glob("term-*")), *(name.term for name in names)]
-    term = 1 + max(numbers, default=0)
+    numbers = [
+        *(int(path.name[len(_EPOCH) :]) for path in folder.glob(f"{_EPOCH}*")),
+        *(name.epoch for name in names),
+    ]
+    epoch = 1 + max(numbers, default=0)
     while True:
         try:
-            os.close(os.open(folder / f"term-{term}", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            os.close(os.open(folder / f"{_EPOCH}{epoch}", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
             break
         except FileExistsError:
-            term += 1
-    for path in folder.glob("term-*"):
-        if int(path.name[5:]) < term - 1:
+            epoch += 1
+    for path in folder.glob(f"{_EPOCH}*"):
+        if int(path.name[len(_EPOCH) :]) < epoch - 1:
             path.unlink(missing_ok=True)
-    return term
+    return epoch
 
 
 def _read(path: Path) -> Buckets:

@@ -137,7 +137,7 @@ class EmbeddedAppender:
             partition = self._partition(number)
             partition.refresh()
             self._fence(partition)
-            fresh[partition] = _unsent(encoded, partition.check(self.id, self._epoch))
+            fresh[partition] = _without_duplicates(encoded, partition.check(self.id, self._epoch))
         written: dict[Partition, int] = {}
         try:
             for partition, new in fresh.items():
@@ -242,7 +242,7 @@ def _cut(part: FramePart) -> Iterator[FramePart]:
     yield from _cut(part._replace(batch=part.batch.slice(half), sequence=part.sequence[half:]))
 
 
-def _unsent(encoded: Sequence[Encoded], last: int) -> list[Draft]:
+def _without_duplicates(encoded: Sequence[Encoded], last: int) -> list[Draft]:
     """Leave out what the partition has already from this producer."""
     fresh = []
     for part, draft in encoded:

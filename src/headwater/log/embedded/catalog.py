@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import orjson
 import pyarrow as pa
 
-from headwater import durable
+from headwater import durable, topic_errors
 from headwater import schema as schemas
 from headwater import topic as topics
 from headwater.errors import DamagedLog, HeadwaterError, NotALog, TopicError, TopicExists
@@ -107,7 +107,7 @@ class EmbeddedCatalog:
             durable.replace(draft, directory)
         return self.get(topic.name)
 
-    def change(self, name: str, changes: dict[str, Any]) -> StoredTopic:
+    def alter(self, name: str, changes: dict[str, Any]) -> StoredTopic:
         """Alter a topic; new partitions are there before the declaration names them."""
         with self._locked():
             stored = self.get(name)
@@ -169,7 +169,7 @@ class EmbeddedCatalog:
             return log_deleted(self.root)
         if self._is_topic(name) and not path.exists():
             return _unreadable(path, "it is missing")
-        return topics.unknown(name, self.names())
+        return topic_errors.unknown(name, self.names())
 
     def _sweep(self) -> None:
         """Remove what killed processes have left; to be called with the lock held."""

@@ -21,7 +21,8 @@ from pathlib import Path
 from headwater.errors import Fenced, LogUnavailable
 from headwater.log.embedded.state_store import StateStore, store_offsets
 from headwater.log.process import check_process
-from headwater.topic import Topic, replaced_for
+from headwater.topic import Topic
+from headwater.topic_errors import replaced_for
 
 MAX_POLL_SECONDS = 300.0
 """A member that has not polled for this long is taken for dead, though its process lives."""

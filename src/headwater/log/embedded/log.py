@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, get_args
 import pyarrow as pa
 
 from headwater import topic as topics
+from headwater import topic_errors
 from headwater.errors import DamagedLog, RowError, UnreadableRecord, UsageError
 from headwater.log import computed_columns
 from headwater.log.appended_range import AppendedRange
@@ -84,7 +85,7 @@ class EmbeddedLog(Log):
         if not topic.plain:
             raise no_formats(f'topic "{topic.name}"', topic.format, topic.key_format)
         if topic.read_otherwise and self._declared.setdefault(topic.name, topic) != topic:
-            raise topics.two_declarations(topic)
+            raise topic_errors.two_declarations(topic)
 
     def describe(self, name: str) -> TopicInfo:
         """Return a topic with its sizes, rates, oldest and newest record."""
@@ -94,7 +95,7 @@ class EmbeddedLog(Log):
 
     def alter_topic(self, name: str, **changes: Any) -> Topic:
         """Add nullable columns, or change partitions, retention, cleanup, archive."""
-        return self._storage.catalog.change(name, changes).topic
+        return self._storage.catalog.alter(name, changes).topic
 
     def delete_topic(self, name: str) -> None:
         """Remove a topic, its records and archive."""

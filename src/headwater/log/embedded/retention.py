@@ -15,7 +15,7 @@ from headwater import durable, durations, record
 from headwater.log.embedded import archive
 from headwater.log.embedded.catalog import StoredTopic
 from headwater.log.embedded.partition import segment, times
-from headwater.log.embedded.partition.receipt import SKEW
+from headwater.log.embedded.partition.received_time import SKEW
 from headwater.log.embedded.partition.segment import Segment
 from headwater.log.embedded.partition.writer import Partition
 from headwater.log.embedded.stream import RecordReader

@@ -19,7 +19,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from headwater import topic as topics
+from headwater import topic_errors
 from headwater.errors import DamagedLog
 from headwater.log.embedded.catalog import EmbeddedCatalog, StoredTopic
 from headwater.log.embedded.failures import translating_errors, unusable
@@ -69,7 +69,7 @@ class Storage:
         """Return a topic as declared now, if the one of its name still is that topic."""
         now = self.catalog.get(topic.name)
         if now.id != topic.id:
-            raise topics.replaced(now.topic, topic.id, *topics.OPEN)
+            raise topic_errors.replaced(now.topic, topic.id, *topic_errors.OPEN)
         return now
 
     def with_retry(self, stored: StoredTopic, operation: Callable[[], _T]) -> _T:

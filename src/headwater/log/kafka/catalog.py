@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from headwater import topic as topics
-from headwater import wire_format
+from headwater import topic_errors, wire_format
 from headwater.errors import TopicError, TopicExists, UsageError
 from headwater.formats import decoding
 from headwater.formats.writer_schema import WriterSchemas
@@ -68,7 +68,7 @@ class KafkaCatalog:
         found = self.cluster.find([name]) if name and not name.startswith("__") else {}
         if name not in found:
             self._recent.pop(name, None)
-            raise topics.unknown(name, self.cluster.names())
+            raise topic_errors.unknown(name, self.cluster.names())
         self.registry.refresh()
         return self._remember(self._known(name, found[name]))
 
@@ -78,7 +78,7 @@ class KafkaCatalog:
         if known is None or time.monotonic() - at > STALE_SECONDS:
             known = self.get(name)
         if known.id != id:
-            raise topics.replaced(known.topic, id, *topics.OPEN)
+            raise topic_errors.replaced(known.topic, id, *topic_errors.OPEN)
         return known
 
     def encoder(self, topic: Topic) -> Encode:
@@ -93,7 +93,7 @@ class KafkaCatalog:
         """Return a topic as it is declared now, if the one of its name still is that topic."""
         known = self.get(topic.name)
         if known.id != topic.id:
-            raise topics.replaced(known.topic, topic.id, *topics.OPEN)
+            raise topic_errors.replaced(known.topic, topic.id, *topic_errors.OPEN)
         return known
 
     def all(self) -> list[KafkaTopic]:
@@ -144,10 +144,10 @@ class KafkaCatalog:
         """Let a declaration hold for a topic of another program, as far as this catalog is asked."""
         self._check_formats(topic)
         if self._local.setdefault(topic.name, topic) != topic:
-            raise topics.two_declarations(topic)
+            raise topic_errors.two_declarations(topic)
         self._recent.pop(topic.name, None)
 
-    def change(self, name: str, changes: dict[str, Any]) -> KafkaTopic:
+    def alter(self, name: str, changes: dict[str, Any]) -> KafkaTopic:
         """Alter a topic on the broker and in its declaration."""
         known = self.get(name)
         if known.foreign:

@@ -18,7 +18,8 @@ from headwater.log.kafka import failures, scan
 from headwater.log.kafka.cluster import CALL_SECONDS, Cluster
 from headwater.log.kafka.registry import READER_GROUP
 from headwater.log.report import Lag
-from headwater.topic import Topic, replaced_for
+from headwater.topic import Topic
+from headwater.topic_errors import replaced_for
 
 PEEK_SECONDS = 5.0
 _IDENTITY = "headwater.topic="

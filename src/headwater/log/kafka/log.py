@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from headwater import durations
+from headwater import durations, topic_errors
 from headwater import topic as topics
 from headwater.errors import UsageError
 from headwater.formats.guess import DeclarationGuess, guess
@@ -61,7 +61,7 @@ class KafkaLog(Log):
 
     def alter_topic(self, name: str, **changes: Any) -> Topic:
         """Add nullable columns, or change partitions, retention, cleanup."""
-        return self._catalog.change(name, changes).topic
+        return self._catalog.alter(name, changes).topic
 
     def delete_topic(self, name: str) -> None:
         """Remove a topic, its records, and what groups had committed for it."""
@@ -211,7 +211,7 @@ class KafkaLog(Log):
         if not known.topic.writable:
             raise UsageError(
                 f'topic "{topic}" is declared in a format that is only read',
-                detail=topics.formats_text(known.topic),
+                detail=topic_errors.formats_text(known.topic),
                 hint='append with a client of that format; here "json" is written, or "avro" of a registry',
             )
         return known

@@ -70,16 +70,34 @@ class Amount(ABC):
         """Return the nearest DOUBLE of a share of each sum; null where nothing was added."""
 
 
-class Integers(Amount):
+class DoubleMeans(Amount):
+    """Numbers whose means and shares are the nearest DOUBLE: each a sum, times a number, over another."""
+
+    def mean_type(self, kind: pa.DataType) -> pa.DataType:
+        """Return DOUBLE."""
+        return pa.float64()
+
+    def means(self, counts: Numbers, partials: list[pa.Array]) -> pa.Array:
+        """Return the nearest DOUBLE of each mean."""
+        return self._quotients(counts, partials, 1, counts)
+
+    def shares(self, counts: Numbers, partials: list[pa.Array], share: Fraction) -> pa.Array:
+        """Return the nearest DOUBLE of each share."""
+        return self._quotients(counts, partials, share.numerator, _divisors(counts, share))
+
+    @abstractmethod
+    def _quotients(
+        self, counts: Numbers, partials: list[pa.Array], times: int, divisors: Numbers
+    ) -> pa.Array:
+        """Return each sum times a number, over its divisor; null where nothing was added."""
+
+
+class Integers(DoubleMeans):
     """Integers, as high * 2**32 + low: each half adds up far from overflowing."""
 
     def total_type(self, kind: pa.DataType) -> pa.DataType:
         """Return BIGINT."""
         return pa.int64()
-
-    def mean_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return DOUBLE."""
-        return pa.float64()
 
     def fields(self, name: str, kind: pa.DataType) -> list[pa.Field]:
         """Return both halves."""
@@ -107,14 +125,6 @@ class Integers(Amount):
                 "a sum of integers does not fit BIGINT", hint="cast the column to DECIMAL(38,0) before"
             )
         return pa.array((high << _HALF) | low, mask=counts == 0)
-
-    def means(self, counts: Numbers, partials: list[pa.Array]) -> pa.Array:
-        """Return the nearest DOUBLE of each mean."""
-        return self._quotients(counts, partials, 1, counts)
-
-    def shares(self, counts: Numbers, partials: list[pa.Array], share: Fraction) -> pa.Array:
-        """Return the nearest DOUBLE of each share."""
-        return self._quotients(counts, partials, share.numerator, _divisors(counts, share))
 
     def _quotients(
         self, counts: Numbers, partials: list[pa.Array], times: int, divisors: Numbers
@@ -175,14 +185,10 @@ class Decimals(Amount):
         )
 
 
-class Floats(Amount):
+class Floats(DoubleMeans):
     """Floats, digit by digit; what is not finite is remembered by a flag for each kind of it."""
 
     def total_type(self, kind: pa.DataType) -> pa.DataType:
-        """Return DOUBLE."""
-        return pa.float64()
-
-    def mean_type(self, kind: pa.DataType) -> pa.DataType:
         """Return DOUBLE."""
         return pa.float64()
 
@@ -203,14 +209,6 @@ class Floats(Amount):
     def totals(self, counts: Numbers, partials: list[pa.Array]) -> pa.Array:
         """Return the nearest DOUBLE of each sum."""
         return self._quotients(counts, partials, 1, np.ones(len(counts), np.int64))
-
-    def means(self, counts: Numbers, partials: list[pa.Array]) -> pa.Array:
-        """Return the nearest DOUBLE of each mean."""
-        return self._quotients(counts, partials, 1, counts)
-
-    def shares(self, counts: Numbers, partials: list[pa.Array], share: Fraction) -> pa.Array:
-        """Return the nearest DOUBLE of each share."""
-        return self._quotients(counts, partials, share.numerator, _divisors(counts, share))
 
     def _quotients(
         self, counts: Numbers, partials: list[pa.Array], times: int, divisors: Numbers

@@ -23,7 +23,7 @@ from headwater.operators.groups import Flags, Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import Arrived, arrivals, is_left, slots_of, times_of
 from headwater.operators.joins.deletions import deletions
-from headwater.operators.memory.chunk_codec import decode, decode_clock, encode, extra_column
+from headwater.operators.memory.chunk_codec import decode, decode_watermark, encode, extra_column
 from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.rows_by_key_and_time import LITTLE, KeySlots, RowsByKeyAndTime, rekeyed
 from headwater.operators.memory.timeline import Timeline
@@ -49,7 +49,7 @@ class AsOfState:
     waiting: Timeline
     done: RowsByKeyAndTime
     """Events that have come out, by the time they asked for; how often each was corrected is noted."""
-    clock: int = NEVER
+    watermark: int = NEVER
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class AsOf(Operator[AsOfState]):
         return self.correct
 
     @property
-    def history(self) -> tuple[str, ...]:
+    def uncompared_columns(self) -> tuple[str, ...]:
         """How often a result was corrected."""
         return (REVISION,) if self.correct else ()
 
@@ -135,18 +135,18 @@ class AsOf(Operator[AsOfState]):
     def restore_chunk(self, state: AsOfState, chunk: pa.Table) -> None:
         """Take over rows as the step did, but for what came out."""
         left, right = decode(chunk, LEFT), decode(chunk, RIGHT)
-        self._take(state, _timed(left, self.times[0]), _timed(right, self.times[1]), decode_clock(chunk))
+        self._take(state, _timed(left, self.times[0]), _timed(right, self.times[1]), decode_watermark(chunk))
         done = decode(chunk, _DONE)
         state.done.note(self._remember(state, done), extra_column(chunk, _DONE, REVISION))
 
-    def step(self, state: AsOfState, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: AsOfState, rows: pa.Table, watermark: int) -> Step:
         """Take new versions, and join the events that the clock has passed."""
         at = times_of(rows, *self.times)
-        come = arrivals(rows, at, self._late(rows, at, clock), self.pairing, None)
-        ripe, out = self._take(state, come.left, come.right, clock)
+        come = arrivals(rows, at, self._is_late(rows, at, watermark), self.pairing, None)
+        ripe, out = self._take(state, come.left, come.right, watermark)
         learnt = ripe or len(come.left.at) or len(come.right.at)
         none = state.done.take(np.empty(0, np.int64))
-        chunk = self._chunk(come.left.rows, come.right.rows, none, np.empty(0, np.int64), clock)
+        chunk = self._chunk(come.left.rows, come.right.rows, none, np.empty(0, np.int64), watermark)
         return Step(out, come.late, chunk=chunk if learnt else None)
 
     def next_timer(self, state: AsOfState) -> int | None:
@@ -155,15 +155,15 @@ class AsOf(Operator[AsOfState]):
         ends = [None if first is None else first + 1, None if done is None else done + self._back + 1]
         return min((end for end in ends if end is not None), default=None)
 
-    def output_watermark(self, clock: int) -> int:
+    def output_watermark(self, watermark: int) -> int:
         """Return how far back corrections go, if there are any."""
-        return behind(clock, self._back) if self.correct else clock
+        return behind(watermark, self._back) if self.correct else watermark
 
     def snapshot(self, state: AsOfState) -> pa.Table:
         """Return the events that wait, those that may be corrected, and the versions in use."""
-        versions, numbers = state.versions.since(self._floor(state.clock)), state.done.numbers()
+        versions, numbers = state.versions.since(self._floor(state.watermark)), state.done.numbers()
         events, revisions = state.done.take(numbers), state.done.notes(numbers)
-        return self._chunk(state.waiting.rows(), versions, events, revisions, state.clock)
+        return self._chunk(state.waiting.rows(), versions, events, revisions, state.watermark)
 
     @property
     def _back(self) -> int:
@@ -173,11 +173,11 @@ class AsOf(Operator[AsOfState]):
     def _names(self) -> tuple[tuple[str, ...], ...]:
         return tuple(zip(*self.pairing.on, strict=True))
 
-    def _floor(self, clock: int) -> int:
+    def _floor(self, watermark: int) -> int:
         """Return the earliest time for which the table may still be asked."""
         if self.at is None and not self.correct:
-            return clock
-        return NEVER if self.keep is None else behind(clock, self._back)
+            return watermark
+        return NEVER if self.keep is None else behind(watermark, self._back)
 
     def _joined(self, schema: pa.Schema) -> Joined:
         left, right = sides(schema)
@@ -185,10 +185,10 @@ class AsOf(Operator[AsOfState]):
         version = pa.field(VERSION, right.field(self.times[1]).type)
         return Joined("as_of", self.pairing, left, pa.schema([*shown, version]), self.prefix, optional=False)
 
-    def _late(self, rows: pa.Table, at: Times, clock: int) -> Flags:
+    def _is_late(self, rows: pa.Table, at: Times, watermark: int) -> Flags:
         """Tell which rows are too late: events that ask too far back among them."""
         mine = is_left(rows)
-        bound = np.where(mine, clock, self._floor(clock) if self.correct else clock)
+        bound = np.where(mine, watermark, self._floor(watermark) if self.correct else watermark)
         late: Flags = (at < bound) | (at == NEVER)
         if self.at is not None:
             asked = times_of(rows, self.at, self.times[1])
@@ -196,11 +196,11 @@ class AsOf(Operator[AsOfState]):
             late |= mine & ((asked == NEVER) | (asked < oldest))
         return late
 
-    def _take(self, state: AsOfState, left: Arrived, right: Arrived, clock: int) -> tuple[int, pa.Table]:
+    def _take(self, state: AsOfState, left: Arrived, right: Arrived, watermark: int) -> tuple[int, pa.Table]:
         """Take new rows; return how many events were waited for, and what comes out."""
-        state.clock = max(state.clock, clock)
+        state.watermark = max(state.watermark, watermark)
         corrected = self._learn(state, right)
-        events = state.waiting.until(clock)
+        events = state.waiting.until(watermark)
         events = events.take(pa.array(order(events, times(events, self.times[0]))))
         out = [
             corrected,
@@ -208,9 +208,9 @@ class AsOf(Operator[AsOfState]):
         ]
         if self.correct:
             self._remember(state, events)
-        state.waiting.drop(clock)
+        state.waiting.drop(watermark)
         state.waiting.add(left.rows, left.at)
-        state.done.drop(self._floor(clock))
+        state.done.drop(self._floor(watermark))
         self._tidy(state)
         return len(events), pa.concat_tables(out)
 
@@ -264,18 +264,18 @@ class AsOf(Operator[AsOfState]):
         """Give back memory where about half of it is of no use."""
         forgotten = len(state.slots) > 2 * (len(state.versions) + len(state.done)) + LITTLE
         if state.versions.crowded or forgotten:
-            state.versions.tidy(self._floor(state.clock))
+            state.versions.tidy(self._floor(state.watermark))
         if state.done.crowded or forgotten:
             state.done.tidy()
         if forgotten:
             rekeyed(state.slots, state.versions, state.done)
 
     def _chunk(
-        self, left: pa.Table, right: pa.Table, done: pa.Table, revisions: Numbers, clock: int
+        self, left: pa.Table, right: pa.Table, done: pa.Table, revisions: Numbers, watermark: int
     ) -> pa.Table:
         tables = {LEFT: left, RIGHT: right, _DONE: done}
         noted = np.append(np.zeros(len(left) + len(right), np.int64), revisions)
-        return encode(tables, clock, {REVISION: noted})
+        return encode(tables, watermark, {REVISION: noted})
 
 
 def _timed(rows: pa.Table, column: str) -> Arrived:

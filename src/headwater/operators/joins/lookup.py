@@ -78,7 +78,7 @@ class Lookup(Operator[LookupTable]):
         self._take(state, chunk)
         state.present.tidy()
 
-    def step(self, state: LookupTable, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: LookupTable, rows: pa.Table, watermark: int) -> Step:
         """Take the table's rows, and look up the left ones."""
         changes = self._take(state, self.pairing.right(rows))
         out = self._out(state, self.pairing.left(rows))

@@ -23,10 +23,10 @@ import pyarrow.compute as pc
 from headwater.durations import MICROSECOND
 from headwater.operators.columns import check_time
 from headwater.operators.event_time import Times, behind, moved, times
-from headwater.operators.groups import Numbers
+from headwater.operators.groups import Flags, Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import Arrivals, Arrived, arrivals, slots_of, times_of
-from headwater.operators.memory.chunk_codec import decode, decode_clock, encode, extra_column
+from headwater.operators.memory.chunk_codec import decode, decode_watermark, encode, extra_column
 from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.rows_by_key_and_time import KeySlots, RowsByKeyAndTime, tidied
 from headwater.operators.memory.runs import Runs
@@ -118,7 +118,7 @@ class Within(Operator[IntervalJoinState]):
 
     def restore_chunk(self, state: IntervalJoinState, chunk: pa.Table) -> None:
         """Take over rows that wait, mark those that they match, and forget what has come out."""
-        self._drop(state, decode_clock(chunk))
+        self._drop(state, decode_watermark(chunk))
         names = tuple(zip(*self.pairing.on, strict=True))
         new = (
             self._stored(state, decode(chunk, LEFT), names[0], self.times[0]),
@@ -132,18 +132,18 @@ class Within(Operator[IntervalJoinState]):
         _mark(state, _Rows(*(each[mark] for each, mark in zip(numbers, marks, strict=True))))
         tidied(state.slots, state.left, state.right)
 
-    def step(self, state: IntervalJoinState, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: IntervalJoinState, rows: pa.Table, watermark: int) -> Step:
         """Let new rows meet those that wait, and let go those that the clock has passed."""
         at = times_of(rows, *self.times)
-        come = arrivals(rows, at, (at < clock) | (at == NEVER), self.pairing, state.slots)
-        due = self._due(state, clock)
+        come = arrivals(rows, at, _is_late(at, watermark), self.pairing, state.slots)
+        due = self._due(state, watermark)
         meet = self._meet if state.joined is not None else self._meet_once
         numbers, pairs = meet(state, *self._useful(come))
         out = pa.concat_tables([self._matched(state, pairs), self._unmatched(state, due)])
         _mark(state, pairs)
         learnt = any(map(len, (*numbers, *due)))
-        chunk = self._chunk(state, numbers, clock) if learnt else None
-        self._drop(state, clock)
+        chunk = self._chunk(state, numbers, watermark) if learnt else None
+        self._drop(state, watermark)
         tidied(state.slots, state.left, state.right)
         return Step(out, come.late, chunk=chunk)
 
@@ -152,10 +152,10 @@ class Within(Operator[IntervalJoinState]):
         ends = ((state.left.first(), self._after), (state.right.first(), self._before))
         return min((first + wait + 1 for first, wait in ends if first is not None), default=None)
 
-    def output_watermark(self, clock: int) -> int:
+    def output_watermark(self, watermark: int) -> int:
         """Return how far back a left row may lie that waits; or a right one that may come out alone."""
         wait = max(self._after, self._before) if self.how in _RIGHT_ALONE else self._after
-        return behind(clock, wait)
+        return behind(watermark, wait)
 
     def snapshot(self, state: IntervalJoinState) -> pa.Table:
         """Return the rows that wait."""
@@ -218,10 +218,10 @@ class Within(Operator[IntervalJoinState]):
         """Return from when to when right rows match left ones."""
         return moved(at, -self._before), moved(at, self._after)
 
-    def _due(self, state: IntervalJoinState, clock: int) -> _Rows:
+    def _due(self, state: IntervalJoinState, watermark: int) -> _Rows:
         """Return the rows that can have no match any more and had none, of the sides that come out alone."""
         none = np.empty(0, np.int64)
-        left, right = self._ends(clock)
+        left, right = self._ends(watermark)
         return _Rows(
             _unmarked(state.left, state.left.until(left)) if self.how in _LEFT_ALONE else none,
             _unmarked(state.right, state.right.until(right)) if self.how in _RIGHT_ALONE else none,
@@ -249,21 +249,27 @@ class Within(Operator[IntervalJoinState]):
         filled = pc.coalesce(rows.column(place), right.column(0).cast(rows.column(place).type))
         return rows.set_column(place, rows.schema.field(place), filled)
 
-    def _ends(self, clock: int) -> tuple[int, int]:
+    def _ends(self, watermark: int) -> tuple[int, int]:
         """Return the times before which no left row, and no right one, can have another match."""
-        return behind(clock, self._after), behind(clock, self._before)
+        return behind(watermark, self._after), behind(watermark, self._before)
 
-    def _drop(self, state: IntervalJoinState, clock: int) -> None:
-        for waiting, end in zip((state.left, state.right), self._ends(clock), strict=True):
+    def _drop(self, state: IntervalJoinState, watermark: int) -> None:
+        for waiting, end in zip((state.left, state.right), self._ends(watermark), strict=True):
             waiting.drop(end)
 
-    def _chunk(self, state: IntervalJoinState, numbers: _Rows, clock: int) -> pa.Table:
+    def _chunk(self, state: IntervalJoinState, numbers: _Rows, watermark: int) -> pa.Table:
         """Return rows with their marks; left ones that have done all they can are left out."""
         if state.joined is None:
             numbers = numbers._replace(left=_unmarked(state.left, numbers.left))
         tables = {LEFT: state.left.take(numbers.left), RIGHT: state.right.take(numbers.right)}
         marks = np.append(state.left.notes(numbers.left), state.right.notes(numbers.right)) == _MATCHED
-        return encode(tables, clock, {_MARKED: marks})
+        return encode(tables, watermark, {_MARKED: marks})
+
+
+def _is_late(at: Times, watermark: int) -> Flags:
+    """Tell which rows are from before the clock, or have no time."""
+    late: Flags = (at < watermark) | (at == NEVER)
+    return late
 
 
 def _mark(state: IntervalJoinState, rows: _Rows) -> None:

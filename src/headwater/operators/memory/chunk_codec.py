@@ -19,7 +19,7 @@ CLOCK = "clock"
 ExtraColumns = Mapping[str, npt.NDArray[Any]]
 
 
-def encode(tables: Mapping[str, pa.Table], clock: int, extra: ExtraColumns | None = None) -> pa.Table:
+def encode(tables: Mapping[str, pa.Table], watermark: int, extra: ExtraColumns | None = None) -> pa.Table:
     """Return the rows of all tables, one table after the other, and a clock; a row at least, for the clock.
 
     ``extra`` columns have a value for each row, in the same order.
@@ -34,7 +34,7 @@ def encode(tables: Mapping[str, pa.Table], clock: int, extra: ExtraColumns | Non
         start = end
     for name, values in (extra or {}).items():
         columns[name] = pa.array(np.append(values, np.zeros(height - count, values.dtype)))
-    return pa.table({**columns, CLOCK: np.full(height, clock)})
+    return pa.table({**columns, CLOCK: np.full(height, watermark)})
 
 
 def decode(chunk: pa.Table, name: str) -> pa.Table:
@@ -48,7 +48,7 @@ def extra_column(chunk: pa.Table, name: str, column: str) -> npt.NDArray[Any]:
     return values
 
 
-def decode_clock(chunk: pa.Table) -> int:
+def decode_watermark(chunk: pa.Table) -> int:
     """Return the clock of a chunk."""
     return int(times(chunk, CLOCK).max(initial=NEVER))
 

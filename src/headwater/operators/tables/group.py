@@ -74,7 +74,7 @@ class TableGroup(Operator[Grouped]):
     >>> from headwater.operators.operator import NEVER
     >>> orders = pa.table({"id": [1, 2], "shop": ["a", "a"], "cents": [5, 7], "_deleted": [False, False]})
     >>> total = TableGroup(("id",), ("shop",), (("cents", agg.sum("cents")),))
-    >>> total.step(total.initial_state(orders.schema), orders, clock=NEVER).out.to_pylist()
+    >>> total.step(total.initial_state(orders.schema), orders, watermark=NEVER).out.to_pylist()
     [{'shop': 'a', 'cents': 12, '_deleted': False}]
     """
 
@@ -115,7 +115,7 @@ class TableGroup(Operator[Grouped]):
         """Make the changes of a chunk."""
         self._make(state, self._change(state, chunk))
 
-    def step(self, state: Grouped, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: Grouped, rows: pa.Table, watermark: int) -> Step:
         """Make changes, and compare the groups that they touch before and after."""
         rows = rows.select(self._columns()).combine_chunks()
         change = self._change(state, rows)

@@ -77,7 +77,7 @@ class TableJoin(Operator[TableJoinState]):
     >>> ada = pa.Table.from_pylist([{"id": 1, "name": "ada"}], names)
     >>> old = pa.Table.from_pylist([{"id": 1, "age": 36}], ages)
     >>> rows = on.sent(ada, old, on.schema("join", names, ages))
-    >>> join.step(join.initial_state(rows.schema), rows, clock=NEVER).out.to_pylist()
+    >>> join.step(join.initial_state(rows.schema), rows, watermark=NEVER).out.to_pylist()
     [{'id': 1, 'name': 'ada', 'age': 36, '_deleted': False}]
     """
 
@@ -114,7 +114,7 @@ class TableJoin(Operator[TableJoinState]):
         _put(state, changes)
         _tidy(state, changes)
 
-    def step(self, state: TableJoinState, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: TableJoinState, rows: pa.Table, watermark: int) -> Step:
         """Make changes, and compare the results that they touch before and after."""
         rows = rows.combine_chunks()
         changes = self._changes(state, rows)

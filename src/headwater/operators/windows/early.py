@@ -49,28 +49,28 @@ class Early:
             return windowing
         return replace(windowing, aggregates=(*windowing.aggregates, ("_last", LastTime())))
 
-    def passed(self, clock: int) -> int:
+    def passed(self, watermark: int) -> int:
         """Return the last time to publish early that the clock has passed."""
-        return bounded(clock // self.period * self.period) if self.period else NEVER
+        return bounded(watermark // self.period * self.period) if self.period else NEVER
 
     def following(self, at: int) -> int:
         """Return the first time to publish early that shows an event."""
         return bounded(self.passed(at) + self.period)
 
-    def slots(self, at: Times, clock: int) -> Numbers:
+    def slots(self, at: Times, watermark: int) -> Numbers:
         """Return, as numbers that grow with time, between which times to publish early events are."""
-        return np.maximum(at, bounded(self.passed(clock) - 1)) // self.period if self.period else at * 0
+        return np.maximum(at, bounded(self.passed(watermark) - 1)) // self.period if self.period else at * 0
 
-    def shown(self, sessions: Entries, clock: int) -> Flags:
+    def shown(self, sessions: Entries, watermark: int) -> Flags:
         """Tell which sessions are shown if they are open at a clock."""
-        return _last(sessions) >= self.crowd if self.crowd else sessions.minor < self.passed(clock)
+        return _last(sessions) >= self.crowd if self.crowd else sessions.minor < self.passed(watermark)
 
-    def until(self, sessions: Entries, clock: int, gap: int) -> Times:
+    def until(self, sessions: Entries, watermark: int, gap: int) -> Times:
         """Return which end is told of sessions: of one that is open, that of the rows that are shown."""
         reach = _last(sessions) + gap if self.period else ends(sessions)
-        return np.where(ends(sessions) <= clock, ends(sessions), reach)
+        return np.where(ends(sessions) <= watermark, ends(sessions), reach)
 
-    def grown(self, parts: Entries, new: Flags, session: Numbers, before: int, clock: int) -> Flags:
+    def grown(self, parts: Entries, new: Flags, session: Numbers, before: int, watermark: int) -> Flags:
         """Tell of which sessions, given their parts and which are new, there is more to show."""
         more = np.zeros(len(parts) and int(session[-1]) + 1, np.bool_)
         if self.crowd:
@@ -78,7 +78,7 @@ class Early:
             np.maximum.at(known, session[~new], _last(parts)[~new])
             np.add.at(all_rows, session, _last(parts))
             return all_rows // self.crowd > known // self.crowd
-        due = (new | (parts.minor >= self.passed(before))) & (parts.minor < self.passed(clock))
+        due = (new | (parts.minor >= self.passed(before))) & (parts.minor < self.passed(watermark))
         more[session[due]] = True
         return more
 

@@ -40,9 +40,9 @@ class Grid:
         """Return the start of the last window that a time is in."""
         return self._floor(at, self.hop)
 
-    def open(self, clock: int) -> int:
+    def open(self, watermark: int) -> int:
         """Return the start of the first window that ends after a clock."""
-        return self.first(clock)
+        return self.first(watermark)
 
     def windows(self, panes: Times) -> tuple[Numbers, Times]:
         """Return the starts of the windows that each pane is in, with the pane's place."""

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.durations import MICROSECOND
-from headwater.operators.event_time import Times, times
-from headwater.operators.groups import Numbers, firsts, number, pairs
+from headwater.operators.event_time import Split, Times, times
+from headwater.operators.groups import Flags, Numbers, firsts, number, pairs
 from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.partials import Entries, Partials, distinct
 from headwater.operators.memory.publications import PublicationCounts
@@ -34,7 +34,7 @@ from headwater.operators.windows.publishing import (
     publish,
     ready,
 )
-from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_clock, encode
+from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_watermark, encode
 from headwater.operators.windows.windowing import START, Windowed, Windowing, bounded, grouped, timed
 
 Cells = tuple[Times, Numbers]
@@ -48,7 +48,7 @@ class Panes:
     key_ids: KeyIds
     panes: Partials
     publications: PublicationCounts
-    clock: int = NEVER
+    watermark: int = NEVER
 
     def drop(self, before: int, back: int = 0) -> None:
         """Forget the windows from before a time, and the panes from so long before it."""
@@ -81,19 +81,16 @@ class Hopping(Windowed[Panes]):
     """How long before a window the one began that it is compared with: a multiple of ``hop``."""
     key: tuple[str, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", self.windowing.by)
-
     @property
     def event_time_out(self) -> str:
         """The column out that is the event time of results."""
         return START
 
     @property
-    def history(self) -> tuple[str, ...]:
+    def uncompared_columns(self) -> tuple[str, ...]:
         """How often it was published before, and what is only estimated."""
         rough = () if self.compare is None else comparison.rough(self.windowing)
-        return (*super().history, *rough)
+        return (*super().uncompared_columns, *rough)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the key, the window, the aggregates, how they compare, and what is told of the result."""
@@ -113,47 +110,47 @@ class Hopping(Windowed[Panes]):
         """Take over partial results and publications."""
         state.panes.add(self._entries(state, decode(chunk, "pane")))
         state.publications.add(self._entries(state, decode(chunk, "window")))
-        state.clock = max(state.clock, decode_clock(chunk))
-        state.drop(self._settled(state.clock), self._back)
+        state.watermark = max(state.watermark, decode_watermark(chunk))
+        state.drop(self._settled(state.watermark), self._back)
 
-    def step(self, state: Panes, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: Panes, rows: pa.Table, watermark: int) -> Step:
         """Add rows to their panes, and publish the windows that have ended or changed."""
-        rows, at, late = self._split(rows.combine_chunks(), clock)
+        rows, at, late = self._split_late(rows.combine_chunks(), watermark)
         fresh = self._fresh(state, rows, at)
         state.panes.add(fresh)
         found = [
-            *self._ended(state, fresh, clock),
-            *self._early(state, fresh, clock),
-            *self._crowded(state, fresh, clock),
+            *self._ended(state, fresh, watermark),
+            *self._early(state, fresh, watermark),
+            *self._crowded(state, fresh, watermark),
         ]
         plain, beside = self.windowing.output_schema(rows.schema), partial(self._beside, state)
         out, counted = publish(self.windowing, state.publications, found, self._grid.size, plain, beside)
-        state.clock = max(state.clock, clock)
-        state.drop(self._settled(clock), self._back)
+        state.watermark = max(state.watermark, watermark)
+        state.drop(self._settled(watermark), self._back)
         learnt = len(fresh) or len(out)
         parts = {"pane": chunk_rows(fresh), "window": chunk_rows(counted)}
-        return Step(out, late, chunk=encode(parts, clock) if learnt else None)
+        return Step(out, late, chunk=encode(parts, watermark) if learnt else None)
 
     def next_timer(self, state: Panes) -> int | None:
         """Return the next end of a window, or time to publish it before, or to forget a pane."""
-        grid, ahead, found = self._grid, self._open(state.clock), []
+        grid, ahead, found = self._grid, self._open(state.watermark), []
         if (oldest := state.panes.next(NEVER)) is not None:
             found += [grid.last(oldest) + grid.size + self.windowing.keep // MICROSECOND + self._back]
         if (pane := state.panes.next(ahead)) is not None:
             found += [max(grid.first(pane), ahead) + grid.size]
-        if self._period and (pane := state.panes.next(self._passed(state.clock))) is not None:
+        if self._period and (pane := state.panes.next(self._passed(state.watermark))) is not None:
             found += [self._passed(pane) + self._period]
         return min(found, default=None)
 
-    def output_watermark(self, clock: int) -> int:
+    def output_watermark(self, watermark: int) -> int:
         """Return the start of the first window that may still be published."""
-        return clock if clock == NEVER else self._settled(clock)
+        return watermark if watermark == NEVER else self._settled(watermark)
 
     def snapshot(self, state: Panes) -> pa.Table:
         """Return all partial results, and how often windows were published."""
         return encode(
             {"pane": chunk_rows(state.panes.all()), "window": chunk_rows(state.publications.all())},
-            state.clock,
+            state.watermark,
         )
 
     @property
@@ -176,29 +173,30 @@ class Hopping(Windowed[Panes]):
         """What partial results are of: the aggregates, and the number of rows where that decides."""
         return self.windowing.counting if isinstance(self.every, int) else self.windowing
 
-    def _open(self, clock: int) -> int:
+    def _open(self, watermark: int) -> int:
         """Return the start of the first window that ends after the clock."""
-        return bounded(self._grid.open(clock))
+        return bounded(self._grid.open(watermark))
 
-    def _settled(self, clock: int) -> int:
+    def _settled(self, watermark: int) -> int:
         """Return the start of the first window that is open, or may be corrected."""
-        return self._open(self.windowing.correction_horizon(clock))
+        return self._open(self.windowing.correction_horizon(watermark))
 
-    def _passed(self, clock: int) -> int:
+    def _passed(self, watermark: int) -> int:
         """Return the last time to publish early that the clock has passed."""
         if not self._period:
             return NEVER
         offset = self.offset // MICROSECOND
-        return bounded((clock - offset) // self._period * self._period + offset)
+        return bounded((watermark - offset) // self._period * self._period + offset)
 
-    def _split(self, rows: pa.Table, clock: int) -> tuple[pa.Table, Times, pa.Table | None]:
+    def _split_late(self, rows: pa.Table, watermark: int) -> Split:
         at = times(rows, self.windowing.event_time)
         starts = self._grid.first(at)
-        late = ~timed(at) | (starts < self._settled(clock))
-        if not late.any():
-            return rows, at, None
-        away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], starts[late], clock)
-        return rows.filter(pa.array(~late)), at[~late], away
+        return self.windowing.split_late(rows, at, self._is_late(at, starts, watermark), starts, watermark)
+
+    def _is_late(self, at: Times, starts: Times, watermark: int) -> Flags:
+        """Tell which rows have no time, or a first window that is settled."""
+        late: Flags = ~timed(at) | (starts < self._settled(watermark))
+        return late
 
     def _fresh(self, state: Panes, rows: pa.Table, at: Times) -> Entries:
         """Return the partial result of each key and pane of new rows."""
@@ -209,9 +207,9 @@ class Hopping(Windowed[Panes]):
         made = self._held.partials(rows, at, cells, first)
         return Entries(panes[first], key_ids[groups.of[first]], made)
 
-    def _ended(self, state: Panes, fresh: Entries, clock: int) -> list[Publishable]:
+    def _ended(self, state: Panes, fresh: Entries, watermark: int) -> list[Publishable]:
         """Return the windows that the clock has passed since the last step, and those that are corrected."""
-        grid, before, now = self._grid, self._open(state.clock), self._open(clock)
+        grid, before, now = self._grid, self._open(state.watermark), self._open(watermark)
         found = []
         if before < now:
             panes = state.panes.between(before, bounded(now - grid.hop + grid.size))
@@ -225,9 +223,9 @@ class Hopping(Windowed[Panes]):
             found += [Publishable(windows, complete=True)]
         return found
 
-    def _early(self, state: Panes, fresh: Entries, clock: int) -> list[Publishable]:
+    def _early(self, state: Panes, fresh: Entries, watermark: int) -> list[Publishable]:
         """Return the open windows that have changed before the last time to publish them early."""
-        before, now = self._passed(state.clock), self._passed(clock)
+        before, now = self._passed(state.watermark), self._passed(watermark)
         old = fresh.take(np.flatnonzero(fresh.major < before))
         new = state.panes.between(before, now)
         cells = np.concatenate([old.major, new.major]), np.concatenate([old.minor, new.minor])
@@ -235,13 +233,13 @@ class Hopping(Windowed[Panes]):
             return []
         panes = self._near(state, cells)
         panes = panes.take(np.flatnonzero(panes.major < now))
-        return [Publishable(self._windows(cells, panes, self._open(clock), FOREVER), complete=False)]
+        return [Publishable(self._windows(cells, panes, self._open(watermark), FOREVER), complete=False)]
 
-    def _crowded(self, state: Panes, fresh: Entries, clock: int) -> list[Publishable]:
+    def _crowded(self, state: Panes, fresh: Entries, watermark: int) -> list[Publishable]:
         """Return the open windows whose number of rows has passed a multiple of what is asked for."""
         if not isinstance(self.every, int) or not len(fresh):
             return []
-        cells, still = (fresh.major, fresh.minor), self._open(clock)
+        cells, still = (fresh.major, fresh.minor), self._open(watermark)
         windows = self._windows(cells, self._near(state, cells), still, FOREVER)
         new = self._windows(cells, fresh, still, FOREVER)
         passed = crowded(windows.rows, counts(new.rows), self.every)

@@ -18,13 +18,13 @@ import pyarrow as pa
 
 from headwater.durations import MICROSECOND
 from headwater.operators.event_time import Times, times
-from headwater.operators.groups import Numbers
+from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.partials import Entries, arranged
 from headwater.operators.operator import NEVER, Step
 from headwater.operators.windows.early import Early
 from headwater.operators.windows.session_merge import Combining, SessionChange
 from headwater.operators.windows.session_state import Sessions, ends, partials, revisions, with_status
-from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_clock, encode
+from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_watermark, encode
 from headwater.operators.windows.windowing import (
     END,
     REVISION,
@@ -49,7 +49,7 @@ class Session(Windowed[Sessions]):
     again; one that has become part of another, or goes on and is not shown, is retracted. Rows come out in
     the order of their sessions' starts, then of their keys. The state is a partial result for each
     session (with a length of ``every``, for each stretch of it that is not shown yet), until it has been
-    horizon for ``gap``; a restart finds it as it was.
+    settled for ``gap``; a restart finds it as it was.
     """
 
     windowing: Windowing
@@ -57,9 +57,6 @@ class Session(Windowed[Sessions]):
     every: timedelta | int | None = None
     """When open sessions are published too: at multiples of a length of time, or of a number of rows."""
     key: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", self.windowing.by)
 
     @property
     def event_time_out(self) -> str:
@@ -79,27 +76,26 @@ class Session(Windowed[Sessions]):
         rows = decode(chunk, "session")
         key_ids = self.windowing.key_ids(state.key_ids, rows.remove_column(0))
         state.put(Entries(key_ids, rows.column(0).to_numpy(), rows.remove_column(0)))
-        state.clock = max(state.clock, decode_clock(chunk))
+        state.watermark = max(state.watermark, decode_watermark(chunk))
         self._drop(state)
 
-    def step(self, state: Sessions, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: Sessions, rows: pa.Table, watermark: int) -> Step:
         """Add rows to their sessions, and publish those that have ended or changed."""
         rows = rows.combine_chunks()
         at, groups = times(rows, self.windowing.event_time), grouped(rows, self.windowing.by)
         key_ids = state.key_ids.numbers(groups.keys)
-        known = state.of(np.union1d(key_ids, state.due(clock, self._early.passed(clock))))
-        horizon = self.windowing.correction_horizon(clock)
-        late = ~timed(at) | (at + self._gap() <= horizon) | (at < _bars(known, key_ids, horizon)[groups.of])
-        away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], at[late], clock)
-        fresh = self._fresh(rows.filter(pa.array(~late)), at[~late], key_ids[groups.of[~late]], clock)
-        live = known.take(np.flatnonzero(ends(known) > self.windowing.correction_horizon(state.clock)))
-        change = Combining(self._held, self._early, state.clock, clock).combined(live, fresh)
+        known = state.of(np.union1d(key_ids, state.due(watermark, self._early.passed(watermark))))
+        late = self._is_late(at, key_ids[groups.of], known, watermark)
+        rows, at, away = self.windowing.split_late(rows, at, late, at, watermark)
+        fresh = self._fresh(rows, at, key_ids[groups.of[~late]], watermark)
+        live = known.take(np.flatnonzero(ends(known) > self.windowing.correction_horizon(state.watermark)))
+        change = Combining(self._held, self._early, state.watermark, watermark).combined(live, fresh)
         state.put(change.written)
-        out = self._out(change, state.clock, clock, self.output_schema(rows.schema))
-        state.clock = max(state.clock, clock)
+        out = self._out(change, state.watermark, watermark, self.output_schema(rows.schema))
+        state.watermark = max(state.watermark, watermark)
         self._drop(state)
         parts = {"session": chunk_rows(change.written, by_major=False)}
-        return Step(out, away, chunk=encode(parts, clock) if len(change.written) or len(out) else None)
+        return Step(out, away, chunk=encode(parts, watermark) if len(change.written) or len(out) else None)
 
     def next_timer(self, state: Sessions) -> int | None:
         """Return the next end of a session, or time to show what has come to one, or to forget one."""
@@ -107,14 +103,21 @@ class Session(Windowed[Sessions]):
         shown = [] if coming is None else [self._early.following(coming)]
         return min(shown if found is None else [found, *shown], default=None)
 
-    def output_watermark(self, clock: int) -> int:
+    def output_watermark(self, watermark: int) -> int:
         """Return the end of the first session that may still be published, as far as it is shown."""
-        horizon = self.windowing.correction_horizon(clock)
-        return min(horizon, self._early.passed(clock)) if self._early.period else horizon
+        horizon = self.windowing.correction_horizon(watermark)
+        return min(horizon, self._early.passed(watermark)) if self._early.period else horizon
 
     def snapshot(self, state: Sessions) -> pa.Table:
         """Return all sessions."""
-        return encode({"session": chunk_rows(state.all(), by_major=False)}, state.clock)
+        return encode({"session": chunk_rows(state.all(), by_major=False)}, state.watermark)
+
+    def _is_late(self, at: Times, key_ids: Numbers, known: Entries, watermark: int) -> Flags:
+        """Tell which rows belong to a session that is settled, or would be one alone."""
+        horizon = self.windowing.correction_horizon(watermark)
+        alone, part = at + self._gap() <= horizon, at < _bars(known, key_ids, horizon)
+        late: Flags = ~timed(at) | alone | part
+        return late
 
     def _margin(self) -> int:
         return (self.gap + self.windowing.keep) // MICROSECOND
@@ -134,16 +137,16 @@ class Session(Windowed[Sessions]):
 
     def _drop(self, state: Sessions) -> None:
         """Forget the sessions that can decide nothing more."""
-        clock = state.clock
-        before = clock if clock == NEVER else bounded(clock - self._margin())
-        state.drop(before, clock, self._early.passed(clock))
+        watermark = state.watermark
+        before = watermark if watermark == NEVER else bounded(watermark - self._margin())
+        state.drop(before, watermark, self._early.passed(watermark))
 
-    def _fresh(self, rows: pa.Table, at: Times, key_ids: Numbers, clock: int) -> Entries:
+    def _fresh(self, rows: pa.Table, at: Times, key_ids: Numbers, watermark: int) -> Entries:
         """Return the sessions that new rows make among themselves, in pieces."""
         places = arranged(key_ids, at)
         own, when = key_ids[places], at[places]
         new = (np.diff(own, prepend=-1) != 0) | (np.diff(when, prepend=0) >= self._gap())
-        new |= np.diff(self._early.slots(when, clock), prepend=0) != 0
+        new |= np.diff(self._early.slots(when, watermark), prepend=0) != 0
         of = np.empty(len(places), np.int64)
         of[places] = np.cumsum(new) - 1
         first, last = places[new], places[np.append(new[1:], True)[: len(new)]]
@@ -152,23 +155,27 @@ class Session(Windowed[Sessions]):
         rows = with_status(made, at[last] + self._gap(), nothing, nothing.astype(np.bool_))
         return Entries(key_ids[first], at[first], rows)
 
-    def _out(self, change: SessionChange, before: int, clock: int, schema: pa.Schema) -> pa.Table:
+    def _out(self, change: SessionChange, before: int, watermark: int, schema: pa.Schema) -> pa.Table:
         """Return the sessions that are published, and those that are retracted."""
-        out = [self._results(change.published, clock, schema)]
+        out = [self._results(change.published, watermark, schema)]
         out += [self._retracted(change.retracted, before, schema)] if self._retracts else []
         return self.windowing.arranged(pa.concat_tables(out).combine_chunks())
 
-    def _results(self, sessions: Entries, clock: int, schema: pa.Schema) -> pa.Table:
+    def _results(self, sessions: Entries, watermark: int, schema: pa.Schema) -> pa.Table:
         """Return sessions as they are, or were, published at a clock."""
         more = [pa.array(np.zeros(len(sessions), np.bool_))] if self._retracts else []
-        status = [pa.array(revisions(sessions).astype(np.int32)), pa.array(ends(sessions) <= clock), *more]
-        until = self._early.until(sessions, clock, self._gap())
+        status = [
+            pa.array(revisions(sessions).astype(np.int32)),
+            pa.array(ends(sessions) <= watermark),
+            *more,
+        ]
+        until = self._early.until(sessions, watermark, self._gap())
         columns = self.windowing.results(partials(sessions), sessions.minor, until, status)
         return pa.Table.from_arrays(columns, schema=schema)
 
-    def _retracted(self, sessions: Entries, clock: int, schema: pa.Schema) -> pa.Table:
+    def _retracted(self, sessions: Entries, watermark: int, schema: pa.Schema) -> pa.Table:
         """Return rows of what identifies sessions, and the rest null."""
-        known = self._results(sessions, clock, schema)
+        known = self._results(sessions, watermark, schema)
         kept = {*self.windowing.by, START, END, REVISION}
         columns = [
             column if name in kept else pa.nulls(len(sessions), schema.field(name).type)
@@ -182,7 +189,7 @@ class Session(Windowed[Sessions]):
 
 
 def _bars(held: Entries, key_ids: Numbers, horizon: int) -> Times:
-    """Return for each key the end of its last session that is horizon.
+    """Return for each key the end of its last session that is settled.
 
     A row that is open alone, and begins before that end, overlaps that session.
     """

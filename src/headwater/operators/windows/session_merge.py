@@ -75,7 +75,7 @@ class Combining:
     early: Early
     before: int
     """The clock for which known sessions are as they are."""
-    clock: int
+    watermark: int
 
     def combined(self, held: Entries, fresh: Entries) -> SessionChange:
         """Put sessions together that overlap, where one is of new rows, or the clock has come to it."""
@@ -83,10 +83,10 @@ class Combining:
         if not len(parts.entries):
             return SessionChange(parts.entries, parts.entries, parts.entries)
         end = parts.greatest(ends(parts.entries))
-        cut = parts.opening | (np.diff(self.early.slots(parts.entries.minor, self.clock), prepend=0) != 0)
+        cut = parts.opening | (np.diff(self.early.slots(parts.entries.minor, self.watermark), prepend=0) != 0)
         pieces = self._pieces(parts, cut, end)
         seen = self._seen(parts)
-        visible = (end <= self.clock) | self.early.shown(pieces.take(_heads(parts, cut)), self.clock)
+        visible = (end <= self.watermark) | self.early.shown(pieces.take(_heads(parts, cut)), self.watermark)
         out = visible & self._news(parts, seen, end)
         # A session that is published again replaces itself; any other that was visible has to go.
         away = seen & ~(parts.same & visible[parts.session])
@@ -102,8 +102,8 @@ class Combining:
 
     def _due(self, held: Entries) -> Flags:
         """Tell which known pieces the clock has come to: to the session's end, or to a time to show them."""
-        ended = (ends(held) > self.before) & (ends(held) <= self.clock)
-        passed = self.early.passed(self.before), self.early.passed(self.clock)
+        ended = (ends(held) > self.before) & (ends(held) <= self.watermark)
+        passed = self.early.passed(self.before), self.early.passed(self.watermark)
         return ended | ((held.minor >= passed[0]) & (held.minor < passed[1]))
 
     def _seen(self, parts: _Parts) -> Flags:
@@ -117,8 +117,8 @@ class Combining:
         now = parts.any(parts.new | ~ended)
         # What was seen of a part is replaced at once, so that nothing disappears that is still there.
         replaced = parts.any(seen & (ended | ~parts.same))
-        grown = self.early.grown(parts.entries, parts.new, parts.session, self.before, self.clock)
-        return np.where(end <= self.clock, now, replaced | grown)
+        grown = self.early.grown(parts.entries, parts.new, parts.session, self.before, self.watermark)
+        return np.where(end <= self.watermark, now, replaced | grown)
 
     def _pieces(self, parts: _Parts, cut: Flags, end: Times) -> Entries:
         """Merge parts of a session from one cut to the next."""
@@ -130,7 +130,7 @@ class Combining:
     def _results(self, pieces: Entries, session: Numbers, out: Flags) -> Entries:
         """Merge the pieces of sessions that have ended, and take the first of the others."""
         head = np.diff(session, prepend=-1) != 0
-        some = np.flatnonzero(out[session] & (head | (ends(pieces) <= self.clock)))
+        some = np.flatnonzero(out[session] & (head | (ends(pieces) <= self.watermark)))
         first = pieces.take(np.flatnonzero(out[session] & head))
         rows = self._merged(partials(pieces.take(some)), (np.cumsum(out) - 1)[session[some]])
         return Entries(

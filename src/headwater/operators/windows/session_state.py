@@ -31,7 +31,7 @@ class Sessions:
 
     def __init__(self, partials: pa.Schema, cut: bool):
         self.key_ids = KeyIds()
-        self.clock = NEVER
+        self.watermark = NEVER
         self._empty = pa.schema([*partials, *_STATUS]).empty_table()
         self._held = Partials(self._empty, _newest)
         self._ending, self._fading = Timeline(_WHERE), Timeline(_WHERE)
@@ -58,14 +58,14 @@ class Sessions:
         if self._cut:
             self._coming.add(where, there.minor)
 
-    def due(self, clock: int, passed: int) -> Numbers:
+    def due(self, watermark: int, passed: int) -> Numbers:
         """Return the keys of sessions that end by the clock, or have more to show from before a time."""
-        some = pa.concat_tables([self._ending.until(bounded(clock + 1)), self._coming.until(passed)])
+        some = pa.concat_tables([self._ending.until(bounded(watermark + 1)), self._coming.until(passed)])
         return np.unique(some["key_id"].to_numpy())
 
-    def drop(self, before: int, clock: int, passed: int) -> None:
+    def drop(self, before: int, watermark: int, passed: int) -> None:
         """Forget the sessions that have ended by a time, and what up to the clock was due."""
-        self._ending.drop(bounded(clock + 1))
+        self._ending.drop(bounded(watermark + 1))
         self._coming.drop(passed)
         self._spent += len(self._fading)
         self._fading.drop(bounded(before + 1))

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.durations import MICROSECOND
-from headwater.operators.event_time import Times, times
+from headwater.operators.event_time import Split, Times, times
 from headwater.operators.groups import Flags, Numbers, firsts, number, pairs
 from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.partials import Entries, Partials, arranged, spans
@@ -25,7 +25,7 @@ from headwater.operators.memory.timeline import Timeline
 from headwater.operators.operator import FOREVER, NEVER, Step
 from headwater.operators.windows.publishing import Publishable, counts, crowded, publish
 from headwater.operators.windows.ranges import over
-from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_clock, encode
+from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_watermark, encode
 from headwater.operators.windows.windowing import END, Windowed, Windowing, bounded, grouped, timed
 
 _EVENT = pa.schema([("key_id", pa.int64()), ("at", pa.int64())])
@@ -36,7 +36,7 @@ class SlidingEvents:
 
     def __init__(self, held: Partials, publications: PublicationCounts):
         self.key_ids = KeyIds()
-        self.clock = NEVER
+        self.watermark = NEVER
         self.held = held
         self.publications = publications
         self._waiting, self._fading = Timeline(_EVENT), Timeline(_EVENT)
@@ -46,18 +46,18 @@ class SlidingEvents:
         """Add partial results of events."""
         self.held.add(fresh)
         events = pa.Table.from_arrays([pa.array(fresh.major), pa.array(fresh.minor)], schema=_EVENT)
-        new = np.flatnonzero(fresh.minor >= self.clock)
+        new = np.flatnonzero(fresh.minor >= self.watermark)
         self._waiting.add(events.take(pa.array(new)), fresh.minor[new])
         self._fading.add(events, fresh.minor)
 
-    def due(self, clock: int) -> tuple[Numbers, Times]:
+    def due(self, watermark: int) -> tuple[Numbers, Times]:
         """Return the keys and times of events that the clock has passed since the last step."""
-        events = self._waiting.until(clock)
+        events = self._waiting.until(watermark)
         return events["key_id"].to_numpy(), events["at"].to_numpy()
 
-    def drop(self, before: int, clock: int) -> None:
+    def drop(self, before: int, watermark: int) -> None:
         """Forget the events up to a time, and that those before the clock wait."""
-        self._waiting.drop(clock)
+        self._waiting.drop(watermark)
         self._spent += len(self._fading)
         self._fading.drop(bounded(before + 1))
         self._spent -= len(self._fading)
@@ -93,9 +93,6 @@ class Sliding(Windowed[SlidingEvents]):
     """After how many more rows of its window an event that waits is published."""
     key: tuple[str, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", self.windowing.by)
-
     @property
     def event_time_out(self) -> str:
         """The column out that is the event time of results: that of the event."""
@@ -118,38 +115,38 @@ class Sliding(Windowed[SlidingEvents]):
         state.add(Entries(self._key_ids(state, events), events.column(0).to_numpy(), events.remove_column(0)))
         key_ids = self._key_ids(state, windows)
         state.publications.add(Entries(windows.column(0).to_numpy(), key_ids, windows.remove_column(0)))
-        state.clock = max(state.clock, decode_clock(chunk))
-        state.drop(self._forgotten(state.clock), state.clock)
+        state.watermark = max(state.watermark, decode_watermark(chunk))
+        state.drop(self._forgotten(state.watermark), state.watermark)
 
-    def step(self, state: SlidingEvents, rows: pa.Table, clock: int) -> Step:
+    def step(self, state: SlidingEvents, rows: pa.Table, watermark: int) -> Step:
         """Let new events wait, and publish those that the clock has passed or that have changed."""
-        rows, at, late = self._split(rows.combine_chunks(), clock)
+        rows, at, late = self._split_late(rows.combine_chunks(), watermark)
         fresh = self._fresh(state, rows, at)
         state.add(fresh)
         found = [
-            Publishable(self._passed(state, fresh, clock), complete=True),
-            *self._early(state, fresh, clock),
+            Publishable(self._passed(state, fresh, watermark), complete=True),
+            *self._early(state, fresh, watermark),
         ]
         out, counted = publish(
             self.windowing, state.publications, found, self._size(), self.output_schema(rows.schema)
         )
-        state.clock = max(state.clock, clock)
-        state.drop(self._forgotten(clock), clock)
+        state.watermark = max(state.watermark, watermark)
+        state.drop(self._forgotten(watermark), watermark)
         parts = {"event": chunk_rows(fresh, by_major=False), "window": chunk_rows(counted)}
-        return Step(out, late, chunk=encode(parts, clock) if len(fresh) or len(out) else None)
+        return Step(out, late, chunk=encode(parts, watermark) if len(fresh) or len(out) else None)
 
     def next_timer(self, state: SlidingEvents) -> int | None:
         """Return when the next event may be published, or forgotten."""
         return state.next_timer(self._size() + self.windowing.keep // MICROSECOND)
 
-    def output_watermark(self, clock: int) -> int:
+    def output_watermark(self, watermark: int) -> int:
         """Return the time of the first event that may still be published."""
-        return self.windowing.correction_horizon(clock)
+        return self.windowing.correction_horizon(watermark)
 
     def snapshot(self, state: SlidingEvents) -> pa.Table:
         """Return all events, and how often windows were published."""
         events = chunk_rows(state.held.all(), by_major=False)
-        return encode({"event": events, "window": chunk_rows(state.publications.all())}, state.clock)
+        return encode({"event": events, "window": chunk_rows(state.publications.all())}, state.watermark)
 
     @property
     def _held(self) -> Windowing:
@@ -159,22 +156,22 @@ class Sliding(Windowed[SlidingEvents]):
     def _size(self) -> int:
         return self.size // MICROSECOND
 
-    def _forgotten(self, clock: int) -> int:
+    def _forgotten(self, watermark: int) -> int:
         """Return the time up to which events are in no window any more that may be published."""
-        horizon = self.windowing.correction_horizon(clock)
+        horizon = self.windowing.correction_horizon(watermark)
         return horizon if horizon == NEVER else bounded(horizon - self._size())
 
     def _key_ids(self, state: SlidingEvents, rows: pa.Table) -> Numbers:
         return self.windowing.key_ids(state.key_ids, rows.remove_column(0))
 
-    def _split(self, rows: pa.Table, clock: int) -> tuple[pa.Table, Times, pa.Table | None]:
+    def _split_late(self, rows: pa.Table, watermark: int) -> Split:
         at = times(rows, self.windowing.event_time)
-        late = ~timed(at) | (at < self.windowing.correction_horizon(clock))
-        if not late.any():
-            return rows, at, None
-        starts = at[late] - self._size()
-        away = self.windowing.late_rows(rows.filter(pa.array(late)), at[late], starts, clock)
-        return rows.filter(pa.array(~late)), at[~late], away
+        return self.windowing.split_late(rows, at, self._is_late(at, watermark), at - self._size(), watermark)
+
+    def _is_late(self, at: Times, watermark: int) -> Flags:
+        """Tell which events have no time, or one whose result is settled."""
+        late: Flags = ~timed(at) | (at < self.windowing.correction_horizon(watermark))
+        return late
 
     def _fresh(self, state: SlidingEvents, rows: pa.Table, at: Times) -> Entries:
         """Return the partial result of each key and time of new rows."""
@@ -184,23 +181,23 @@ class Sliding(Windowed[SlidingEvents]):
         made = self._held.partials(rows, at, cells, first)
         return Entries(state.key_ids.numbers(groups.keys)[groups.of[first]], at[first], made)
 
-    def _passed(self, state: SlidingEvents, fresh: Entries, clock: int) -> Entries:
+    def _passed(self, state: SlidingEvents, fresh: Entries, watermark: int) -> Entries:
         """Return the windows of events that the clock has just passed, or that have changed."""
-        again = fresh.take(np.flatnonzero(fresh.minor < state.clock))
-        due = state.due(clock)
+        again = fresh.take(np.flatnonzero(fresh.minor < state.watermark))
+        due = state.due(watermark)
         key_ids, since = _earliest(np.append(due[0], again.major), np.append(due[1], again.minor))
-        reach, end = since - self._size() + 1, np.full(len(key_ids), clock)
+        reach, end = since - self._size() + 1, np.full(len(key_ids), watermark)
         events = state.held.within(key_ids, reach, end)
-        places = np.flatnonzero((events.minor >= state.clock) | self._changed(events, again))
+        places = np.flatnonzero((events.minor >= state.watermark) | self._changed(events, again))
         return self._windows(events, places)
 
-    def _early(self, state: SlidingEvents, fresh: Entries, clock: int) -> list[Publishable]:
+    def _early(self, state: SlidingEvents, fresh: Entries, watermark: int) -> list[Publishable]:
         """Return the windows of events that wait, whose number of rows has passed a multiple."""
         if self.every is None or not len(fresh):
             return []
         key_ids, since = _earliest(fresh.major, fresh.minor)
         events = state.held.within(key_ids, since - self._size() + 1, np.full(len(key_ids), FOREVER))
-        new = np.where(events.minor >= clock, self._new(events, fresh), 0)
+        new = np.where(events.minor >= watermark, self._new(events, fresh), 0)
         places = np.flatnonzero(new)
         windows = self._windows(events, places)
         passed = crowded(windows.rows, new[places], self.every)

@@ -16,7 +16,7 @@ CLOCK = "clock"
 PLACE = pa.field("_place", pa.int64())
 
 
-def encode(parts: dict[str, pa.Table], clock: int) -> pa.Table:
+def encode(parts: dict[str, pa.Table], watermark: int) -> pa.Table:
     """Return a chunk of rows of several kinds; if there are none, one row has the clock."""
     structs = {name: _struct(rows) for name, rows in parts.items()}
     count = max(sum(map(len, structs.values())), 1)
@@ -25,7 +25,7 @@ def encode(parts: dict[str, pa.Table], clock: int) -> pa.Table:
         after = count - before - len(array)
         columns[name] = pa.concat_arrays([pa.nulls(before, array.type), array, pa.nulls(after, array.type)])
         before += len(array)
-    return pa.table({**columns, CLOCK: pa.repeat(pa.scalar(clock, pa.int64()), count)})
+    return pa.table({**columns, CLOCK: pa.repeat(pa.scalar(watermark, pa.int64()), count)})
 
 
 def decode(chunk: pa.Table, kind: str) -> pa.Table:
@@ -33,7 +33,7 @@ def decode(chunk: pa.Table, kind: str) -> pa.Table:
     return pa.Table.from_struct_array(one_array(chunk.column(kind)).drop_null())
 
 
-def decode_clock(chunk: pa.Table) -> int:
+def decode_watermark(chunk: pa.Table) -> int:
     """Return the latest clock of a chunk."""
     return int(times(chunk, CLOCK).max(initial=NEVER))
 

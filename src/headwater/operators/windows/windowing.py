@@ -21,7 +21,7 @@ from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import Aggregate
 from headwater.operators.aggregates.row_count import RowCount
 from headwater.operators.columns import check_columns, check_time, one_array
-from headwater.operators.event_time import Times, times
+from headwater.operators.event_time import Split, Times, times
 from headwater.operators.groups import Flags, Groups, Numbers, group
 from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.operator import FOREVER, NEVER, Operator
@@ -59,14 +59,14 @@ class Windowing:
         return replace(self, aggregates=(*self.aggregates, ("_rows", RowCount())))
 
     @property
-    def history(self) -> tuple[str, ...]:
+    def uncompared_columns(self) -> tuple[str, ...]:
         """The columns out that may differ where rows came in other steps: estimates among them."""
         rough = (name for name, each in self.aggregates if not each.exact)
         return (REVISION, *(f"{name}{end}" for name in rough for end in ("", "_low", "_high")))
 
-    def correction_horizon(self, clock: int) -> int:
+    def correction_horizon(self, watermark: int) -> int:
         """Return the clock behind which nothing is corrected any more."""
-        return clock if clock == NEVER else max(clock - self.keep // MICROSECOND, NEVER)
+        return watermark if watermark == NEVER else max(watermark - self.keep // MICROSECOND, NEVER)
 
     def output_schema(self, schema: pa.Schema, retracts: bool = False) -> pa.Schema:
         """Return the schema of the rows out, or refuse what cannot be."""
@@ -97,14 +97,21 @@ class Windowing:
         """Return the schema of late rows: how far behind the clock each is, and the start of its window."""
         return schema.append(pa.field(LATE_BY, pa.int64())).append(pa.field(LATE_START, TIMESTAMP))
 
-    def late_rows(self, rows: pa.Table, at: Times, starts: Times, clock: int) -> pa.Table | None:
+    def split_late(self, rows: pa.Table, at: Times, late: Flags, starts: Times, watermark: int) -> Split:
+        """Set the rows apart that a window judges late, with what is said of each."""
+        if not late.any():
+            return Split(rows, at, None)
+        away = self.late_rows(rows.filter(pa.array(late)), at[late], starts[late], watermark)
+        return Split(rows.filter(pa.array(~late)), at[~late], away)
+
+    def late_rows(self, rows: pa.Table, at: Times, starts: Times, watermark: int) -> pa.Table | None:
         """Return rows that are late, with what is said of each."""
         if not len(rows):
             return None
         unknown = at == NEVER
-        behind = np.where(unknown, 0, clock - np.where(unknown, 0, at)) if clock != NEVER else at * 0
+        behind = np.where(unknown, 0, watermark - np.where(unknown, 0, at)) if watermark != NEVER else at * 0
         columns = [
-            pa.array(behind, mask=unknown | (clock == NEVER)),
+            pa.array(behind, mask=unknown | (watermark == NEVER)),
             pa.array(starts, mask=unknown).cast(TIMESTAMP),
         ]
         return pa.Table.from_arrays([*rows.columns, *columns], schema=self.late_schema(rows.schema))
@@ -174,6 +181,9 @@ class Windowed(Operator[S]):
     every: timedelta | int | None
     """When windows that are not finished are published too; a number is one of rows."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", self.windowing.by)
+
     @property
     def waits(self) -> bool:
         """A window is complete when the clock has passed its end."""
@@ -185,9 +195,9 @@ class Windowed(Operator[S]):
         return (*self.windowing.by, START)
 
     @property
-    def history(self) -> tuple[str, ...]:
+    def uncompared_columns(self) -> tuple[str, ...]:
         """How often it was published before, and what is only estimated."""
-        return self.windowing.history
+        return self.windowing.uncompared_columns
 
     @property
     def repeatable(self) -> bool:

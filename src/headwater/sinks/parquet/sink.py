@@ -20,12 +20,12 @@ from headwater.record import DELETED
 from headwater.sinks import crash
 from headwater.sinks.parquet import files, manifest, merge
 from headwater.sinks.parquet.manifest import File, Manifest
-from headwater.sinks.sink import Batch, Sink, missing_batches
+from headwater.sinks.sink import Batch, NumberedSink
 from headwater.stores import disk
 from headwater.values.fitting import Fitted, fit, shaped
 
 
-class ParquetSink(Sink):
+class ParquetSink(NumberedSink):
     """Writes each batch's rows to a directory, in files that the manifest lists.
 
     Every row is kept, in the order of the batches; a column ``_deleted`` is written as it is. Read
@@ -54,7 +54,6 @@ class ParquetSink(Sink):
         self._shape = shaped(f'directory "{self._directory}"', schema)
         self._keep = durations.interval(keep).total_seconds()
         self._epoch: int | None = None
-        self._last = -1
 
     def begin(self) -> int:
         """Take over from any other runner; return the number of the last batch committed, or -1."""
@@ -88,14 +87,6 @@ class ParquetSink(Sink):
             raise disk.sink_error(error, self._shape.what) from error
         return True
 
-    def receipt(self) -> str:
-        """Return the number of the last batch."""
-        return str(self._last)
-
-    def missing_since(self, receipt: str) -> str | None:
-        """Tell which batches are missing."""
-        return missing_batches(receipt, self._last)
-
     def close(self) -> None:
         """Nothing to release."""
 
@@ -115,7 +106,7 @@ def _with(listed: Manifest, new_files: tuple[File, ...], batch: Batch) -> Manife
         listed,
         batch=batch.number,
         positions=batch.positions,
-        clock=batch.clock,
+        clock=batch.watermark,
         deletions=listed.deletions or (bool(new_files) and DELETED in batch.rows.schema.names),
         files=listed.files + new_files,
     )

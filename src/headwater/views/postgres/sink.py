@@ -16,7 +16,7 @@ import pyarrow as pa
 from headwater import durations
 from headwater.errors import Fenced, UsageError
 from headwater.sinks import crash
-from headwater.sinks.sink import Batch, Sink, missing_batches
+from headwater.sinks.sink import Batch, NumberedSink
 from headwater.stores import limits
 from headwater.stores.postgres import columns
 from headwater.stores.postgres.connection import Connection
@@ -32,7 +32,7 @@ _BEGIN_SECONDS = 5.0
 """How long a beginning waits for the server: its runner has other nodes to mind, and tries again."""
 
 
-class PostgresSink(Sink):
+class PostgresSink(NumberedSink):
     """Keeps a PostgreSQL table of a node's results by key.
 
     The table, which may be named with its schema (``sales.orders``), is made if it is not there; one
@@ -68,7 +68,6 @@ class PostgresSink(Sink):
         self._connection = Connection(dsn, self._keyed.what, durations.interval(patience).total_seconds())
         self._id: int | None = None
         self._epoch: int | None = None
-        self._last = -1
 
     def prepare(self) -> None:
         """Make the table, or the version of it, if it is not there."""
@@ -101,14 +100,6 @@ class PostgresSink(Sink):
         self._last = max(self._last, batch.number)
         crash.point("postgres: committed")
         return done
-
-    def receipt(self) -> str:
-        """Return the number of the last batch."""
-        return str(self._last)
-
-    def missing_since(self, receipt: str) -> str | None:
-        """Tell which batches are missing."""
-        return missing_batches(receipt, self._last)
 
     def close(self) -> None:
         """Close the connection."""
@@ -150,7 +141,7 @@ class PostgresSink(Sink):
         crash.point("postgres: rows stored")
         positions = "\n".join(map(str, batch.positions))
         db.execute(
-            statements.SAVE_PROGRESS, (batch.number, positions, batch.clock, changed, filled, self._id)
+            statements.SAVE_PROGRESS, (batch.number, positions, batch.watermark, changed, filled, self._id)
         )
         db.execute(statements.NOTIFY, (self._table,))
         crash.point("postgres: before commit")

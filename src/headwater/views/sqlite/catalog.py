@@ -82,8 +82,8 @@ def remove(db: sqlite3.Connection, version: StoredVersion) -> None:
 def _entry(
     id: int, name: str, version: int, columns: str, key: str, published: int, *reached: Any
 ) -> StoredVersion:
-    batch, epoch, read_up_to, clock, filled = reached
-    progress = (batch, epoch, positions(read_up_to), clock, bool(filled))
+    batch, epoch, read_up_to, watermark, filled = reached
+    progress = (batch, epoch, positions(read_up_to), watermark, bool(filled))
     return StoredVersion(id, name, version, columns, tuple(json.loads(key)), bool(published), *progress)
 
 

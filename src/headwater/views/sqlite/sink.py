@@ -12,7 +12,7 @@ from typing import Any
 
 from headwater.errors import Fenced, UsageError
 from headwater.sinks import crash
-from headwater.sinks.sink import Batch, Sink, missing_batches
+from headwater.sinks.sink import Batch, NumberedSink
 from headwater.stores.sqlite import values
 from headwater.stores.sqlite.connection import Writer
 from headwater.values.fitting import Fitted
@@ -25,7 +25,7 @@ _CHUNK = 50_000
 """Rows staged at a time: what is staged lies in memory."""
 
 
-class SqliteSink(Sink):
+class SqliteSink(NumberedSink):
     """Writes one version of a view.
 
     Of several rows with one key the last one counts; a row whose ``_deleted`` is true removes its
@@ -40,7 +40,6 @@ class SqliteSink(Sink):
         self._writer, self._id, self._feed = writer, entry.id, feed
         self._tables = entry.tables
         self._epoch: int | None = None
-        self._last = -1
 
     def begin(self) -> int:
         """Take over from any other runner of this version; return its last batch number, or -1."""
@@ -70,14 +69,6 @@ class SqliteSink(Sink):
         crash.point("view: committed")
         return True
 
-    def receipt(self) -> str:
-        """Return the number of the last batch."""
-        return str(self._last)
-
-    def missing_since(self, receipt: str) -> str | None:
-        """Tell which batches are missing."""
-        return missing_batches(receipt, self._last)
-
     def close(self) -> None:
         """Nothing to release: the store holds the connection."""
 
@@ -98,7 +89,7 @@ class SqliteSink(Sink):
         positions = "\n".join(map(str, batch.positions))
         db.execute(
             "UPDATE views SET batch = ?, positions = ?, clock = ?, filled = ? WHERE id = ?",
-            (batch.number, positions, batch.clock, filled, self._id),
+            (batch.number, positions, batch.watermark, filled, self._id),
         )
 
     def _entry(self, db: sqlite3.Connection) -> StoredVersion:

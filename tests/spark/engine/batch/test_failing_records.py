@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -12,18 +10,11 @@ from headwater.engine.batch import failing_records
 from headwater.engine.batch.inputs import Inputs, declare
 from headwater.engine.batch.micro_batch import MicroBatch
 from headwater.engine.home.checkpoint import Input, InputProgress
-from headwater.engine.plan.shape import Shape, shape
 from headwater.log import Log, Position
-from headwater.log.open import open as open_log
-from headwater.pipeline.node import Node
+from spark.engine.batch.planning import planned
 
+NODE = "strict"
 AMOUNTS = {"orders": ["1", "two", "3", "four"], "refunds": ["1", "2", "zwei"]}
-
-
-@pytest.fixture
-def log(url: str) -> Iterator[Log]:
-    with open_log(url) as log:
-        yield log
 
 
 @pytest.fixture
@@ -44,14 +35,6 @@ def inputs(spark: SparkSession, log: Log) -> Inputs:
     return Inputs(spark, pipeline, log)
 
 
-def shaped(inputs: Inputs) -> Shape:
-    pipeline = inputs._pipeline
-    node = pipeline["strict"]
-    assert isinstance(node, Node)
-    upstreams = {name: pipeline[name] for name in node.upstreams}
-    return shape(node, upstreams, inputs.blanks(upstreams))
-
-
 def between(log: Log, start: int, ends: dict[str, int]) -> MicroBatch:
     def reached(places: dict[str, int]) -> InputProgress:
         return InputProgress(
@@ -62,7 +45,7 @@ def between(log: Log, start: int, ends: dict[str, int]) -> MicroBatch:
 
 
 def test_records_of_all_inputs_are_named_by_topic_and_offset(log: Log, inputs: Inputs) -> None:
-    found = failing_records.find(shaped(inputs), inputs, between(log, 0, {"orders": 4, "refunds": 3}))
+    found = failing_records.find(planned(inputs, NODE), inputs, between(log, 0, {"orders": 4, "refunds": 3}))
     assert [row.source for row in found] == [
         ("orders", 0, 1),
         ("orders", 0, 3),
@@ -75,11 +58,16 @@ def test_only_records_of_the_micro_batch_are_looked_at_and_no_more_than_a_limit(
     log: Log, inputs: Inputs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     part = between(log, 2, {"orders": 4, "refunds": 3})
-    assert [row.source.offset for row in failing_records.find(shaped(inputs), inputs, part)] == [3, 2]
+    assert [row.source.offset for row in failing_records.find(planned(inputs, NODE), inputs, part)] == [
+        3,
+        2,
+    ]
     monkeypatch.setattr(failing_records, "MOST", 1)
-    assert [row.source.topic for row in failing_records.find(shaped(inputs), inputs, part)] == ["orders"]
+    assert [row.source.topic for row in failing_records.find(planned(inputs, NODE), inputs, part)] == [
+        "orders"
+    ]
 
 
 def test_what_is_set_aside_already_is_not_named_again(log: Log, inputs: Inputs) -> None:
     less = inputs.without({"orders": {0: [1, 3]}})
-    assert failing_records.find(shaped(less), less, between(log, 0, {"orders": 4, "refunds": 2})) == []
+    assert failing_records.find(planned(less, NODE), less, between(log, 0, {"orders": 4, "refunds": 2})) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -14,11 +13,10 @@ from headwater.engine.batch.inputs import Inputs, declare
 from headwater.engine.batch.micro_batch import MicroBatch
 from headwater.engine.batch.node_compute import NodeCompute, NodeResult
 from headwater.engine.home.checkpoint import Input, InputProgress
-from headwater.engine.plan.shape import Shape, shape
+from headwater.engine.plan.node_plan import NodePlan
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.log import Log, Position
-from headwater.log.open import open as open_log
-from headwater.pipeline.node import Node
+from spark.engine.batch.planning import planned
 
 ROWS = [{"id": n % 3, "amount": n} for n in range(9)]
 EXPECTED = {
@@ -27,12 +25,6 @@ EXPECTED = {
     "newest": [(0, 6), (1, 7), (2, 8)],
     "doubled": [(0, 12), (1, 14), (2, 16)],
 }
-
-
-@pytest.fixture
-def log(url: str) -> Iterator[Log]:
-    with open_log(url) as log:
-        yield log
 
 
 @pytest.fixture
@@ -69,14 +61,7 @@ def between(log: Log, start: int, end: int) -> MicroBatch:
     return MicroBatch(before, after)
 
 
-def shaped(inputs: Inputs, name: str) -> Shape:
-    node = inputs._pipeline[name]
-    assert isinstance(node, Node)
-    upstreams = {upstream: inputs._pipeline[upstream] for upstream in node.upstreams}
-    return shape(node, upstreams, inputs.blanks(upstreams))
-
-
-def computed(planned: Shape, inputs: Inputs, micro_batch: MicroBatch, home: Path) -> NodeResult:
+def computed(planned: NodePlan, inputs: Inputs, micro_batch: MicroBatch, home: Path) -> NodeResult:
     compute, stage = NodeCompute(planned, inputs, micro_batch), planned.stage
     if stage is None:
         return compute.without_operator()
@@ -90,7 +75,7 @@ def test_rows_are_those_that_the_code_makes(
     log: Log, inputs: Inputs, tmp_path: Path, name: str, few: int
 ) -> None:
     with mock.patch("headwater.engine.batch.micro_batch.FEW", few):
-        done = computed(shaped(inputs, name), inputs, between(log, 0, 9), tmp_path)
+        done = computed(planned(inputs, name), inputs, between(log, 0, 9), tmp_path)
     assert sorted((row["id"], row["amount"]) for row in done.rows.to_pylist()) == EXPECTED[name]
     assert done.rejected == []
     assert sum(note["rows"] for note in done.notes) == (9 if name in ("newest", "doubled") else 0)
@@ -99,7 +84,7 @@ def test_rows_are_those_that_the_code_makes(
 
 def test_spark_is_needed_where_there_is_code_or_much_to_compute(log: Log, inputs: Inputs) -> None:
     def needs_spark(name: str, start: int = 0) -> bool:
-        return NodeCompute(shaped(inputs, name), inputs, between(log, start, 9)).needs_spark
+        return NodeCompute(planned(inputs, name), inputs, between(log, start, 9)).needs_spark
 
     assert [needs_spark(name) for name in EXPECTED] == [False, True, False, True]
     assert not needs_spark("large", start=9)

@@ -11,11 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater import Pipeline, latest
 from headwater.engine.batch.inputs import Inputs, declare
 from headwater.engine.batch.post_operator import PostOperator
-from headwater.engine.plan.shape import shape
 from headwater.errors import PipelineError
 from headwater.log.open import open as open_log
 from headwater.operators.operator import ERROR
-from headwater.pipeline.node import Node, OnError
+from headwater.pipeline.node import OnError
+from spark.engine.batch.planning import planned
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -30,19 +30,17 @@ def post_operator(
     def strict(orders: DataFrame) -> DataFrame:
         return orders.transform(latest(by="who")).selectExpr("who", "CAST(amount AS INT) AS amount")
 
-    node = pipeline["strict"]
-    assert isinstance(node, Node)
     with open_log(url) as log:
         for each in pipeline.input_topics:
             declare(log, each)
-        inputs, upstreams = Inputs(spark, pipeline, log), {"orders": pipeline["orders"]}
-        return PostOperator(shape(node, upstreams, inputs.blanks(upstreams)), inputs, most)
+        inputs = Inputs(spark, pipeline, log)
+        return PostOperator(planned(inputs, "strict"), inputs, most)
 
 
 def results(code: PostOperator, **amounts: str) -> pa.Table:
-    assert code.shape.stage is not None
+    assert code.plan.stage is not None
     rows = [{"who": who, "amount": amount, "at": NOON} for who, amount in amounts.items()]
-    return pa.Table.from_pylist(rows, schema=code.shape.stage.output)
+    return pa.Table.from_pylist(rows, schema=code.plan.stage.output)
 
 
 def test_what_fails_alone_is_set_aside_and_its_key_is_gone(spark: SparkSession, url: str) -> None:
@@ -76,4 +74,4 @@ def test_code_that_fails_on_more_than_the_limit_is_wrong_itself(spark: SparkSess
 def test_no_results_make_no_rows_of_the_nodes_columns(spark: SparkSession, url: str) -> None:
     code = post_operator(spark, url)
     done = code.run(results(code))
-    assert (done.rows, done.rejected) == (code.shape.schema.empty_table(), None)
+    assert (done.rows, done.rejected) == (code.plan.schema.empty_table(), None)

@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType
 
 from headwater import Pipeline
 from headwater.engine.exchange.frames import frame
-from headwater.engine.failure.failing_rows import Search
+from headwater.engine.failure.failing_rows import FailingRowSearch
 from headwater.engine.failure.guarded_plan import ROW
 from headwater.errors import HeadwaterError
 from headwater.pipeline.node import Node
@@ -30,7 +30,7 @@ class Counted:
         self._spark, self._code, self.runs = spark, code, 0
 
     def failing(self, rows: pa.Table, most: int = 100) -> dict[int, str]:
-        return Search(node(), self._run).failing(rows, most)
+        return FailingRowSearch(node(), self._run).failing(rows, most)
 
     def _run(self, rows: pa.Table) -> DataFrame:
         self.runs += 1

@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headwater.engine.plan.blank import blank
 from headwater.engine.plan.column_marks import event_time_of, key_of
+from headwater.engine.plan.empty_stream import empty_stream
 from headwater.record import DELETED
 
 TIME = pa.timestamp("us", "UTC")
@@ -17,7 +17,7 @@ PEOPLE = pa.schema([("id", pa.int64()), ("name", pa.string()), ("at", TIME), (DE
 
 @pytest.fixture
 def people(spark: SparkSession) -> DataFrame:
-    return blank(spark, PEOPLE, "at", ("id",)).frame
+    return empty_stream(spark, PEOPLE, "at", ("id",)).frame
 
 
 def test_the_event_time_is_found_under_the_name_it_has_now(people: DataFrame) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater import Pipeline, joins, latest
 from headwater.engine.exchange.frames import frame
-from headwater.engine.plan.blank import blank
+from headwater.engine.plan.empty_stream import empty_stream
 from headwater.engine.plan.local_plan import LocalPlan
 from headwater.engine.plan.phases import arrow_schema
 from headwater.testing.harness import Harness
@@ -84,7 +84,7 @@ IN_A_JOB: dict[str, Code] = {
 
 
 def planned(code: Code, spark: SparkSession) -> LocalPlan:
-    leaf = blank(spark, SCHEMA)
+    leaf = empty_stream(spark, SCHEMA)
     return LocalPlan(code(leaf.frame), {leaf.leaf: "rows"})
 
 

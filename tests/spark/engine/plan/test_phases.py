@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater import latest
 from headwater.engine.exchange.frames import frame
 from headwater.engine.plan import phases
-from headwater.engine.plan.blank import blank
 from headwater.engine.plan.column_marks import event_time_of, marked
+from headwater.engine.plan.empty_stream import empty_stream
 from headwater.engine.plan.phases import Capturing
 from headwater.errors import UsageError
 
@@ -37,11 +37,11 @@ def test_over_rows_without_a_pipeline_the_operator_sees_them_all_at_once(spark: 
 
 def test_over_a_stream_an_operator_runs_only_inside_a_pipeline(spark: SparkSession) -> None:
     with pytest.raises(UsageError, match="latest over a stream runs only inside a pipeline"):
-        newest(blank(spark, SCHEMA, "at").frame)
+        newest(empty_stream(spark, SCHEMA, "at").frame)
 
 
 def test_the_stage_is_captured_and_the_code_goes_on_with_no_rows(spark: SparkSession) -> None:
-    moves, capturing = blank(spark, SCHEMA, "at").frame, Capturing()
+    moves, capturing = empty_stream(spark, SCHEMA, "at").frame, Capturing()
     with phases.during(capturing):
         made = newest(moves.filter("n < 9"))
     assert capturing.stage is not None and capturing.results is not None
@@ -56,10 +56,10 @@ def test_a_second_operator_is_refused(spark: SparkSession) -> None:
         phases.during(Capturing()),
         pytest.raises(UsageError, match="one stateful operator at the most: latest and latest"),
     ):
-        newest(newest(blank(spark, SCHEMA, "at").frame))
+        newest(newest(empty_stream(spark, SCHEMA, "at").frame))
 
 
 def test_the_code_after_an_operator_goes_on_with_the_results_that_it_is_given(spark: SparkSession) -> None:
     results = frame(spark, times(("c", 0), ("d", 5)))
     with phases.during(phases.after_operator(results)):
-        assert [row.who for row in newest(blank(spark, SCHEMA, "at").frame).collect()] == ["d"]
+        assert [row.who for row in newest(empty_stream(spark, SCHEMA, "at").frame).collect()] == ["d"]

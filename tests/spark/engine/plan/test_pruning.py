@@ -66,9 +66,9 @@ def test_no_more_columns_are_read_than_are_used(case: str, spark: SparkSession, 
         for each in upstreams.values():
             declare(log, each)
         inputs = Inputs(spark, pipeline, log)
-        blanks = inputs.blanks(upstreams)
-        rows = make(**{name: each.frame for name, each in blanks.items()})
-        used = pruning.used(rows, {each.leaf: name for name, each in blanks.items()})
+        empty_streams = inputs.empty_streams(upstreams)
+        rows = make(**{name: each.frame for name, each in empty_streams.items()})
+        used = pruning.used(rows, {each.leaf: name for name, each in empty_streams.items()})
         read = {
             name: pruning.columns(log.topic(name).read_schema.names, used.get(name)) for name in upstreams
         }

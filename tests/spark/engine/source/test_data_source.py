@@ -136,7 +136,7 @@ def test_the_offsets_tell_positions_and_clock(
     told = input_progress(tmp_path / "checkpoint", last_batch(tmp_path / "checkpoint"))
     assert isinstance(told, InputProgress)
     assert told.positions == (log.resolve("events", "latest"),)
-    assert told.clock == MICROS + 7 * SECOND
+    assert told.watermark == MICROS + 7 * SECOND
 
 
 def test_time_goes_on_in_the_offsets_though_nothing_is_read(url: str, log: headwater.Log) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tests.unit.cli.conftest import Run
 
 from headwater import Log, durations
-from headwater.log.embedded.partition import receipt
+from headwater.log.embedded.partition import received_time
 from headwater.pipeline import loading
 
 SECOND = 1_000_000
@@ -33,7 +33,7 @@ def sold(orders: Log, monkeypatch: pytest.MonkeyPatch) -> Log:
     """Of a thousand orders two come late, by 5 and by 90 seconds, one has no time, one is hours ahead."""
     received = itertools.count(NOON + 1000 * SECOND)
     monkeypatch.setattr(durations, "now", lambda: next(received))
-    monkeypatch.setattr(receipt, "files_clock", lambda _: next(received))
+    monkeypatch.setattr(received_time, "files_clock", lambda _: next(received))
     with orders.producer("orders", id="till-1") as producer:
         for times in (range(500), [494], range(500, 999), [908]):
             producer.send_batch([{"id": second, "at": NOON + second * SECOND} for second in times])
@@ -113,7 +113,8 @@ def test_a_topic_without_event_time_is_an_error(run: Run, log: Log) -> None:
     assert result.exit_code == 2
     assert result.stderr == (
         'error: topic "plain" has no event time, so nothing in it is late\n'
-        "hint: a topic gets one when it is made: `headwater topic create --event-time COLUMN`\n"
+        "hint: a topic gets one when it is made: `headwater topic create --event-time COLUMN`; where a "
+        "source computes it, name its file: `headwater lateness TOPIC --pipeline FILE`\n"
     )
 
 

@@ -27,7 +27,7 @@ KEY = ("shop", "day", "item")
 def batch(number: int, rows: list[tuple[object, ...]], schema: pa.Schema, read: int = 0) -> Batch:
     names = schema.names
     table = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=schema)
-    return Batch(number, table, (Position("orders", {0: read}),), clock=1_767_355_200_000_000)
+    return Batch(number, table, (Position("orders", {0: read}),), watermark=1_767_355_200_000_000)
 
 
 def make(home: Path) -> ViewStore:

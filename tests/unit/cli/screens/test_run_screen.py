@@ -12,7 +12,7 @@ from rich.console import Console
 from headwater.cli.screens.run_screen import Screen
 from headwater.durations import micros
 from headwater.engine.figures.status import Status
-from headwater.engine.home.checkpoint import Ahead
+from headwater.engine.home.checkpoint import ClockSkew
 from headwater.errors import PipelineError
 
 SIZES = [(80, 24), (120, 40), (60, 16), (60, 24), (40, 12)]
@@ -127,6 +127,6 @@ def test_what_somebody_should_look_at_stands_below_the_table() -> None:
 
 
 def test_a_producer_that_is_ahead_of_time_is_named_once_below_the_table() -> None:
-    ahead = Ahead("orders", 0, "meter-7", 3 * 3600 * 1_000_000)
+    ahead = ClockSkew("orders", 0, "meter-7", 3 * 3600 * 1_000_000)
     lines = drawn([replace(FINE, node=name, ahead=(ahead,)) for name in ("one", "two")], 120, 24)
     assert 'producer "meter-7" of topic "orders" is 3 h ahead of time' in line(lines, "warning:")

@@ -34,7 +34,7 @@ def shop(tmp_path: Path) -> Pipeline:
     return shop
 
 
-def shape(shop: Pipeline, name: str) -> Any:
+def node_plan(shop: Pipeline, name: str) -> Any:
     return SimpleNamespace(node=shop[name])
 
 
@@ -44,7 +44,7 @@ def version(shop: Pipeline, name: str, number: int = 1) -> Version:
 
 def place(shop: Pipeline, name: str, **more: Any) -> Path:
     options = {"share": True, **more}
-    return query_layout.assigned_checkpoint(shop, shape(shop, name), version(shop, name), **options)
+    return query_layout.assigned_checkpoint(shop, node_plan(shop, name), version(shop, name), **options)
 
 
 def test_nodes_of_one_store_share_and_the_others_are_alone(shop: Pipeline) -> None:

@@ -14,10 +14,10 @@ import headwater
 from headwater import Log, durations
 from headwater.durations import MICROSECOND
 from headwater.engine.figures.lateness import profile
-from headwater.engine.source.offset_plan import advance
-from headwater.engine.source.watermark import Offsets, Timing
+from headwater.engine.source.offset_plan import next_offsets
+from headwater.engine.source.watermark import SourceProgress, Timing
 from headwater.errors import UsageError
-from headwater.log.embedded.partition import receipt
+from headwater.log.embedded.partition import received_time
 from soaking import examples
 
 SECOND = 1_000_000
@@ -56,7 +56,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
     with headwater.open("memory:") as log:
         made = Shop(log)
         monkeypatch.setattr(durations, "now", lambda: made.now)
-        monkeypatch.setattr(receipt, "files_clock", lambda _: made.now)
+        monkeypatch.setattr(received_time, "files_clock", lambda _: made.now)
         yield made
         made.close()
 
@@ -212,7 +212,7 @@ def test_the_engine_would_have_found_the_same_rows_late(
     with pytest.MonkeyPatch.context() as patch, headwater.open("memory:") as log:
         shop = Shop(log, partitions=2)
         patch.setattr(durations, "now", lambda: shop.now)
-        patch.setattr(receipt, "files_clock", lambda _: shop.now)
+        patch.setattr(received_time, "files_clock", lambda _: shop.now)
         for producer, times, wait in appends:
             elapsed = (shop.now - NOON) // SECOND
             shop.append(producer, [None if at is None else elapsed + at for at in times], wait=wait)
@@ -235,10 +235,10 @@ def late_by_the_engine(log: Log, timing: Timing, lateness: timedelta) -> int:
     }
     ends = log.resolve("orders", "latest").offsets
     ranges = [each for partition in ends for each in log.appended_ranges("orders", partition, 0)]
-    at, late = Offsets(dict.fromkeys(ends, 0)), 0
+    at, late = SourceProgress(dict.fromkeys(ends, 0)), 0
 
-    def look(ends: dict[int, int], now: int) -> Offsets:
-        return advance(
+    def look(ends: dict[int, int], now: int) -> SourceProgress:
+        return next_offsets(
             at, lambda part, start: log.appended_ranges("orders", part, start), ends, None, now, timing
         )
 
@@ -248,7 +248,7 @@ def late_by_the_engine(log: Log, timing: Timing, lateness: timedelta) -> int:
         after = look({**at.offsets, each.partition: end}, each.received)
         for partition, start in at.offsets.items():
             times = [rows[partition, offset] for offset in range(start, after.offsets[partition])]
-            late += sum(time is not None and durations.micros(time) < at.clock for time in times)
+            late += sum(time is not None and durations.micros(time) < at.watermark for time in times)
         at = after
         assert at.offsets[each.partition] >= each.end
     return late

@@ -15,7 +15,7 @@ import headwater
 from headwater import Log, Pipeline, Position
 from headwater.engine.figures.progress import progress
 from headwater.engine.home import node_progress
-from headwater.engine.home.checkpoint import Ahead
+from headwater.engine.home.checkpoint import ClockSkew
 from headwater.engine.home.node_progress import NodeProgress
 from headwater.errors import HeadwaterError
 from headwater.sinks import Batch
@@ -152,5 +152,5 @@ def test_producers_that_are_ahead_of_time_are_told_with_the_nodes_that_read_them
     claims = {"0": {"till-7": {**right, "ahead": 3_600_000_000}, "till-8": right}}
     write(pipeline, "unique", 0, "orders", 3, claims=claims)
     unique, newest = progress(pipeline, log)
-    assert unique.ahead == (Ahead("orders", 0, "till-7", 3_600_000_000),)
+    assert unique.ahead == (ClockSkew("orders", 0, "till-7", 3_600_000_000),)
     assert newest.ahead == ()

@@ -17,23 +17,23 @@ LATER = Position("orders", {0: 9})
 
 def test_the_slowest_input_holds_the_watermark() -> None:
     reached = InputProgress({"fast": Input(AT, 50), "slow": Input(AT, 20)})
-    assert (reached.clock, reached.slowest) == (20, "slow")
+    assert (reached.watermark, reached.slowest) == (20, "slow")
 
 
 def test_an_input_without_time_does_not_hold_the_watermark() -> None:
-    assert InputProgress({"timed": Input(AT, 50), "untimed": Input(AT)}).clock == 50
-    assert InputProgress({"untimed": Input(AT)}).clock is None
+    assert InputProgress({"timed": Input(AT, 50), "untimed": Input(AT)}).watermark == 50
+    assert InputProgress({"untimed": Input(AT)}).watermark is None
 
 
 def test_a_silent_input_lets_time_go_on_no_further_than_what_may_be_under_way() -> None:
     awake = Input(AT, 1_000, heard=900)
     silent = Input(AT, 10, silent=True, lateness=100, silence=50)
-    assert InputProgress({"awake": awake, "silent": silent}).clock == 900 - 50 - 100
+    assert InputProgress({"awake": awake, "silent": silent}).watermark == 900 - 50 - 100
 
 
 def test_where_all_inputs_are_silent_time_is_that_of_the_furthest() -> None:
     inputs = {"one": Input(AT, 10, silent=True, heard=500), "two": Input(AT, 400, silent=True, heard=500)}
-    assert InputProgress(inputs).clock == 400
+    assert InputProgress(inputs).watermark == 400
 
 
 def test_a_query_begins_once(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.unit.engine.source.test_offset_plan import Feed, begin
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.checkpoint import Input, InputProgress
 from headwater.engine.home.node_progress import RETAINED, NodeProgress
-from headwater.engine.source.watermark import NEVER, Offsets
+from headwater.engine.source.watermark import NEVER, SourceProgress
 from headwater.log import Position
 
 SECOND = 1_000_000
@@ -30,7 +30,7 @@ def silent(clock: int, lateness: int = 0, at: int = NOW) -> Input:
 
 
 def told(*inputs: Input) -> int | None:
-    return InputProgress({str(number): each for number, each in enumerate(inputs)}).clock
+    return InputProgress({str(number): each for number, each in enumerate(inputs)}).watermark
 
 
 def test_the_input_that_is_furthest_behind_holds_the_clock() -> None:
@@ -76,14 +76,14 @@ def test_a_clock_does_not_go_back_and_a_repeated_batch_has_the_same(tmp_path: Pa
     far = InputProgress({"a": silent(100), "b": silent(50)})
     back = InputProgress({"a": silent(100), "b": heard(60)})
     done = NodeProgress().after(0, far)
-    assert done.clock(1, back) == 100
+    assert done.watermark(1, back) == 100
     after = done.after(1, back)
     home = tmp_path / "nodes" / "totals" / "v1"
     (home / "checkpoint").mkdir(parents=True)
     node_progress.write(home / "checkpoint", {home: after})
     again = node_progress.read(home)
     assert again == after
-    assert (again.clock(0, far), again.clock(1, back)) == (100, 100)
+    assert (again.watermark(0, far), again.watermark(1, back)) == (100, 100)
     assert again.after(1, back) == after
 
 
@@ -114,7 +114,7 @@ ORDERS, CLICKS = Position("orders", {0: 0}), Position("clicks", {0: 0})
 def done(folder: Path, batch: int, **offsets: int) -> None:
     """Leave what Spark leaves of a micro-batch that is done."""
     told = {
-        name: {"topic": name, "id": None, "timed": False, **Offsets({0: offset}).to_json()}
+        name: {"topic": name, "id": None, "timed": False, **SourceProgress({0: offset}).to_json()}
         for name, offset in offsets.items()
     }
     for kind, text in (("offsets", f"v1\n{{}}\n{json.dumps(told)}"), ("commits", "v1")):
@@ -169,14 +169,14 @@ def test_nothing_is_late_that_keeps_to_its_lateness_whoever_is_silent(
             feed.step(before, now=now * SECOND, lateness=lateness, silence=REST)
             for feed, before, (_, lateness) in zip(feeds, at, inputs, strict=True)
         ]
-        before = done.clock(batch - 1, _reached(at, inputs)) if batch else NEVER
+        before = done.watermark(batch - 1, _reached(at, inputs)) if batch else NEVER
         assert before is not None
         for feed, first, last in zip(feeds, at, reached, strict=True):
             times = [each.newest for each in feed.parts[0][first.offsets[0] : last.offsets[0]] if each.newest]
             assert all(time >= before for time in times)
             newest = max([newest, *times])
         done = done.after(batch, _reached(reached, inputs))
-        clock = done.clock(batch, _reached(reached, inputs))
+        clock = done.watermark(batch, _reached(reached, inputs))
         assert clock is not None
         assert clock >= before
         at = reached
@@ -195,11 +195,11 @@ def _until(now: int, told: list[tuple[int, int, str]], lateness: int) -> Feed:
     return feed
 
 
-def _reached(at: list[Offsets], inputs: list[tuple[list[tuple[int, int, str]], int]]) -> InputProgress:
+def _reached(at: list[SourceProgress], inputs: list[tuple[list[tuple[int, int, str]], int]]) -> InputProgress:
     return InputProgress(
         {
             str(number): Input(
-                Position("t", each.offsets), each.clock, each.silent, each.heard, lateness, REST
+                Position("t", each.offsets), each.watermark, each.silent, each.heard, lateness, REST
             )
             for number, (each, (_, lateness)) in enumerate(zip(at, inputs, strict=True))
         }

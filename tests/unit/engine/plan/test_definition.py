@@ -13,8 +13,9 @@ from headwater import Pipeline, latest, scan
 from headwater import Pipeline as Declared
 from headwater.engine.exchange import routing
 from headwater.engine.plan import definition
+from headwater.engine.plan.definition import check_unchanged
+from headwater.engine.plan.node_plan import NodePlan
 from headwater.engine.plan.phases import Stage
-from headwater.engine.plan.shape import Shape
 from headwater.errors import PipelineError
 from headwater.operators.latest import Latest
 from headwater.operators.spec import OperatorSpec, Side
@@ -32,12 +33,12 @@ def node() -> Node:
     return made
 
 
-def shaped(door: OperatorSpec) -> Shape:
+def planned(door: OperatorSpec) -> NodePlan:
     operator = door.build(Side(ORDERS, "at"))
     output = operator.output_schema(ORDERS)
     stage = Stage(door.name, NOTHING, operator, ORDERS, output)
     shown: dict[str, Any] = {"direct_inputs": (), "direct_output": True, "table": None, "leaves": {}}
-    return Shape(node(), {}, NOTHING, output, "at", stage, **shown)
+    return NodePlan(node(), {}, NOTHING, output, "at", stage, **shown)
 
 
 def adding(step: int) -> OperatorSpec:
@@ -47,30 +48,30 @@ def adding(step: int) -> OperatorSpec:
     return scan(fold, by="who", schema="total BIGINT")
 
 
-def refusal(home: Path, shape: Shape) -> PipelineError:
+def refusal(home: Path, plan: NodePlan) -> PipelineError:
     with pytest.raises(PipelineError) as caught:
-        definition.check(home, shape, ["orders"])
+        check_unchanged(home, plan, ["orders"])
     assert "headwater rebuild test_definition.py totals" in (caught.value.hint or "")
     return caught.value
 
 
 def test_what_has_not_changed_goes_on(tmp_path: Path) -> None:
     for door in (adding(1), adding(1)):
-        definition.check(tmp_path, shaped(door), ["orders"])
+        check_unchanged(tmp_path, planned(door), ["orders"])
 
 
 def test_another_fold_under_the_same_name_is_refused(tmp_path: Path) -> None:
-    definition.check(tmp_path, shaped(adding(1)), ["orders"])
-    error = refusal(tmp_path, shaped(adding(2)))
+    check_unchanged(tmp_path, planned(adding(1)), ["orders"])
+    error = refusal(tmp_path, planned(adding(2)))
     assert "its operator's settings" in error.message
     assert "adding.<locals>.fold" in (error.detail or "")
     assert "who" not in (error.detail or "")  # nothing is told of what is as it was
 
 
 def test_another_number_of_buckets_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    definition.check(tmp_path, shaped(latest(by="who")), ["orders"])
+    check_unchanged(tmp_path, planned(latest(by="who")), ["orders"])
     monkeypatch.setattr(definition, "BUCKETS", 16)
-    error = refusal(tmp_path, shaped(latest(by="who")))
+    error = refusal(tmp_path, planned(latest(by="who")))
     assert "how its keys are spread over buckets" in error.message
     assert (error.detail or "").endswith("was {'count': 8}, is {'count': 16}")
 
@@ -78,20 +79,20 @@ def test_another_number_of_buckets_is_refused(tmp_path: Path, monkeypatch: pytes
 def test_another_way_to_find_the_bucket_of_a_key_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    definition.check(tmp_path, shaped(latest(by="who")), ["orders"])
+    check_unchanged(tmp_path, planned(latest(by="who")), ["orders"])
     monkeypatch.setattr(routing, "VERSION", routing.VERSION + 1)
-    assert "how its keys are spread" in refusal(tmp_path, shaped(latest(by="who"))).message
+    assert "how its keys are spread" in refusal(tmp_path, planned(latest(by="who"))).message
 
 
 def test_a_state_of_another_version_of_its_operator_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    definition.check(tmp_path, shaped(latest(by="who")), ["orders"])
+    check_unchanged(tmp_path, planned(latest(by="who")), ["orders"])
     monkeypatch.setattr(Latest, "version", Latest.version + 1)
-    assert "what its operator keeps" in refusal(tmp_path, shaped(latest(by="who"))).message
+    assert "what its operator keeps" in refusal(tmp_path, planned(latest(by="who"))).message
 
 
 def test_what_is_written_down_can_be_read(tmp_path: Path) -> None:
-    definition.check(tmp_path, shaped(adding(1)), ["orders"])
+    check_unchanged(tmp_path, planned(adding(1)), ["orders"])
     told = json.loads((tmp_path / "definition.json").read_text())
     assert (told["operator"], told["version"], told["buckets"]["count"]) == ("scan", 1, 8)

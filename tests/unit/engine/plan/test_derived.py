@@ -7,8 +7,8 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from headwater.engine.plan import derived
-from headwater.engine.plan.shape import Shape
+from headwater.engine.plan.derived import check_derived_topic
+from headwater.engine.plan.node_plan import NodePlan
 from headwater.errors import PipelineError
 from headwater.pipeline.node import Node, StreamNode, ViewNode
 from headwater.record import DELETED
@@ -20,35 +20,35 @@ def stream(**settings: Any) -> StreamNode:
     return StreamNode(name="ids", file="shop.py", line=3, topic="shop.ids", **settings)
 
 
-def shape(node: Node, schema: pa.Schema = COLUMNS, event_time: str | None = None) -> Shape:
-    """Return a node's shape, without what only Spark could tell of it."""
+def node_plan(node: Node, schema: pa.Schema = COLUMNS, event_time: str | None = None) -> NodePlan:
+    """Return a node's plan, without what only Spark could tell of it."""
     rows = cast(Any, None)
-    return Shape(node, {}, rows, schema, event_time, None, (), direct_output=False, table=None, leaves={})
+    return NodePlan(node, {}, rows, schema, event_time, None, (), direct_output=False, table=None, leaves={})
 
 
 def test_the_event_time_is_that_of_the_rows_unless_another_is_declared() -> None:
-    topic = derived.check(shape(stream(), event_time="at"))
+    topic = check_derived_topic(node_plan(stream(), event_time="at"))
     assert topic is not None
     assert (topic.name, topic.event_time, topic.cleanup, topic.partitions) == ("shop.ids", "at", "delete", 1)
     timed = pa.schema([*COLUMNS, ("sent", pa.timestamp("us", "UTC"))])
-    other = derived.check(shape(stream(event_time="sent"), timed, event_time="at"))
+    other = check_derived_topic(node_plan(stream(event_time="sent"), timed, event_time="at"))
     assert other is not None and other.event_time == "sent"
 
 
 def test_results_with_deletions_are_kept_by_their_key_and_the_mark_is_no_column() -> None:
     marked = COLUMNS.append(pa.field(DELETED, pa.bool_()))
-    topic = derived.check(shape(stream(key=("id",)), marked))
+    topic = check_derived_topic(node_plan(stream(key=("id",)), marked))
     assert topic is not None
     assert (topic.cleanup, topic.schema.names) == ("compact", ["id", "at"])
 
 
 def test_a_view_has_no_topic() -> None:
-    assert derived.check(shape(ViewNode(name="seen", file="shop.py", line=3, key=("id",)))) is None
+    assert check_derived_topic(node_plan(ViewNode(name="seen", file="shop.py", line=3, key=("id",)))) is None
 
 
 @pytest.mark.parametrize("node", [stream(), ViewNode(name="seen", file="shop.py", line=3, key=("id",))])
 def test_columns_that_nothing_stores_are_refused_with_the_users_line(node: Node) -> None:
     lasting = pa.schema([("id", pa.int64()), ("took", pa.duration("us"))])
     with pytest.raises(PipelineError, match="cannot be stored") as refused:
-        derived.check(shape(node, lasting))
+        check_derived_topic(node_plan(node, lasting))
     assert "shop.py:3" in str(refused.value)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headwater.engine.source.plan_source import Planner
+from headwater.engine.source.plan_source import OffsetPlanner
 from headwater.log import Log
 from headwater.log.open import open as open_log
 
@@ -21,8 +21,8 @@ def log(tmp_path: Path) -> Iterator[Log]:
         yield log
 
 
-def planner(log: Log, *topics: str) -> Planner:
-    return Planner({topic: {"url": log.url, "topic": topic} for topic in topics})
+def planner(log: Log, *topics: str) -> OffsetPlanner:
+    return OffsetPlanner({topic: {"url": log.url, "topic": topic} for topic in topics})
 
 
 def send(log: Log, topic: str, count: int) -> None:

@@ -10,8 +10,8 @@ from itertools import pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from headwater.engine.source.offset_plan import advance
-from headwater.engine.source.watermark import NEVER, UNKNOWN, Claim, Offsets, Timing
+from headwater.engine.source.offset_plan import next_offsets
+from headwater.engine.source.watermark import NEVER, UNKNOWN, Claim, SourceProgress, Timing
 from headwater.log.appended_range import AppendedRange
 from soaking import examples
 
@@ -66,13 +66,17 @@ def ranges(
 def late_live(topic: Topic, timing: Timing) -> set[Record]:
     """Return the records that come too late if each is read when it comes, by one who looks all the time."""
     everything = sorted((record for part in topic for record in part), key=lambda record: record.received)
-    offsets, late, there = Offsets(dict.fromkeys(range(PARTITIONS), 0)), set[Record](), [[] for _ in topic]
+    offsets, late, there = (
+        SourceProgress(dict.fromkeys(range(PARTITIONS), 0)),
+        set[Record](),
+        [[] for _ in topic],
+    )
     looked = 100  # when the first comes at the earliest
     for record in everything:
         for now in range(looked + 1, record.received + 1):  # somebody may become idle before it comes
             offsets = read(offsets, there, [set()] * PARTITIONS, None, now, timing)
         there[record.partition].append(record)
-        if record.time < offsets.clock:
+        if record.time < offsets.watermark:
             late.add(record)
         offsets = read(offsets, there, [set()] * PARTITIONS, None, record.received, timing)
         looked = record.received
@@ -81,22 +85,27 @@ def late_live(topic: Topic, timing: Timing) -> set[Record]:
 
 def late_in_backlog(topic: Topic, edges: Sequence[set[int]], limit: int, timing: Timing) -> set[Record]:
     """Return the records that come too late if all are there before the first is read."""
-    offsets, late = Offsets(dict.fromkeys(range(PARTITIONS), 0)), set[Record]()
+    offsets, late = SourceProgress(dict.fromkeys(range(PARTITIONS), 0)), set[Record]()
     while any(offsets.offsets[number] < len(part) for number, part in enumerate(topic)):
         before = offsets
-        offsets = Offsets.from_json(read(offsets, topic, edges, limit, 10_000, timing).to_json())
+        offsets = SourceProgress.from_json(read(offsets, topic, edges, limit, 10_000, timing).to_json())
         for number, part in enumerate(topic):
             batch = part[before.offsets[number] : offsets.offsets[number]]
-            late |= {record for record in batch if record.time < before.clock}
+            late |= {record for record in batch if record.time < before.watermark}
     return late
 
 
 def read(
-    offsets: Offsets, topic: Topic, edges: Sequence[set[int]], limit: int | None, now: int, timing: Timing
-) -> Offsets:
+    offsets: SourceProgress,
+    topic: Topic,
+    edges: Sequence[set[int]],
+    limit: int | None,
+    now: int,
+    timing: Timing,
+) -> SourceProgress:
     ends = {number: len(part) for number, part in enumerate(topic)}
     pieces = partial(ranges, topic, edges, idle=timing.idle)
-    return advance(offsets, lambda number, at: pieces(number, at), ends, limit, now, timing)
+    return next_offsets(offsets, lambda number, at: pieces(number, at), ends, limit, now, timing)
 
 
 @given(
@@ -126,19 +135,21 @@ def test_a_topic_that_was_filled_partition_by_partition_has_no_late_record() -> 
 
 def test_a_partition_that_nobody_has_heard_of_holds_the_clock_until_it_is_idle() -> None:
     topic = [[Record(0, 40, 100), Record(0, 41, 105), Record(0, 42, 111)], [], []]
-    offsets, clocks = Offsets(dict.fromkeys(range(PARTITIONS), 0)), []
+    offsets, clocks = SourceProgress(dict.fromkeys(range(PARTITIONS), 0)), []
     for count, now in ((1, 100), (2, 105), (3, 111)):
         offsets = read(offsets, [topic[0][:count], [], []], [set()] * PARTITIONS, None, now, Timing(idle=10))
-        clocks.append(offsets.clock)
+        clocks.append(offsets.watermark)
     assert clocks == [NEVER, NEVER, 42]
 
 
 def test_a_claim_waits_for_what_the_log_received_before_its_newest_record() -> None:
     topic = [[Record(0, 40, 100), Record(0, 10, 102)], [Record(1, 0, 101), Record(1, 39, 103)], []]
-    begun = Offsets(dict.fromkeys(range(PARTITIONS), 0), claims={(2, "known"): Claim(99, 103)}, heard=1)
+    begun = SourceProgress(
+        dict.fromkeys(range(PARTITIONS), 0), claims={(2, "known"): Claim(99, 103)}, heard=1
+    )
     edges: list[set[int]] = [{1}, set(), set()]
     planned = read(begun, topic, edges, 3, 103, Timing(idle=50))
-    assert (planned.offsets, planned.clock) == ({0: 1, 1: 2, 2: 0}, NEVER)
+    assert (planned.offsets, planned.watermark) == ({0: 1, 1: 2, 2: 0}, NEVER)
     assert [each.partition for each in planned.pending] == [1]
     planned = read(planned, topic, edges, 3, 103, Timing(idle=50))
-    assert (planned.clock, planned.pending) == (39, ())
+    assert (planned.watermark, planned.pending) == (39, ())

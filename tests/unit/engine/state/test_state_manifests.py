@@ -70,8 +70,8 @@ def test_what_a_replaced_runner_still_writes_does_not_count(tmp_path: Path) -> N
     assert begun(tmp_path).before(2)[0].chunks[0].file == file("new")
 
 
-def test_every_runner_has_a_term_of_its_own(tmp_path: Path) -> None:
-    assert [begun(tmp_path)._term for _ in range(4)] == [1, 2, 3, 4]
+def test_every_runner_has_an_epoch_of_its_own(tmp_path: Path) -> None:
+    assert [begun(tmp_path)._epoch for _ in range(4)] == [1, 2, 3, 4]
 
 
 def test_a_manifest_that_was_not_finished_is_not_seen(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_state_that_is_no_longer_kept_is_never_taken_for_none(tmp_path: Path) 
         begun(tmp_path).before(1)
 
 
-def test_a_term_that_a_power_loss_has_taken_back_is_not_given_again_where_its_manifests_are(
+def test_an_epoch_that_a_power_loss_has_taken_back_is_not_given_again_where_its_manifests_are(
     tmp_path: Path,
 ) -> None:
     begun(tmp_path)

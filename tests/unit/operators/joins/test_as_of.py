@@ -304,8 +304,8 @@ def test_the_output_has_the_time_of_the_version_and_no_sign_of_deletion() -> Non
     assert PLAIN.output_schema(FIELD.schema).names == ["k", "x", "v", "asked", "at", "w", "version_at"]
     correct = WAYS["correct"]
     assert correct.output_schema(FIELD.schema).names[-2:] == ["version_at", "revision"]
-    assert (correct.identity, correct.history) == (("v",), ("revision",))
-    assert (PLAIN.identity, PLAIN.history) == ((), ())
+    assert (correct.identity, correct.uncompared_columns) == (("v",), ("revision",))
+    assert (PLAIN.identity, PLAIN.uncompared_columns) == ((), ())
 
 
 def test_columns_that_are_not_there_are_refused() -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.memory.chunk_codec import decode, decode_clock, encode, extra_column
+from headwater.operators.memory.chunk_codec import decode, decode_watermark, encode, extra_column
 from headwater.operators.operator import NEVER
 from soaking import examples
 
@@ -43,21 +43,21 @@ def test_the_rows_of_each_table_come_back_in_their_order_however_the_chunk_was_c
     assert decode(chunk, "right").to_pylist() == tables["right"].to_pylist()
     assert extra_column(chunk, "left", "mark").tolist() == marks[: len(left)].tolist()
     assert extra_column(chunk, "right", "mark").tolist() == marks[len(left) :].tolist()
-    assert decode_clock(chunk) == 7
+    assert decode_watermark(chunk) == 7
 
 
 def test_a_chunk_without_rows_still_tells_the_clock() -> None:
     chunk = encode({"left": LEFT.empty_table()}, 12, {"mark": np.empty(0, np.int64)})
     assert len(chunk) == 1
-    assert decode_clock(chunk) == 12
+    assert decode_watermark(chunk) == 12
     assert decode(chunk, "left").equals(LEFT.empty_table())
     assert len(extra_column(chunk, "left", "mark")) == 0
 
 
 def test_of_several_chunks_the_latest_clock_counts_and_of_none_there_is_none() -> None:
     chunks = pa.concat_tables([encode({"left": LEFT.empty_table()}, clock) for clock in (3, 9, 5)])
-    assert decode_clock(chunks) == 9
-    assert decode_clock(chunks.slice(0, 0)) == NEVER
+    assert decode_watermark(chunks) == 9
+    assert decode_watermark(chunks.slice(0, 0)) == NEVER
 
 
 def test_a_row_of_nulls_is_a_row() -> None:

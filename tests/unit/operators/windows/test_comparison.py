@@ -36,11 +36,16 @@ from unit.operators.stepping import (
     moves,
     play,
     rank,
-    splits,
     table,
     texts,
 )
-from unit.operators.windows.windowed import Count, Sum, batch, last, named, without_late
+from unit.operators.windows.window_oracle import (
+    WindowOracle,
+    check_any_order,
+    check_output_watermark,
+    woken,
+)
+from unit.operators.windows.windowed import Count, Sum, last, named
 
 BY = ("k",)
 IDENTITY = (*BY, "window_start")
@@ -143,20 +148,16 @@ def expected(operator: Hopping, used: list[Row], clock: int) -> list[str]:
     return sorted(map(repr, out))
 
 
+ORACLE = WindowOracle(is_late, expected)
+
+
 @every_shape
 @examples(50)
 @given(steps=moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     operator: Hopping, steps: list[Move]
 ) -> None:
-    played, used, late = play(operator, steps), [], []
-    for move in steps:
-        for row in move.rows:
-            (late if is_late(operator, row, move.clock) else used).append(row)
-    assert texts(without_late(played.late)) == texts(late)
-    assert len(used) + len(played.late) + played.duplicates == sum(len(move.rows) for move in steps)
-    assert last(played.out, IDENTITY) == expected(operator, used, steps[-1].clock)
-    assert last(batch(operator, used, steps[-1].clock), IDENTITY) == last(played.out, IDENTITY)
+    ORACLE.check(operator, steps)
 
 
 @every_shape
@@ -187,30 +188,22 @@ def test_a_step_publishes_what_has_ended_what_has_changed_and_what_is_compared_w
 def test_neither_order_nor_split_nor_restart_changes_a_byte(
     operator: Hopping, rows: list[Row], data: st.DataObject
 ) -> None:
-    some, others = data.draw(splits(rows)), data.draw(splits(rows))
     ends = [Move([], 11), Move([], 23, "chunks"), Move([], 24, "snapshot"), Move([], FOREVER)]
-    outs = [play(operator, [*steps, *ends]).out for steps in (some, others)]
-    assert texts(outs[0]) == texts(outs[1])
+    check_any_order(operator, rows, data, ends)
 
 
 @every_shape
 @examples(20)
 @given(steps=moves(ROWS))
 def test_what_comes_out_later_is_not_before_the_promise(operator: Hopping, steps: list[Move]) -> None:
-    watermark = NEVER
-    for move, step in zip(steps, play(operator, steps).steps, strict=True):
-        assert all(row["window_start"] >= watermark for row in listed(step.out))
-        watermark = operator.output_watermark(move.clock)
+    check_output_watermark(operator, steps)
 
 
 @every_shape
 @examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Hopping, rows: list[Row]) -> None:
-    state, out = operator.initial_state(SCHEMA), []
-    operator.step(state, table(rows), NEVER)
-    while (timer := operator.next_timer(state)) is not None:
-        out += listed(operator.step(state, table([]), timer).out)
+    state, out = woken(operator, rows)
     assert last(out, IDENTITY) == expected(operator, rows, FOREVER)
     assert len(state.panes) == len(state.publications) == 0
 
@@ -395,9 +388,9 @@ def test_bounds_of_an_estimate_are_not_compared() -> None:
 
 def test_what_compares_estimates_is_itself_an_estimate() -> None:
     operator = built(compare="1 hour", size="1 minute", q=agg.quantile("n", 0.5), n=agg.count())
-    assert {"q", "q_before", "q_change", "q_ratio"} < set(operator.history)
-    assert not any(name.startswith("n") for name in operator.history)
-    assert replace(operator, compare=None).history == operator.windowing.history
+    assert {"q", "q_before", "q_change", "q_ratio"} < set(operator.uncompared_columns)
+    assert not any(name.startswith("n") for name in operator.uncompared_columns)
+    assert replace(operator, compare=None).uncompared_columns == operator.windowing.uncompared_columns
 
 
 def test_an_aggregate_whose_name_is_taken_is_refused() -> None:

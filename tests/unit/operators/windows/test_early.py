@@ -75,9 +75,9 @@ def test_an_open_session_is_told_to_end_after_the_rows_that_are_shown() -> None:
 def test_there_is_more_to_show_where_a_piece_has_come_due_or_a_multiple_of_rows_was_passed() -> None:
     parts, session = sessions((5, 90, 6), (12, 90, 13), (25, 90, 26)), np.array([0, 0, 1])
     old = np.zeros(3, np.bool_)
-    assert TIMED.grown(parts, old, session, before=10, clock=20).tolist() == [True, False]
-    assert TIMED.grown(parts, old, session, before=20, clock=29).tolist() == [False, False]
-    assert TIMED.grown(parts, ~old, session, before=30, clock=30).tolist() == [True, True]
+    assert TIMED.grown(parts, old, session, before=10, watermark=20).tolist() == [True, False]
+    assert TIMED.grown(parts, old, session, before=20, watermark=29).tolist() == [False, False]
+    assert TIMED.grown(parts, ~old, session, before=30, watermark=30).tolist() == [True, True]
     few, of_two = sessions((0, 9, 2), (0, 9, 1), (0, 9, 4), (0, 9, 1)), np.array([0, 0, 1, 1])
     new = np.array([False, True, False, True])
     assert ROWS.grown(few, new, of_two, NEVER, NEVER).tolist() == [True, False]

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.operator import FOREVER, NEVER
+from headwater.operators.operator import NEVER
 from headwater.operators.windows.hopping import Hopping
 from soaking import examples
 from unit.operators.stepping import (
     ROWS,
-    SCHEMA,
     TIMED_ROWS,
     Move,
     Row,
@@ -22,11 +21,15 @@ from unit.operators.stepping import (
     listed,
     moves,
     play,
-    splits,
-    table,
-    texts,
 )
-from unit.operators.windows.windowed import BY, batch, last, made, named, windowing, without_late
+from unit.operators.windows.window_oracle import (
+    WindowOracle,
+    check_any_order,
+    check_output_watermark,
+    check_revisions,
+    woken,
+)
+from unit.operators.windows.windowed import BY, last, made, named, windowing
 
 IDENTITY = (*BY, "window_start")
 
@@ -101,19 +104,16 @@ def expected(operator: Hopping, used: list[Row], clock: int) -> list[str]:
     return sorted(map(repr, out))
 
 
+ORACLE = WindowOracle(is_late, expected)
+
+
 @every_shape
 @examples(50)
 @given(steps=moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     operator: Hopping, steps: list[Move]
 ) -> None:
-    played, used, late = play(operator, steps), [], []
-    for move in steps:
-        for row in move.rows:
-            (late if is_late(operator, row, move.clock) else used).append(row)
-    assert texts(without_late(played.late)) == texts(late)
-    assert last(played.out, IDENTITY) == expected(operator, used, steps[-1].clock)
-    assert last(batch(operator, used, steps[-1].clock), IDENTITY) == last(played.out, IDENTITY)
+    ORACLE.check(operator, steps)
 
 
 @pytest.mark.parametrize("shape", [(5, 5, 0, "drop", 0), (6, 2, 1, "drop", 0), (7, 3, 0, "correct", 5)])
@@ -145,23 +145,14 @@ def test_open_windows_are_published_each_time_so_many_more_rows_have_come(
 def test_after_each_step_all_that_the_clock_has_passed_is_published(
     operator: Hopping, steps: list[Move]
 ) -> None:
-    used: list[Row] = []
-    for count, move in enumerate(steps, 1):
-        used += [row for row in move.rows if not is_late(operator, row, move.clock)]
-        played = play(operator, steps[:count])
-        assert last(played.out, IDENTITY) == expected(operator, used, move.clock)
+    ORACLE.check_each_step(operator, steps)
 
 
 @every_shape
 @examples(20)
 @given(steps=moves())
 def test_revisions_count_the_publications_of_a_window(operator: Hopping, steps: list[Move]) -> None:
-    counts: dict[object, int] = {}
-    for row in play(operator, steps).out:
-        assert row["revision"] == counts.get(key(row, IDENTITY), 0)
-        counts[key(row, IDENTITY)] = row["revision"] + 1
-    if not operator.windowing.corrects and operator.every is None:
-        assert set(counts.values()) <= {1}
+    check_revisions(operator, steps)
 
 
 @every_shape
@@ -170,28 +161,19 @@ def test_revisions_count_the_publications_of_a_window(operator: Hopping, steps: 
 def test_neither_order_nor_split_nor_restart_changes_a_byte(
     operator: Hopping, rows: list[Row], data: st.DataObject
 ) -> None:
-    some, others = data.draw(splits(rows)), data.draw(splits(rows))
-    outs = [play(operator, [*steps, Move([], 23), Move([], FOREVER)]).out for steps in (some, others)]
-    assert texts(outs[0]) == texts(outs[1])
+    check_any_order(operator, rows, data)
 
 
 @every_shape
 @examples(20)
 @given(steps=moves(ROWS))
 def test_what_comes_out_later_is_not_before_the_promise(operator: Hopping, steps: list[Move]) -> None:
-    watermark = NEVER
-    for move, step in zip(steps, play(operator, steps).steps, strict=True):
-        assert all(row.as_py() is None or row.value >= watermark for row in step.out["window_start"])
-        assert operator.output_watermark(move.clock) >= watermark
-        watermark = operator.output_watermark(move.clock)
+    check_output_watermark(operator, steps)
 
 
 @every_shape
 @examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Hopping, rows: list[Row]) -> None:
-    state, out = operator.initial_state(SCHEMA), []
-    operator.step(state, table(rows), NEVER)
-    while (timer := operator.next_timer(state)) is not None:
-        out += [operator.step(state, table([]), timer).out]
+    state, _ = woken(operator, rows)
     assert len(state.panes) == len(state.publications) == 0

@@ -21,11 +21,16 @@ from unit.operators.stepping import (
     listed,
     moves,
     play,
-    splits,
     table,
-    texts,
 )
-from unit.operators.windows.windowed import BY, batch, last, made, named, windowing, without_late
+from unit.operators.windows.window_oracle import (
+    WindowOracle,
+    check_any_order,
+    check_output_watermark,
+    check_revisions,
+    woken,
+)
+from unit.operators.windows.windowed import BY, last, made, named, windowing
 
 IDENTITY = (*BY, "window_start")
 
@@ -60,19 +65,16 @@ def expected(operator: Sliding, used: list[Row], clock: int) -> list[str]:
     return sorted(map(repr, out.values()))
 
 
+ORACLE = WindowOracle(is_late, expected)
+
+
 @every_shape
 @examples(50)
 @given(steps=moves())
 def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
     operator: Sliding, steps: list[Move]
 ) -> None:
-    played, used, late = play(operator, steps), [], []
-    for move in steps:
-        for row in move.rows:
-            (late if is_late(operator, row, move.clock) else used).append(row)
-    assert texts(without_late(played.late)) == texts(late)
-    assert last(played.out, IDENTITY) == expected(operator, used, steps[-1].clock)
-    assert last(batch(operator, used, steps[-1].clock), IDENTITY) == last(played.out, IDENTITY)
+    ORACLE.check(operator, steps)
 
 
 @every_shape
@@ -81,23 +83,14 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(
 def test_after_each_step_all_that_the_clock_has_passed_is_published(
     operator: Sliding, steps: list[Move]
 ) -> None:
-    used: list[Row] = []
-    for count, move in enumerate(steps, 1):
-        used += [row for row in move.rows if not is_late(operator, row, move.clock)]
-        played = play(operator, steps[:count])
-        assert last(played.out, IDENTITY) == expected(operator, used, move.clock)
+    ORACLE.check_each_step(operator, steps)
 
 
 @every_shape
 @examples(20)
 @given(steps=moves())
 def test_revisions_count_the_publications_of_a_window(operator: Sliding, steps: list[Move]) -> None:
-    counts: dict[object, int] = {}
-    for row in play(operator, steps).out:
-        assert row["revision"] == counts.get(key(row, IDENTITY), 0)
-        counts[key(row, IDENTITY)] = row["revision"] + 1
-    if not operator.windowing.corrects:
-        assert set(counts.values()) <= {1}
+    check_revisions(operator, steps)
 
 
 @every_shape
@@ -106,29 +99,21 @@ def test_revisions_count_the_publications_of_a_window(operator: Sliding, steps: 
 def test_neither_order_nor_split_nor_restart_changes_a_byte(
     operator: Sliding, rows: list[Row], data: st.DataObject
 ) -> None:
-    some, others = data.draw(splits(rows)), data.draw(splits(rows))
-    outs = [play(operator, [*steps, Move([], 23), Move([], FOREVER)]).out for steps in (some, others)]
-    assert texts(outs[0]) == texts(outs[1])
+    check_any_order(operator, rows, data)
 
 
 @every_shape
 @examples(20)
 @given(steps=moves())
 def test_what_comes_out_later_is_not_before_the_promise(operator: Sliding, steps: list[Move]) -> None:
-    watermark = NEVER
-    for move, step in zip(steps, play(operator, steps).steps, strict=True):
-        assert all(row["window_end"] >= watermark for row in listed(step.out))
-        watermark = operator.output_watermark(move.clock)
+    check_output_watermark(operator, steps)
 
 
 @every_shape
 @examples(20)
 @given(rows=st.lists(TIMED_ROWS, max_size=20))
 def test_woken_whenever_it_asks_it_publishes_all_and_forgets_all(operator: Sliding, rows: list[Row]) -> None:
-    state = operator.initial_state(SCHEMA)
-    operator.step(state, table(rows), NEVER)
-    while (timer := operator.next_timer(state)) is not None:
-        operator.step(state, table([]), timer)
+    state, _ = woken(operator, rows)
     assert len(state.held) == len(state.publications) == 0
 
 
@@ -219,7 +204,7 @@ def test_a_late_event_corrects_all_results_that_it_is_in() -> None:
 def test_the_event_time_out_is_the_end() -> None:
     assert sliding(5).event_time_out == "window_end"
     assert [sliding(5, "correct", 10).output_watermark(clock) for clock in (NEVER, 30)] == [NEVER, 20]
-    assert (sliding(5).identity, sliding(5).history) == (IDENTITY, ("revision",))
+    assert (sliding(5).identity, sliding(5).uncompared_columns) == (IDENTITY, ("revision",))
 
 
 def test_what_no_window_reaches_back_to_is_cleared_away() -> None:

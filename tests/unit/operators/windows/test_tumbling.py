@@ -193,7 +193,7 @@ def test_the_columns_out_are_the_key_the_window_the_aggregates_and_what_is_told(
     assert schema.field("window_start").type == schema.field("window_end").type == TIMESTAMP
     assert (schema.field("revision").type, schema.field("complete").type) == (pa.int32(), pa.bool_())
     assert tumbling().event_time_out == "window_start"
-    assert (tumbling().identity, tumbling().history) == (("k", "window_start"), ("revision",))
+    assert (tumbling().identity, tumbling().uncompared_columns) == (("k", "window_start"), ("revision",))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headwater.operators.memory.partials import Entries
 from headwater.operators.operator import NEVER
-from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_clock, encode
+from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_watermark, encode
 from soaking import examples
 
 PANE = pa.schema([("k", pa.string()), ("n.count", pa.int64())])
@@ -33,15 +33,15 @@ def test_rows_that_were_told_are_heard_in_their_order_also_of_several_chunks(
     for kind, rows in expected.items():
         assert decode(chunk, kind).to_pylist() == rows.to_pylist()
         assert decode(chunk, kind).schema.names == rows.schema.names
-    assert decode_clock(chunk) == max(clock for _, _, clock in steps)
+    assert decode_watermark(chunk) == max(clock for _, _, clock in steps)
 
 
 def test_the_clock_is_always_told() -> None:
     chunk = encode(parts([], []), 5)
     assert len(chunk) == 1
-    assert decode_clock(chunk) == 5
+    assert decode_watermark(chunk) == 5
     assert decode(chunk, "pane").equals(PANE.empty_table())
-    assert decode_clock(chunk.slice(0, 0)) == NEVER
+    assert decode_watermark(chunk.slice(0, 0)) == NEVER
 
 
 def test_entries_are_placed_by_the_number_that_is_not_the_key() -> None:

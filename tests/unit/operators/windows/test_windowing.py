@@ -89,8 +89,8 @@ def test_nothing_is_corrected_any_more_once_the_clock_is_as_far_ahead_as_is_kept
 
 def test_only_what_is_estimated_may_differ_where_rows_came_in_other_steps() -> None:
     rough = Windowing("tumbling", (), "at", (("n", agg.count()), ("mid", agg.quantile("v", 0.5))))
-    assert rough.history == ("revision", "mid", "mid_low", "mid_high")
-    assert SUMS.history == ("revision",)
+    assert rough.uncompared_columns == ("revision", "mid", "mid_low", "mid_high")
+    assert SUMS.uncompared_columns == ("revision",)
 
 
 def test_rows_without_a_key_are_one_group_and_no_rows_are_none() -> None:

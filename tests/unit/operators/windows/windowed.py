@@ -85,7 +85,7 @@ def named(row: Row, by: tuple[str, ...] = BY) -> Row:
 
 
 def last(rows: list[Row], identity: tuple[str, ...], without: tuple[str, ...] = ("revision",)) -> list[str]:
-    """The last row of each identity, as texts to be compared, without what is history."""
+    """The last row of each identity, as texts to be compared, without columns that no proof compares."""
     found: dict[Any, Row] = {}
     for row in rows:
         found[key(row, identity)] = row

@@ -30,7 +30,13 @@ def test_a_views_first_version_is_published_and_the_next_is_not(db: sqlite3.Conn
     assert (first.published, second.published) == (True, False)
     assert catalog.find(db, "stock") == first
     assert catalog.find(db, "stock", 2) == second
-    assert (first.batch, first.epoch, first.positions, first.clock, first.filled) == (-1, 0, (), None, False)
+    assert (first.batch, first.epoch, first.positions, first.watermark, first.filled) == (
+        -1,
+        0,
+        (),
+        None,
+        False,
+    )
     assert first.keyed.schema.equals(STOCK.schema)
 
 

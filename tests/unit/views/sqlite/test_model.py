@@ -136,7 +136,7 @@ class ViewMachine(RuleBasedStateMachine):
         if self.number >= 0:
             view = self.store.view("v", self.building)
             assert view.position() == (Position("in", {0: self.number}),)
-            assert view.clock() == self.number
+            assert view.watermark() == self.number
 
 
 def _batch(number: int, rows: list[tuple[Key, int | None, bool]]) -> Batch:

@@ -67,10 +67,10 @@ def test_a_commit_that_fails_leaves_rows_changes_and_positions_as_they_were(stor
     sink.begin()
     sink.commit(batch(0, ("tea", 1, False)))
     view = store.view("stock")
-    before = (view.scan().to_pylist(), view.sequence(), view.position(), view.clock())
+    before = (view.scan().to_pylist(), view.sequence(), view.position(), view.watermark())
     with pytest.raises(RowError):
         sink.commit(Batch(1, pa.table({"item": ["tea", None], "n": [2, 2]})))
-    assert (view.scan().to_pylist(), view.sequence(), view.position(), view.clock()) == before
+    assert (view.scan().to_pylist(), view.sequence(), view.position(), view.watermark()) == before
     assert sink.receipt() == "0"
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from headwater import durable, durations
 from headwater.errors import Fenced, UnknownTopic
-from headwater.log.embedded.partition import frame, head, receipt, segment, tail
+from headwater.log.embedded.partition import frame, head, received_time, segment, tail
 from headwater.log.embedded.partition.frame import Draft, Flag, Header, Kind
 from headwater.log.embedded.partition.head import Head
 from headwater.log.embedded.partition.segment import IndexEntry, Segment
@@ -199,7 +199,7 @@ class Partition:
 
     def now(self) -> int:
         """Return what time it is by all clocks; call it with the lock held, after ``refresh``."""
-        clocks = receipt.read_clocks(durations.now(), (self._lock, self._head), self.tail.received)
+        clocks = received_time.read_clocks(durations.now(), (self._lock, self._head), self.tail.received)
         return clocks.agreed(self.directory)
 
     def _received(self) -> int:
@@ -208,10 +208,10 @@ class Partition:
         Where that goes back, a new segment is begun, so that times rise within each.
         """
         now, newest = durations.now(), self.tail.received
-        if 0 <= now - self._agreed <= receipt.FRESH and newest - now <= receipt.SKEW:
+        if 0 <= now - self._agreed <= received_time.FRESH and newest - now <= received_time.SKEW:
             return max(now, newest)
-        clocks = receipt.read_clocks(now, (self._lock, self._head), newest)
-        received, self._agreed = clocks.receipt(self.directory), clocks.now
+        clocks = received_time.read_clocks(now, (self._lock, self._head), newest)
+        received, self._agreed = clocks.received_time(self.directory), clocks.now
         if received < newest:
             self.roll()
         return received

@@ -20,7 +20,7 @@ import pytest
 from headwater import durations
 from headwater.errors import Fenced, LogUnavailable
 from headwater.log.embedded import EmbeddedLog
-from headwater.log.embedded.partition import frame, receipt, segment
+from headwater.log.embedded.partition import frame, received_time, segment
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_an_anonymous_producer_is_forgotten_an_hour_after_its_last_record_and_a_
     for later, known in ((3500, 2), (3700, 1)):
         monkeypatch.setattr(durations, "now", lambda by=later: time.time_ns() // 1000 + by * 1_000_000)
         monkeypatch.setattr(
-            receipt, "files_clock", lambda _, by=later: time.time_ns() // 1000 + by * 1_000_000
+            received_time, "files_clock", lambda _, by=later: time.time_ns() // 1000 + by * 1_000_000
         )
         with log.producer("t", id="late") as producer:
             for n in range(10):  # each segment has a snapshot of who is known

@@ -6,24 +6,24 @@ and a window over such a stream would never end, without a word. Invariant: what
 
 from __future__ import annotations
 
-from headwater.engine.plan.shape import Shape
+from headwater.engine.plan.node_plan import NodePlan
 from headwater.errors import PipelineError
 from headwater.pipeline.declaration import InputTopic
 from headwater.pipeline.pipeline import Pipeline
 
 
-def check(shape: Shape, pipeline: Pipeline) -> None:
+def check_hears_time(plan: NodePlan, pipeline: Pipeline) -> None:
     """Refuse a node whose operator waits for time, over an upstream that never hears of it."""
-    if shape.stage is None or not shape.stage.operator.waits:
+    if plan.stage is None or not plan.stage.operator.waits:
         return
-    for name in shape.upstreams:
+    for name in plan.upstreams:
         inputs = [each for each in (pipeline[name], *pipeline.upstream(name)) if isinstance(each, InputTopic)]
         if not any(each.event_time is not None for each in inputs):
             sources = " and ".join(f'"{each.name}"' for each in inputs)
             raise PipelineError(
-                f"{shape.node.title} waits for time to pass, and {pipeline[name].title} never hears of it",
-                detail=f"{shape.stage.name} gives results when the clock has passed them; that of a stream"
+                f"{plan.node.title} waits for time to pass, and {pipeline[name].title} never hears of it",
+                detail=f"{plan.stage.name} gives results when the clock has passed them; that of a stream"
                 f" comes from its sources, and {sources} has none",
                 hint=f'declare event_time= at {sources}: a column, or an expression such as "_timestamp"',
-                location=shape.node.location,
+                location=plan.node.location,
             )

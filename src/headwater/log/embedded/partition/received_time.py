@@ -49,7 +49,7 @@ class Clocks(NamedTuple):
             raise _wrong(directory, detail, f'set the clock; if it is right, run `touch "{head}"` to say so')
         return self.now
 
-    def receipt(self, directory: Path) -> int:
+    def received_time(self, directory: Path) -> int:
         """Return when what is appended now is received."""
         now = self.agreed(directory)
         if self.received - now <= SKEW:

@@ -1,7 +1,7 @@
-"""What a node turns out to be when its function is called over blanks: columns, operator, time.
+"""What a node turns out to be when its function is called over empty streams: columns, operator, time.
 
 ``headwater check`` and a runner look at a node here, and nowhere else, so that they agree. Invariant:
-no log is opened, nothing is read and nothing started; what has a shape can run in micro-batches.
+no log is opened, nothing is read and nothing started; what has a plan can run in micro-batches.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from functools import cached_property
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from headwater.engine.plan import column_marks, keyed_results, phases, pruning, refusal_messages, row_by_row
-from headwater.engine.plan.blank import Blank
+from headwater.engine.plan import column_marks, keyed_results, phases, pruning, refusal_messages
+from headwater.engine.plan.empty_stream import EmptyStream
 from headwater.engine.plan.local_plan import LocalPlan
 from headwater.engine.plan.phases import Capturing, Stage, arrow_schema
 from headwater.engine.plan.pruning import Used
 from headwater.engine.plan.refusal_messages import NotRowByRow, Refusal
+from headwater.engine.plan.row_by_row import check_row_by_row, drops_rows
 from headwater.engine.plan.user_code import call, pickle_by_value
 from headwater.errors import PipelineError
 from headwater.pipeline.declaration import Declaration
@@ -30,7 +31,7 @@ RESULTS = "what comes out of its operator"
 
 
 @dataclass(frozen=True)
-class Shape:
+class NodePlan:
     """What a node is."""
 
     node: Node
@@ -70,18 +71,20 @@ class Shape:
         return [LocalPlan(side, self.leaves) for side in self.stage.sides] if self.stage else []
 
 
-def shape(node: Node, upstreams: Mapping[str, Declaration], blanks: Mapping[str, Blank]) -> Shape:
-    """Call a node's function over blanks, and see what it is."""
+def plan_node(
+    node: Node, upstreams: Mapping[str, Declaration], empty_streams: Mapping[str, EmptyStream]
+) -> NodePlan:
+    """Call a node's function over empty streams, and see what it is."""
     pickle_by_value(node)
     capturing = Capturing()
-    frames = {name: blanks[name].frame for name in upstreams}
+    frames = {name: empty_streams[name].frame for name in upstreams}
     with phases.during(capturing):
         rows = call(node, frames)
     stage, schema = capturing.stage, arrow_schema(rows)
-    _PlanCheck(node, blanks).check(rows, capturing)
+    _PlanCheck(node, empty_streams).check(rows, capturing)
     node.check_named_columns(schema)
     keyed_results.check_deletions(node, stage, schema)
-    return Shape(
+    return NodePlan(
         node,
         upstreams,
         rows,
@@ -91,12 +94,14 @@ def shape(node: Node, upstreams: Mapping[str, Declaration], blanks: Mapping[str,
         direct_inputs=_direct_inputs(stage.sides if stage else (rows,), frames),
         direct_output=rows is capturing.output,
         table=keyed_results.shown_table(node, upstreams, stage),
-        leaves=_leaves(upstreams, blanks, capturing),
+        leaves=_leaves(upstreams, empty_streams, capturing),
     )
 
 
-def _leaves(names: Iterable[str], blanks: Mapping[str, Blank], capturing: Capturing) -> dict[int | None, str]:
-    leaves: dict[int | None, str] = {blanks[name].leaf: name for name in names}
+def _leaves(
+    names: Iterable[str], empty_streams: Mapping[str, EmptyStream], capturing: Capturing
+) -> dict[int | None, str]:
+    leaves: dict[int | None, str] = {empty_streams[name].leaf: name for name in names}
     if capturing.results is not None:
         leaves[capturing.results.leaf] = RESULTS
     return leaves
@@ -105,10 +110,10 @@ def _leaves(names: Iterable[str], blanks: Mapping[str, Blank], capturing: Captur
 class _PlanCheck:
     """Looks at the plans that a function has made: before its operator, and after it."""
 
-    def __init__(self, node: Node, blanks: Mapping[str, Blank]):
+    def __init__(self, node: Node, empty_streams: Mapping[str, EmptyStream]):
         self._node = node
-        self._leaves: dict[int | None, str] = {each.leaf: name for name, each in blanks.items()}
-        self._tables = {name for name, each in blanks.items() if each.is_table}
+        self._leaves: dict[int | None, str] = {each.leaf: name for name, each in empty_streams.items()}
+        self._tables = {name for name, each in empty_streams.items() if each.is_table}
 
     def check(self, rows: DataFrame, capturing: Capturing) -> None:
         """Refuse what is not row by row."""
@@ -120,7 +125,7 @@ class _PlanCheck:
         assert capturing.results is not None
         leaves = {**self._leaves, capturing.results.leaf: RESULTS}
         try:
-            read = row_by_row.check(rows, leaves)
+            read = check_row_by_row(rows, leaves)
         except NotRowByRow as error:
             raise self._refused_after(error.refusal, capturing.stage) from None
         if read != {RESULTS}:
@@ -136,12 +141,12 @@ class _PlanCheck:
             return
         if DELETED not in side.columns:
             raise self._refused(refusal_messages.UNMARKED)
-        if number in stage.tables and row_by_row.drops_rows(side):
+        if number in stage.tables and drops_rows(side):
             raise self._refused(refusal_messages.FILTERED)
 
     def _sources(self, rows: DataFrame) -> frozenset[str]:
         try:
-            return row_by_row.check(rows, self._leaves)
+            return check_row_by_row(rows, self._leaves)
         except NotRowByRow as error:
             raise self._refused(error.refusal, error.read) from None
 

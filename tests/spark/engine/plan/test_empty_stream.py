@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from headwater.engine.plan.blank import blank, leaf_of
 from headwater.engine.plan.catalyst import listed
+from headwater.engine.plan.empty_stream import empty_stream, leaf_of
 from headwater.record import DELETED
 
 ORDERS = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("tags", pa.list_(pa.string()))])
@@ -25,7 +25,7 @@ def leaves(rows: DataFrame) -> set[int | None]:
 
 
 def test_a_blank_has_the_columns_and_cannot_be_looked_at(spark: SparkSession) -> None:
-    rows = blank(spark, ORDERS, "at").frame
+    rows = empty_stream(spark, ORDERS, "at").frame
     assert rows.dtypes == [("id", "bigint"), ("at", "timestamp"), ("tags", "array<string>")]
     assert rows.isStreaming
     with pytest.raises(Exception, match="writeStream"):
@@ -33,7 +33,7 @@ def test_a_blank_has_the_columns_and_cannot_be_looked_at(spark: SparkSession) ->
 
 
 def test_a_blank_is_found_again_in_any_plan_that_is_made_of_it(spark: SparkSession) -> None:
-    orders, clicks = blank(spark, ORDERS), blank(spark, ORDERS)
+    orders, clicks = empty_stream(spark, ORDERS), empty_stream(spark, ORDERS)
     assert orders.leaf != clicks.leaf
     assert leaves(orders.frame.filter("id > 1").withColumn("n", F.col("id") + 1)) == {orders.leaf}
     assert leaves(orders.frame.union(clicks.frame)) == {orders.leaf, clicks.leaf}
@@ -42,5 +42,5 @@ def test_a_blank_is_found_again_in_any_plan_that_is_made_of_it(spark: SparkSessi
 
 def test_only_what_marks_deletions_is_a_table(spark: SparkSession) -> None:
     table = ORDERS.append(pa.field(DELETED, pa.bool_()))
-    assert blank(spark, table, key=("id",)).is_table
-    assert not blank(spark, ORDERS).is_table
+    assert empty_stream(spark, table, key=("id",)).is_table
+    assert not empty_stream(spark, ORDERS).is_table

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from headwater import durations
 from headwater.errors import ClockWrong
 from headwater.log.embedded import EmbeddedLog
-from headwater.log.embedded.partition import receipt
-from headwater.log.embedded.partition.receipt import AHEAD, SKEW, Clocks
+from headwater.log.embedded.partition import received_time
+from headwater.log.embedded.partition.received_time import AHEAD, SKEW, Clocks
 
 DAY = 86_400_000_000
 YEARS = 73 * 366 * DAY
@@ -47,7 +47,7 @@ def set_ahead(monkeypatch: pytest.MonkeyPatch, by: int, files: bool = False) -> 
     """Let this process's clock be ahead, or that of its whole machine, from which files get their times."""
     monkeypatch.setattr(durations, "now", lambda: time.time_ns() // 1000 + by)
     if files:
-        monkeypatch.setattr(receipt, "files_clock", lambda _: time.time_ns() // 1000 + by)
+        monkeypatch.setattr(received_time, "files_clock", lambda _: time.time_ns() // 1000 + by)
 
 
 @pytest.mark.parametrize("machine", [False, True])
@@ -141,7 +141,7 @@ TIMES = st.integers(50 * 366 * DAY, 130 * 366 * DAY)
 @given(st.builds(Clocks, TIMES, TIMES, TIMES, TIMES))
 def test_a_time_of_receipt_is_one_that_two_witnesses_support(clocks: Clocks) -> None:
     try:
-        at = clocks.receipt(Path("topics/t/0"))
+        at = clocks.received_time(Path("topics/t/0"))
     except ClockWrong:
         latest = max(clocks.published, clocks.received)
         assert abs(clocks.now - clocks.files) > SKEW or clocks.now - latest > AHEAD
