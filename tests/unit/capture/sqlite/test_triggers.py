@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,13 +56,6 @@ SHAPES = {
         " DELETE FROM things WHERE id = NEW.id + 1; UPDATE things SET n = 0 WHERE id = NEW.id; END",
     ],
 }
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
-    made = SqliteDatabase(tmp_path / "shop.db")
-    yield made
-    made.close()
 
 
 NUMBERS = st.integers(0, 4)
