@@ -17,9 +17,10 @@ def test_names_are_recognisable_and_quoted() -> None:
 
 def test_no_name_begins_with_another_captures_prefix() -> None:
     assert not ObjectNames("a_b").prefix.startswith(ObjectNames("a").prefix)
+    assert ObjectNames("Shop").prefix.lower() != ObjectNames("shop").prefix.lower()
 
 
-@pytest.mark.parametrize("name", ["", "Shop", "a:b", "a b", 'a"'])
+@pytest.mark.parametrize("name", ["", "a:b", "a b", 'a"'])
 def test_names_that_could_be_taken_for_others_are_refused(name: str) -> None:
     with pytest.raises(UsageError, match="cannot be named"):
         ObjectNames(name)
