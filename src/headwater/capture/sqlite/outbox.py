@@ -224,7 +224,6 @@ class Outbox:
         for end in _steps(first, position.id):
             with self._db.transaction():
                 self._db.execute(f"DELETE FROM {outbox} WHERE id < ?", end)  # noqa: S608
-                self._db.execute(f"DELETE FROM {self._names.replaced}")  # noqa: S608
                 self._db.execute(f"DELETE FROM {self._names.tables} WHERE ended <= ?", end)  # noqa: S608
 
     def retained(self) -> int:

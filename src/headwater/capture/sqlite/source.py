@@ -137,7 +137,8 @@ class SqliteSource(CaptureSource):
 
     def _newest(self) -> OutboxPosition:
         with self._db.snapshot():
-            if self._db.value("PRAGMA schema_version") == self._schema_version:
+            same = self._db.value("PRAGMA schema_version") == self._schema_version
+            if same and not self._installation.has_untold():
                 newest = self._outbox.end()
                 self._checked = newest.id
                 return newest
@@ -145,7 +146,7 @@ class SqliteSource(CaptureSource):
             return self._refitted()
 
     def _refitted(self) -> OutboxPosition:
-        """Bring the triggers in step with a schema that was changed."""
+        """Bring the triggers in step with a schema that was changed, and tell what they could not."""
         self._outbox.check(self._reading())  # a drop changes the schema, too
         missing = set(self._captured) - set(catalog.table_names(self._db))
         if missing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.capture.sqlite.index_terms import index_terms
+from headwater.capture.sqlite.index_terms import generated_expressions, index_terms
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,10 @@ from headwater.capture.sqlite.index_terms import index_terms
 )  # fmt: skip
 def test_terms_and_conditions_are_found(sql: str, terms: list[str], where: str | None) -> None:
     assert index_terms(sql) == (terms, where)
+
+
+def test_generated_columns_are_found_with_their_expressions() -> None:
+    sql = """CREATE TABLE "t" (a DECIMAL(10, 2) CHECK (CAST(a AS INT) > 0), "as" TEXT DEFAULT ('x'),
+        b AS (a + 1), c INT GENERATED ALWAYS AS (f(a, ')') || "as") STORED NOT NULL, UNIQUE (a, b))"""
+    found = generated_expressions(sql, ["a", "as", "b", "c"])
+    assert found == {"b": "(a + 1)", "c": """(f(a, ')') || "as")"""}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from capture_kit import Replica, SqliteDatabase, drain, told
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from headwater.capture.change import DELETE, INSERT, UPDATE
@@ -39,9 +39,22 @@ SHAPES = {
     "generated": [
         "CREATE TABLE things (id INTEGER PRIMARY KEY, word TEXT, n INTEGER, both TEXT AS (word || n) UNIQUE)"
     ],
+    "computed": [
+        "CREATE TABLE things (id INTEGER PRIMARY KEY, word TEXT, n INTEGER,"
+        " twice INTEGER GENERATED ALWAYS AS (once * 2) STORED UNIQUE, once INTEGER AS (n + length(word)))",
+        "CREATE UNIQUE INDEX i ON things (abs(twice - 1))",
+    ],
+    "child": [
+        "CREATE TABLE things (id INTEGER PRIMARY KEY, word TEXT,"
+        " n INTEGER REFERENCES things (id) ON DELETE CASCADE)"
+    ],
     "tree": [
         "CREATE TABLE things (id INTEGER PRIMARY KEY, word TEXT UNIQUE,"
         " n INTEGER UNIQUE REFERENCES things (id) ON DELETE CASCADE ON UPDATE CASCADE)"
+    ],
+    "text tree": [
+        "CREATE TABLE things (id INTEGER UNIQUE, word TEXT COLLATE NOCASE PRIMARY KEY,"
+        " n INTEGER REFERENCES things (id) ON DELETE CASCADE ON UPDATE SET NULL) WITHOUT ROWID"
     ],
     "list": [
         "CREATE TABLE things (id INTEGER PRIMARY KEY, word TEXT UNIQUE,"
@@ -107,6 +120,8 @@ def test_every_shape_of_a_table_is_replayed_from_its_changes(
         for transaction in script:
             for each in ["BEGIN", *transaction, "COMMIT"]:
                 attempt(db, each)
+            # SQLite 3.40 itself loses rows of an index when an update takes part in its own SET NULL.
+            assume(db.execute("PRAGMA integrity_check").fetchone() == ("ok",))
             position = drain(source, replica.apply, position)
             assert replica.rows("things") == sorted(database.rows("SELECT * FROM things"), key=repr)
     source.drop()
@@ -119,6 +134,9 @@ def attempt(db: Any, statement: str) -> None:
     except (sqlite3.IntegrityError, sqlite3.OperationalError) as error:
         # The application's own triggers may call themselves without end.
         assert isinstance(error, sqlite3.IntegrityError) or "recursion" in str(error)
+    except sqlite3.DatabaseError as error:
+        assume("malformed" not in str(error))
+        raise
 
 
 def begun(database: SqliteDatabase, *made: str) -> tuple[Any, str]:
