@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,9 @@ _MARK = 0
 _TRIMMED = 10_000
 """Rows that are removed at once: the application waits as long."""
 _BLOCK_ROWS, _BLOCK_BYTES, _MOST_ROWS = 500, 32 << 20, 50_000
+
+_NUMBER = 4
+"""About how many bytes a number takes."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +214,7 @@ class Outbox:
         blocks = self._db.blocks(query, values, _BLOCK_ROWS)
         for block in blocks:
             rows += block
-            size += sum(map(_size, block))
+            size += _size(block)
             if size > _BLOCK_BYTES or len(rows) >= _MOST_ROWS:
                 blocks.close()
         return rows
@@ -230,8 +233,8 @@ class Outbox:
         """Return about how many bytes the changes take, by their number and the size of the newest ones."""
         first, last = self._bounds()
         newest = f"SELECT * FROM {self._names.outbox} ORDER BY id DESC LIMIT 100"  # noqa: S608
-        sizes = [_size(row) for row in self._db.readable(lambda: self._db.rows(newest))]
-        return round((last - first + 1) * sum(sizes) / len(sizes))
+        rows = self._db.readable(lambda: self._db.rows(newest))
+        return (last - first + 1) * _size(rows) // len(rows)
 
 
 def _steps(first: int, end: int) -> Iterator[int]:
@@ -241,9 +244,18 @@ def _steps(first: int, end: int) -> Iterator[int]:
         yield end
 
 
-def _size(row: Row) -> int:
-    """Return about how many bytes a row takes."""
-    return sum(len(value) if isinstance(value, str | bytes) else 4 for value in row if value is not None)
+def _size(rows: Sequence[Row]) -> int:
+    """Return about how many bytes rows take."""
+    return sum(map(_column_size, zip(*rows, strict=True)))
+
+
+def _column_size(values: Sequence[Any]) -> int:
+    kinds = set(map(type, values)) - {type(None)}
+    if kinds <= {str, bytes}:
+        return sum(map(len, filter(None, values)))
+    if not kinds & {str, bytes}:
+        return len(values) * _NUMBER
+    return sum(len(value) if isinstance(value, str | bytes) else _NUMBER for value in values)
 
 
 def _described(table: SourceTable) -> str:
