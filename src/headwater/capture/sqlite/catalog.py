@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from headwater.capture.change import SourceColumn, SourceTable
 from headwater.capture.sqlite.column_types import arrow_type
-from headwater.capture.sqlite.connection import Connection, Row
+from headwater.capture.sqlite.connection import Row, SqliteConnection
 from headwater.capture.sqlite.index_terms import generated_expressions, index_terms
 from headwater.capture.sqlite.object_names import PREFIX, quoted
 from headwater.errors import SourceRefused, nearest
@@ -41,7 +41,7 @@ class Unique:
 
 
 @dataclass(frozen=True)
-class TableShape:
+class SqliteTable:
     """A table, with all that its triggers depend on."""
 
     table: SourceTable
@@ -65,7 +65,7 @@ class TableShape:
         return any(each.nullable for each in self.table.columns if each.name in self.table.key)
 
 
-def table_names(db: Connection) -> list[str]:
+def table_names(db: SqliteConnection) -> list[str]:
     """Return the names of the tables that are the application's own."""
     made = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL ORDER BY name"
     tables = {name: sql for name, sql in db.rows(made) if not name.startswith((PREFIX, "sqlite_"))}
@@ -73,7 +73,7 @@ def table_names(db: Connection) -> list[str]:
     return [name for name in tables if name not in virtual | _shadows(db, set(tables), virtual)]
 
 
-def _shadows(db: Connection, names: set[str], virtual: set[str]) -> set[str]:
+def _shadows(db: SqliteConnection, names: set[str], virtual: set[str]) -> set[str]:
     """Return the tables in which virtual ones keep their data."""
     kinds = {name: kind for schema, name, kind, *_ in db.rows("PRAGMA table_list") if schema == "main"}
     if kinds:
@@ -82,12 +82,12 @@ def _shadows(db: Connection, names: set[str], virtual: set[str]) -> set[str]:
     return {name for name in names if name.rpartition("_")[0] in virtual}
 
 
-def source_table(db: Connection, name: str) -> SourceTable:
+def source_table(db: SqliteConnection, name: str) -> SourceTable:
     """Return a table as it is now."""
     return _source_table(db, name, _Indexes(db, name))
 
 
-def table_shape(db: Connection, name: str) -> TableShape:
+def table_shape(db: SqliteConnection, name: str) -> SqliteTable:
     """Return a table that is to be captured, or refuse it."""
     names = table_names(db)
     if name not in names:
@@ -106,10 +106,10 @@ def table_shape(db: Connection, name: str) -> TableShape:
     uniques += indexes.keys(table) if cascades else ()
     sql = db.value("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", name)
     generated = generated_expressions(sql, [each.name for each in table.columns])
-    return TableShape(table, collations, uniques, generated, cascades)
+    return SqliteTable(table, collations, uniques, generated, cascades)
 
 
-def _source_table(db: Connection, name: str, indexes: _Indexes) -> SourceTable:
+def _source_table(db: SqliteConnection, name: str, indexes: _Indexes) -> SourceTable:
     rows = [row for row in db.rows(f"PRAGMA table_xinfo({quoted(name)})") if row[6] != 1]
     key = tuple(row[1] for row in sorted(rows, key=lambda row: row[5]) if row[5])
     return SourceTable(name, tuple(_column(row, indexes.never_null_key) for row in rows), key)
@@ -124,7 +124,7 @@ def _column(row: Row, never_null_key: bool) -> SourceColumn:
 class _Indexes:
     """The unique indexes of a table."""
 
-    def __init__(self, db: Connection, table: str):
+    def __init__(self, db: SqliteConnection, table: str):
         self._db, self._table = db, table
         listed = db.rows(f"PRAGMA index_list({quoted(table)})")
         self._unique = [(name, origin) for _, name, unique, origin, _ in listed if unique]

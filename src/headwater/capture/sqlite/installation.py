@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from headwater.capture.sqlite import catalog, foreign_triggers
-from headwater.capture.sqlite.catalog import TableShape
-from headwater.capture.sqlite.connection import Connection, Row
+from headwater.capture.sqlite.catalog import SqliteTable
+from headwater.capture.sqlite.connection import Row, SqliteConnection
 from headwater.capture.sqlite.object_names import ObjectNames
 from headwater.capture.sqlite.outbox import Outbox, OutboxSource
 from headwater.capture.sqlite.triggers import Triggers
@@ -20,7 +20,7 @@ from headwater.errors import SourceRefused
 class Installation:
     """The triggers of one capture."""
 
-    def __init__(self, db: Connection, names: ObjectNames, outbox: Outbox):
+    def __init__(self, db: SqliteConnection, names: ObjectNames, outbox: Outbox):
         self._db, self._names, self._outbox = db, names, outbox
         self._replacing: list[Triggers] = []
         """Those that put rows aside."""
@@ -53,7 +53,7 @@ class Installation:
         for each in self._replacing:
             self._run(each.tell())
 
-    def _renew(self, source: OutboxSource, shape: TableShape, since: int) -> None:
+    def _renew(self, source: OutboxSource, shape: SqliteTable, since: int) -> None:
         """Make the triggers of a table anew, if it is not what it was."""
         triggers = Triggers(self._names, shape, source.number)
         wanted, there = triggers.statements(), self._outbox.triggers(source.number)
@@ -74,7 +74,7 @@ class Installation:
         for each in statements:
             self._db.execute(each)
 
-    def _install(self, shape: TableShape) -> Triggers:
+    def _install(self, shape: SqliteTable) -> Triggers:
         triggers = Triggers(self._names, shape, self._outbox.add_source(shape.table))
         self._run(triggers.statements().values())
         try:

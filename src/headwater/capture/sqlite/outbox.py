@@ -22,7 +22,7 @@ from typing import Any
 
 from headwater.capture.change import SourceColumn, SourceTable
 from headwater.capture.sqlite.column_types import arrow_type
-from headwater.capture.sqlite.connection import Connection, Row
+from headwater.capture.sqlite.connection import Row, SqliteConnection
 from headwater.capture.sqlite.object_names import ObjectNames, quoted
 from headwater.capture.sqlite.position import OutboxPosition
 from headwater.capture.sqlite.triggers import NOW, value_columns
@@ -37,6 +37,8 @@ _TRIMMED = 10_000
 """Rows that are removed at once: the application waits as long."""
 _BLOCK_ROWS, _BLOCK_BYTES, _MOST_ROWS = 500, 32 << 20, 50_000
 
+_PATIENCE = 0.5
+"""Seconds to wait with trimming for the application: reading on is more urgent."""
 _NUMBER = 4
 """About how many bytes a number takes."""
 
@@ -54,7 +56,7 @@ class OutboxSource:
 class Outbox:
     """The outbox of one capture."""
 
-    def __init__(self, db: Connection, names: ObjectNames):
+    def __init__(self, db: SqliteConnection, names: ObjectNames):
         self._db, self._names = db, names
         self._id: str | None = None
 
@@ -110,11 +112,11 @@ class Outbox:
             return "its outbox was made anew since: changes before that are not known"
         first, last = self._bounds()
         if position.id > last:
-            return f"it has come to change {last} only, not to {position.id}: restored from a backup?"
+            return f"it has come to change {last} only, not to {position.id}: restored, or a power loss?"
         if position.id < first:
             return f"change {position.id} is forgotten: the outbox begins with {first}"
         if self._time(position.id) != position.at:
-            return f"change {position.id} is not the one it was: restored from a backup?"
+            return f"change {position.id} is not the one it was: restored, or a power loss?"
         return None
 
     def end(self) -> OutboxPosition:
@@ -225,7 +227,7 @@ class Outbox:
         if position.id > first:
             self.check(position)
         for end in _steps(first, position.id):
-            with self._db.transaction():
+            with self._db.transaction(_PATIENCE):
                 self._db.execute(f"DELETE FROM {outbox} WHERE id < ?", end)  # noqa: S608
                 self._db.execute(f"DELETE FROM {self._names.tables} WHERE ended <= ?", end)  # noqa: S608
 

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headwater.capture.change import DELETE, INSERT, READ, TRUNCATE, UPDATE
-from headwater.capture.sqlite.catalog import BINARY, ROW_NUMBERS, TableShape, Term, Unique
+from headwater.capture.sqlite.catalog import BINARY, ROW_NUMBERS, SqliteTable, Term, Unique
 from headwater.capture.sqlite.object_names import ObjectNames, quoted
 
 NOW = "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)"
@@ -44,7 +44,7 @@ class Triggers:
     """The SQL for one form of a table, which has a number in the outbox."""
 
     names: ObjectNames
-    shape: TableShape
+    shape: SqliteTable
     source: int
 
     def statements(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from capture_kit import SqliteDatabase
 
-from headwater.capture.sqlite.connection import Connection
+from headwater.capture.sqlite.connection import SqliteConnection
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def database(tmp_path: Path) -> Iterator[SqliteDatabase]:
 
 
 @pytest.fixture
-def db(database: SqliteDatabase) -> Iterator[Connection]:
-    made = Connection(database.path, busy_seconds=5)
+def db(database: SqliteDatabase) -> Iterator[SqliteConnection]:
+    made = SqliteConnection(database.path, busy_seconds=5)
     yield made
     made.close()

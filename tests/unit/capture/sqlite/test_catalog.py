@@ -6,11 +6,11 @@ import pytest
 from capture_kit import SqliteDatabase
 
 from headwater.capture.sqlite import catalog
-from headwater.capture.sqlite.connection import Connection
+from headwater.capture.sqlite.connection import SqliteConnection
 from headwater.errors import SourceRefused
 
 
-def test_only_tables_of_the_application_are_named(database: SqliteDatabase, db: Connection) -> None:
+def test_only_tables_of_the_application_are_named(database: SqliteDatabase, db: SqliteConnection) -> None:
     database.execute(
         "CREATE TABLE a (id INTEGER PRIMARY KEY AUTOINCREMENT)",
         "CREATE VIEW b AS SELECT * FROM a",
@@ -33,7 +33,7 @@ def test_only_tables_of_the_application_are_named(database: SqliteDatabase, db: 
     ],
 )
 def test_keys_are_found(
-    database: SqliteDatabase, db: Connection, table: str, key: tuple[str, ...], nullable: bool
+    database: SqliteDatabase, db: SqliteConnection, table: str, key: tuple[str, ...], nullable: bool
 ) -> None:
     database.execute(f"CREATE TABLE t {table}")
     found = catalog.source_table(db, "t")
@@ -42,7 +42,7 @@ def test_keys_are_found(
         assert catalog.table_shape(db, "t").nullable_key == nullable
 
 
-def test_generated_columns_are_marked(database: SqliteDatabase, db: Connection) -> None:
+def test_generated_columns_are_marked(database: SqliteDatabase, db: SqliteConnection) -> None:
     database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, a AS (id + 1), b INT AS (id) STORED)")
     assert [each.generated for each in catalog.source_table(db, "t").columns] == [False, True, True]
 
@@ -59,13 +59,15 @@ def test_generated_columns_are_marked(database: SqliteDatabase, db: Connection) 
     ],
 )
 def test_what_rows_cannot_have_in_common_is_found(
-    database: SqliteDatabase, db: Connection, table: str, count: int
+    database: SqliteDatabase, db: SqliteConnection, table: str, count: int
 ) -> None:
     database.execute(f"CREATE TABLE t {table}")
     assert len(catalog.table_shape(db, "t").uniques) == count
 
 
-def test_an_unknown_table_is_refused_with_what_may_be_meant(database: SqliteDatabase, db: Connection) -> None:
+def test_an_unknown_table_is_refused_with_what_may_be_meant(
+    database: SqliteDatabase, db: SqliteConnection
+) -> None:
     database.execute("CREATE TABLE customers (id INTEGER PRIMARY KEY)")
     with pytest.raises(SourceRefused, match='has no table "customer"') as told:
         catalog.table_shape(db, "customer")

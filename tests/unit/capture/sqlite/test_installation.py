@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -22,6 +23,15 @@ REMADE = (
     "COMMIT",
 )
 """How Django, Alembic and SQLite's own manual alter a table."""
+MOVED_AWAY = (
+    "BEGIN",
+    "ALTER TABLE t RENAME TO old_t",
+    "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT NOT NULL, c REAL)",
+    "INSERT INTO t SELECT id, coalesce(a, ''), 0.5 FROM old_t WHERE id <> 2",
+    "DROP TABLE old_t",
+    "COMMIT",
+)
+"""The same the other way about: the triggers go with the old table."""
 
 
 def begun(database: SqliteDatabase, table: str = TABLE) -> tuple[CaptureSource, str]:
@@ -88,10 +98,13 @@ def test_sqlite_refuses_to_drop_a_column_that_is_captured(database: SqliteDataba
     assert rows(source, position) == [(INSERT, (1, "x"))]
 
 
-def test_a_table_that_was_made_anew_is_delivered_anew(database: SqliteDatabase) -> None:
+@pytest.mark.parametrize("migration", [REMADE, MOVED_AWAY])
+def test_a_table_that_was_made_anew_is_delivered_anew(
+    database: SqliteDatabase, migration: Sequence[str]
+) -> None:
     source, position = begun(database)
     database.execute("INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, NULL)")
-    database.execute_together(REMADE)
+    database.execute_together(migration)
     database.execute("INSERT INTO t VALUES (4, 'w', 2.0)")
     found = rows(source, position)
     assert found[3:] == [

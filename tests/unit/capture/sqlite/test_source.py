@@ -191,3 +191,21 @@ def test_what_triggers_say_is_understood_by_old_versions_of_sqlite(database: Sql
 def test_the_title_names_the_file(database: SqliteDatabase) -> None:
     with closing(SqliteSource(database.path, "shop")) as source:
         assert source.title == f'SQLite database "{database.path}"'
+
+
+def test_confirming_does_not_wait_for_a_long_transaction(database: SqliteDatabase) -> None:
+    database.execute(TABLE)
+    source = database.source()
+    position = source.begin(["t"], None)
+    database.execute(FILL)
+    position = drain(source, lambda _: None, position)
+    full = source.retained()
+    with closing(database.connect()) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        source.confirm(position)
+        assert time.monotonic() - began < 20
+        assert source.retained() == full
+        writer.execute("COMMIT")
+    source.confirm(position)
+    assert source.retained() < full

@@ -272,3 +272,22 @@ def test_names_may_have_any_character(database: SqliteDatabase) -> None:
         """INSERT INTO "a ""b"" (c)" VALUES (1, 'x')""", """REPLACE INTO "a ""b"" (c)" VALUES (2, 'x')"""
     )
     assert [row for _, _, row in told(source, position)] == [(1, "x"), (1, "x"), (2, "x")]
+
+
+def test_triggers_work_for_who_trusts_no_schema_and_attaches_the_file(database: SqliteDatabase) -> None:
+    source, position = begun(database, *SHAPES["several"])
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.execute("PRAGMA trusted_schema = 0")
+        db.execute("ATTACH ? AS shop", (str(database.path),))
+        db.execute("CREATE TEMP TABLE things (id)")
+        db.execute("INSERT INTO shop.things VALUES (1, 'a', 7)")
+        db.execute("REPLACE INTO shop.things VALUES (2, 'A', 7)")
+    assert [(operation, row) for _, operation, row in told(source, position)] == [
+        (INSERT, (1, "a", 7)), (DELETE, (1, "a", 7)), (INSERT, (2, "A", 7))
+    ]  # fmt: skip
+
+
+def test_a_strict_table_is_captured(database: SqliteDatabase) -> None:
+    source, position = begun(database, "CREATE TABLE things (id INT PRIMARY KEY, a ANY, r REAL) STRICT")
+    database.execute("INSERT INTO things VALUES (1, 'x', 5)")
+    assert [row for _, _, row in told(source, position)] == [(1, "x", 5.0)]
