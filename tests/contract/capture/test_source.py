@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
 from contextlib import closing
@@ -308,26 +309,32 @@ def test_chunks_and_the_stream_make_the_table_while_others_write(shop: Database,
     shop.execute(*insert(*range(0, 200, 2)))
     source, replica = shop.source(), Replica()
     position = source.begin(["customers"], None)
-    writers = [threading.Thread(target=write, args=(shop, seed)) for seed in range(3)]
+    enough = threading.Event()
+    writers = [threading.Thread(target=write, args=(shop, seed, enough)) for seed in range(3)]
     for each in writers:
         each.start()
-    position = snapshot(source, replica, "customers", position)
+    try:
+        position = snapshot(source, replica, "customers", position)
+    except BaseException:
+        enough.set()
+        raise
     if restart:
         source.confirm(position)
         source.close()
         source = shop.source()
         source.begin(["customers"], position)
+    enough.set()
     for each in writers:
         each.join()
     drain(source, replica.apply, position)
     assert replica.rows("customers") == sorted(shop.rows("SELECT * FROM customers"), key=repr)
 
 
-def write(database: Database, seed: int) -> None:
-    """Write for a while, keys that others write too."""
+def write(database: Database, seed: int, enough: threading.Event) -> None:
+    """Write until it is enough, keys that others write too."""
     chance = random.Random(seed)
     with closing(database.connect()) as db:
-        for number in range(150):
+        for number in itertools.takewhile(lambda _: not enough.is_set(), itertools.count()):
             id, other = chance.randrange(220), chance.randrange(220)
             statement = chance.choice(
                 [
