@@ -2,6 +2,7 @@
 
 from bench import (
     bad_rows,
+    capture_sqlite,
     engine,
     filters,
     freshness,
@@ -21,3 +22,4 @@ freshness.main()
 filters.main()
 small_batches.main()
 bad_rows.main()
+capture_sqlite.main()

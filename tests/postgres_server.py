@@ -67,7 +67,8 @@ class Server:
     def start(self) -> None:
         """Start, and wait until connections are accepted."""
         settings = {"listen_addresses": "127.0.0.1", "port": self.port, "fsync": "off",
-                    "unix_socket_directories": self._directory, "max_connections": 40, **self.settings}  # fmt: skip
+                    "unix_socket_directories": self._directory, "max_connections": 40,
+                    **self.settings}  # fmt: skip
         command = [str(self._binaries / "postgres"), "-D", str(self._data)]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]

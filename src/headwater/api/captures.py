@@ -13,6 +13,7 @@ from headwater.capture import columns
 from headwater.capture.capture import Capture, CaptureSettings
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
+from headwater.capture.describe import declarations
 from headwater.capture.opening import open_capture, open_source
 from headwater.capture.worker import CaptureStatus, CaptureWorker
 from headwater.closing import Closing
@@ -20,7 +21,6 @@ from headwater.errors import PipelineError, UsageError, nearest
 from headwater.names import listed
 from headwater.pipeline.captured import COMMITTED, CaptureDeclaration, OnMisfit
 from headwater.pipeline.pipeline import Pipeline
-from headwater.schema import ddl
 
 
 class BackgroundCapture(Closing):
@@ -59,6 +59,15 @@ def describe_database(url: str) -> list[SourceTable]:
     """
     with open_source(url, "describe") as source:
         return source.tables()
+
+
+def describe_lines(url: str, capture: str = "crm") -> list[str]:
+    """Return the lines that declare the tables of a database in a pipeline, ready to paste.
+
+    - ``url``: the database.
+    - ``capture="crm"``: what the pipeline calls its capture.
+    """
+    return declarations(describe_database(url), capture)
 
 
 def capture_tables(
@@ -120,17 +129,6 @@ def captured_tables(pipeline: Pipeline, capture: CaptureDeclaration) -> list[Cap
 def capture_name(pipeline: Pipeline, capture: CaptureDeclaration) -> str:
     """Return the name under which a pipeline's capture is known to the log and to the database."""
     return f"{pipeline.name}.{capture.name}"
-
-
-def describe_lines(tables: Sequence[SourceTable]) -> Iterator[str]:
-    """Yield the lines that declare tables of a database in a pipeline."""
-    for table in tables:
-        if not table.key:
-            yield f"# {table.name} has no primary key, so it cannot be captured"
-            continue
-        name = table.name.replace(".", "_").lower()
-        key = ", ".join(table.key)
-        yield f'shop.table("{name}", "{ddl(table.schema)}", key="{key}", captured="crm.{table.name}")'
 
 
 def _without_commit_time(schema: pa.Schema) -> pa.Schema:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headwater
-from capture_kit import CAPTURED, newest
+from changes_kit import CAPTURED, newest
 from headwater.capture import snapshot
 from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
 from headwater.capture.captured_table import CapturedTable

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import headwater
-from capture_kit import CAPTURED
+from changes_kit import CAPTURED
 from headwater.errors import TopicError
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from capture_kit import CAPTURED, CUSTOMERS
+from changes_kit import CAPTURED, CUSTOMERS
 from headwater.capture.change import SourceColumn
 from headwater.capture.columns import differences, holds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import headwater
-from capture_kit import changes
+from changes_kit import changes
 from headwater.capture.misfits import Misfits
 from headwater.capture.table_writer import Misfit
 from headwater.errors import RowError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from capture_kit import CAPTURED, newest
+from changes_kit import CAPTURED, newest
 from headwater.capture.opening import open_capture, open_source
 from headwater.capture.sqlite.source import SqliteSource
 from headwater.errors import SourceUnavailable, UsageError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from capture_kit import changes
+from changes_kit import changes
 from headwater.capture import record_headers
 from headwater.capture.change import READ
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from capture_kit import CUSTOMERS, changes
+from changes_kit import CUSTOMERS, changes
 from headwater.capture import snapshot
 from headwater.capture.snapshot import Snapshots
 from headwater.capture.sqlite.source import SqliteSource

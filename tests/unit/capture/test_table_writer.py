@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import headwater
-from capture_kit import CAPTURED, batch, changes, newest
+from changes_kit import CAPTURED, batch, changes, newest
 from headwater.capture.change import Chunk
 from headwater.capture.table_writer import Misfit, TableWriter
 from headwater.log import Log

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import headwater
-from capture_kit import CAPTURED, newest
+from changes_kit import CAPTURED, newest
 from headwater.capture import worker
 from headwater.capture.capture import Capture
 from headwater.capture.opening import open_capture

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from headwater.capture.change import SourceColumn, SourceTable
 from headwater.capture.sqlite.column_types import arrow_type
-from headwater.capture.sqlite.connection import Connection, Row
-from headwater.capture.sqlite.index_terms import index_terms
+from headwater.capture.sqlite.connection import Row, SqliteConnection
+from headwater.capture.sqlite.index_terms import generated_expressions, index_terms
 from headwater.capture.sqlite.object_names import PREFIX, quoted
 from headwater.errors import SourceRefused, nearest
 
@@ -27,7 +27,7 @@ class Term:
     sql: str
     """As it is written of a row of the table, with how it is compared."""
     column: str | None
-    """The column's name, quoted where it needs to be; None for an expression."""
+    """The column's name, quoted where it needs to be; None for an expression, and for a generated column."""
     default: str | None = None
     """What SQLite may put in place of a null."""
 
@@ -41,14 +41,18 @@ class Unique:
 
 
 @dataclass(frozen=True)
-class TableShape:
+class SqliteTable:
     """A table, with all that its triggers depend on."""
 
     table: SourceTable
     collations: tuple[str, ...]
     """How the columns of the key are compared."""
     uniques: tuple[Unique, ...]
-    """Beside the key; the key itself too where it takes different values for the same."""
+    """Beside the key; the key itself too where it takes different values for the same, or ``cascades``."""
+    generated: dict[str, str]
+    """What generated columns are computed from."""
+    cascades: bool
+    """Whether a row can go because another does, be it the one that is just being updated."""
 
     @property
     def constrained(self) -> bool:
@@ -61,7 +65,7 @@ class TableShape:
         return any(each.nullable for each in self.table.columns if each.name in self.table.key)
 
 
-def table_names(db: Connection) -> list[str]:
+def table_names(db: SqliteConnection) -> list[str]:
     """Return the names of the tables that are the application's own."""
     made = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql IS NOT NULL ORDER BY name"
     tables = {name: sql for name, sql in db.rows(made) if not name.startswith((PREFIX, "sqlite_"))}
@@ -69,7 +73,7 @@ def table_names(db: Connection) -> list[str]:
     return [name for name in tables if name not in virtual | _shadows(db, set(tables), virtual)]
 
 
-def _shadows(db: Connection, names: set[str], virtual: set[str]) -> set[str]:
+def _shadows(db: SqliteConnection, names: set[str], virtual: set[str]) -> set[str]:
     """Return the tables in which virtual ones keep their data."""
     kinds = {name: kind for schema, name, kind, *_ in db.rows("PRAGMA table_list") if schema == "main"}
     if kinds:
@@ -78,12 +82,12 @@ def _shadows(db: Connection, names: set[str], virtual: set[str]) -> set[str]:
     return {name for name in names if name.rpartition("_")[0] in virtual}
 
 
-def source_table(db: Connection, name: str) -> SourceTable:
+def source_table(db: SqliteConnection, name: str) -> SourceTable:
     """Return a table as it is now."""
     return _source_table(db, name, _Indexes(db, name))
 
 
-def table_shape(db: Connection, name: str) -> TableShape:
+def table_shape(db: SqliteConnection, name: str) -> SqliteTable:
     """Return a table that is to be captured, or refuse it."""
     names = table_names(db)
     if name not in names:
@@ -97,11 +101,15 @@ def table_shape(db: Connection, name: str) -> TableShape:
             hint="give it a primary key",
         )
     collations = indexes.key_collations(table)
+    cascades = any(row[6] == "CASCADE" for row in db.rows(f"PRAGMA foreign_key_list({quoted(name)})"))
     uniques = indexes.uniques(collations) + indexes.row_numbers(table)
-    return TableShape(table, collations, uniques)
+    uniques += indexes.keys(table) if cascades else ()
+    sql = db.value("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", name)
+    generated = generated_expressions(sql, [each.name for each in table.columns])
+    return SqliteTable(table, collations, uniques, generated, cascades)
 
 
-def _source_table(db: Connection, name: str, indexes: _Indexes) -> SourceTable:
+def _source_table(db: SqliteConnection, name: str, indexes: _Indexes) -> SourceTable:
     rows = [row for row in db.rows(f"PRAGMA table_xinfo({quoted(name)})") if row[6] != 1]
     key = tuple(row[1] for row in sorted(rows, key=lambda row: row[5]) if row[5])
     return SourceTable(name, tuple(_column(row, indexes.never_null_key) for row in rows), key)
@@ -116,13 +124,14 @@ def _column(row: Row, never_null_key: bool) -> SourceColumn:
 class _Indexes:
     """The unique indexes of a table."""
 
-    def __init__(self, db: Connection, table: str):
+    def __init__(self, db: SqliteConnection, table: str):
         self._db, self._table = db, table
         listed = db.rows(f"PRAGMA index_list({quoted(table)})")
         self._unique = [(name, origin) for _, name, unique, origin, _ in listed if unique]
         self._key = next((name for name, origin in self._unique if origin == "pk"), None)
         self._numbered = self._has_row_numbers()
         columns = db.rows(f"PRAGMA table_xinfo({quoted(table)})")
+        self._generated = {row[1] for row in columns if row[6] in _GENERATED}
         self._defaults = {row[1]: row[4] for row in columns if row[3] and row[4] is not None}
 
     @property
@@ -141,6 +150,11 @@ class _Indexes:
         """Return what no two rows have in common, but the key where it is equal only to itself."""
         same = set(collations) == {BINARY}
         return tuple(self._described(name) for name, origin in self._unique if not (origin == "pk" and same))
+
+    def keys(self, table: SourceTable) -> tuple[Unique, ...]:
+        """Return the key."""
+        terms = (Term(f"{quoted(table.name)}.{quoted(name)}", quoted(name)) for name in table.key)
+        return (Unique(tuple(terms)),)
 
     def row_numbers(self, table: SourceTable) -> tuple[Unique, ...]:
         """Return the number of a row, where it is not the key and can be written."""
@@ -162,6 +176,8 @@ class _Indexes:
         if column is None:
             return Term(f"({written[0]}) COLLATE {collation}", None)
         sql = f"{quoted(self._table)}.{quoted(column)} COLLATE {collation}"
+        if column in self._generated:
+            return Term(sql, None)
         return Term(sql, quoted(column), self._defaults.get(column))
 
     def _columns(self, index: str) -> list[Row]:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from headwater.capture.change import Chunk
 from headwater.capture.sqlite import catalog, decoding
-from headwater.capture.sqlite.catalog import TableShape
-from headwater.capture.sqlite.connection import Connection, Row
+from headwater.capture.sqlite.catalog import SqliteTable
+from headwater.capture.sqlite.connection import Row, SqliteConnection
 from headwater.capture.sqlite.object_names import quoted
 from headwater.capture.sqlite.outbox import Outbox
 
 Key = tuple[object, ...]
 
 
-def read_chunk(db: Connection, outbox: Outbox, table: str, after: Key | None, limit: int) -> Chunk:
+def read_chunk(db: SqliteConnection, outbox: Outbox, table: str, after: Key | None, limit: int) -> Chunk:
     """Return the rows behind a key; those without a whole key, which never fit, are with the first."""
     with db.snapshot():
         shape = catalog.table_shape(db, table)
@@ -29,7 +29,7 @@ def read_chunk(db: Connection, outbox: Outbox, table: str, after: Key | None, li
     return Chunk(batch, str(end), len(rows) < limit, _key(shape, rows[-1]) if rows else None, unfit)
 
 
-def _rows(db: Connection, shape: TableShape, after: Key | None, limit: int) -> list[Row]:
+def _rows(db: SqliteConnection, shape: SqliteTable, after: Key | None, limit: int) -> list[Row]:
     key = [
         f"{quoted(name)} COLLATE {quoted(collation)}"
         for name, collation in zip(shape.table.key, shape.collations, strict=True)
@@ -40,16 +40,16 @@ def _rows(db: Connection, shape: TableShape, after: Key | None, limit: int) -> l
     return db.rows(query, *(after or ()), limit)
 
 
-def _nulls(db: Connection, shape: TableShape) -> list[Row]:
+def _nulls(db: SqliteConnection, shape: SqliteTable) -> list[Row]:
     unknown = " OR ".join(f"{quoted(name)} IS NULL" for name in shape.table.key)
     return db.rows(f"{_select(shape)} WHERE {unknown}")
 
 
-def _select(shape: TableShape) -> str:
+def _select(shape: SqliteTable) -> str:
     columns = ", ".join(quoted(each.name) for each in shape.table.columns)
     return f"SELECT {columns} FROM {quoted(shape.table.name)}"  # noqa: S608  # names, quoted
 
 
-def _key(shape: TableShape, row: Row) -> Key:
+def _key(shape: SqliteTable, row: Row) -> Key:
     names = [each.name for each in shape.table.columns]
     return tuple(row[names.index(name)] for name in shape.table.key)

@@ -33,11 +33,12 @@ Row = tuple[Any, ...]
 T = TypeVar("T")
 
 
-class Connection:
+class SqliteConnection:
     """A connection to one file."""
 
     def __init__(self, path: Path, busy_seconds: float):
         self.path, self.title = path, f'SQLite database "{path}"'
+        self._busy_seconds = busy_seconds
         self._file = self._identity()
         uri = f"file:{urllib.parse.quote(str(path.absolute()))}?mode=rw"
         with self._translated():
@@ -97,9 +98,13 @@ class Connection:
             self._roll_back()
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Change the database, all or nothing; waits for other writers."""
-        self.execute("BEGIN IMMEDIATE")
+    def transaction(self, patience: float | None = None) -> Iterator[None]:
+        """Change the database, all or nothing; waits for other writers, as long as for anything or less."""
+        self._wait_at_most(self._busy_seconds if patience is None else patience)
+        try:
+            self.execute("BEGIN IMMEDIATE")
+        finally:
+            self._wait_at_most(self._busy_seconds)
         try:
             yield
             self.execute("COMMIT")
@@ -116,6 +121,9 @@ class Connection:
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
+
+    def _wait_at_most(self, seconds: float) -> None:
+        self.execute(f"PRAGMA busy_timeout={round(seconds * 1000)}")
 
     def _roll_back(self) -> None:
         if self._db.in_transaction:
@@ -147,8 +155,13 @@ class Connection:
         if str(error).startswith("Could not decode to UTF-8"):
             return UnreadableText(f"{self.title} holds text that is no UTF-8", detail=str(error))
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without what SQLite adds to it
-        kind = SourceUnavailable if code in _TRANSIENT else SourceRefused
+        kind = DatabaseBusy if code == sqlite3.SQLITE_BUSY else SourceUnavailable
+        kind = kind if code in _TRANSIENT else SourceRefused
         return kind(f"{self.title} cannot be captured", detail=str(error), hint=_HINTS.get(code))
+
+
+class DatabaseBusy(SourceUnavailable):
+    """Others have been writing all the time."""
 
 
 class UnreadableText(SourceRefused):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from headwater.capture.sqlite.catalog import TableShape
-from headwater.capture.sqlite.connection import Connection
+from headwater.capture.sqlite.catalog import SqliteTable
+from headwater.capture.sqlite.connection import SqliteConnection
 from headwater.capture.sqlite.object_names import PREFIX
 from headwater.errors import SourceRefused
 
@@ -19,7 +19,7 @@ _IGNORES = re.compile(r"\bRAISE\s*\(\s*IGNORE\s*\)", re.IGNORECASE)
 _WRITES = re.compile(r"\b(?:INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
 
 
-def check(db: Connection, shape: TableShape) -> None:
+def check(db: SqliteConnection, shape: SqliteTable) -> None:
     """Refuse a table with triggers by which changes of it could be missed."""
     made = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE"
     for name, sql in db.rows(made, shape.table.name):
@@ -32,7 +32,7 @@ def check(db: Connection, shape: TableShape) -> None:
             )
 
 
-def _danger(sql: str, shape: TableShape) -> str | None:
+def _danger(sql: str, shape: SqliteTable) -> str | None:
     """Return how changes could be missed because of a trigger."""
     head, _, body = _BEGIN.split(sql, 1)
     before = not _AFTER.search(head)  # which is what a trigger is that does not say

@@ -1,11 +1,13 @@
 """What a unique index is over, where that is more than columns: its expressions, and which rows it is of.
 
-SQLite tells an index's columns, but of expressions and conditions only the statement that has made it.
+SQLite tells an index's columns, but of expressions and conditions only the statement that has made it, and
+the same of generated columns. Such statements are read here; SQLite has checked them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _TOKEN = re.compile(
     r"""(?P<skipped>\s+|--[^\n]*|/\*.*?\*/)"""
@@ -37,6 +39,31 @@ def index_terms(sql: str) -> tuple[list[str], str | None]:
         else:
             terms[-1].append(found)
     raise ValueError(f"an index without an end: {sql}")
+
+
+def generated_expressions(sql: str, names: Sequence[str]) -> dict[str, str]:
+    """Return what generated columns are computed from, by a table's statement and the names of its columns.
+
+    >>> generated_expressions("CREATE TABLE t (a INT, b TEXT AS (lower(a)) CHECK (b > 0), UNIQUE (a))", "ab")
+    {'b': '(lower(a))'}
+    """
+    definitions, _ = index_terms(sql)
+    found = ((name, _expression(text)) for name, text in zip(names, definitions, strict=False))
+    return {name: expression for name, expression in found if expression}
+
+
+def _expression(definition: str) -> str | None:
+    """Return what stands in parentheses behind AS, in a column's definition."""
+    tokens = [found for found in _TOKEN.finditer(definition) if found.lastgroup != "skipped"]
+    depth, start = 0, None
+    for number, found in enumerate(tokens):
+        depth += (found[0] == "(") - (found[0] == ")")
+        if start is not None and depth == 0:
+            return definition[start : found.end()]
+        if depth == 0 and found[0].upper() == "AS" and number:
+            start = tokens[number + 1].start()
+            # The parenthesis comes next, so that the depth is not 0 until it is closed.
+    return None
 
 
 def _undirected(term: _Tokens) -> _Tokens:

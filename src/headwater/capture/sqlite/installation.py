@@ -6,11 +6,11 @@ table while they were not is in the outbox as well, by what the table holds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from headwater.capture.sqlite import catalog, foreign_triggers
-from headwater.capture.sqlite.catalog import TableShape
-from headwater.capture.sqlite.connection import Connection, Row
+from headwater.capture.sqlite.catalog import SqliteTable
+from headwater.capture.sqlite.connection import Row, SqliteConnection
 from headwater.capture.sqlite.object_names import ObjectNames
 from headwater.capture.sqlite.outbox import Outbox, OutboxSource
 from headwater.capture.sqlite.triggers import Triggers
@@ -20,14 +20,17 @@ from headwater.errors import SourceRefused
 class Installation:
     """The triggers of one capture."""
 
-    def __init__(self, db: Connection, names: ObjectNames, outbox: Outbox):
+    def __init__(self, db: SqliteConnection, names: ObjectNames, outbox: Outbox):
         self._db, self._names, self._outbox = db, names, outbox
+        self._replacing: list[Triggers] = []
+        """Those that put rows aside."""
 
     def fit(self, tables: Sequence[str], since: int) -> None:
         """Make what is missing and remove what is no longer wanted, within a transaction of the caller.
 
         ``since`` is the newest change of which it is known that the triggers were right when it was made.
         """
+        self._replacing = []
         live = {each.table.name: each for each in self._outbox.sources() if each.live}
         for name in dict.fromkeys(tables):
             shape = catalog.table_shape(self._db, name)
@@ -39,39 +42,55 @@ class Installation:
                 self._renew(source, shape, since)
         for source in live.values():
             self._outbox.end_source(source.number)
+        self.tell()
 
-    def _renew(self, source: OutboxSource, shape: TableShape, since: int) -> None:
+    def has_untold(self) -> bool:
+        """Tell whether rows were replaced of which no trigger could tell."""
+        return any(self._db.value(each.untold()) for each in self._replacing)
+
+    def tell(self) -> None:
+        """Tell of such rows, within a transaction of the caller."""
+        for each in self._replacing:
+            self._run(each.tell())
+
+    def _renew(self, source: OutboxSource, shape: SqliteTable, since: int) -> None:
+        """Make the triggers of a table anew, if it is not what it was."""
         triggers = Triggers(self._names, shape, source.number)
         wanted, there = triggers.statements(), self._outbox.triggers(source.number)
         lost = _are_lost(wanted, there, shape.table.name)
-        if (
-            not lost
-            and shape.table == source.table
-            and wanted == {name: sql for name, (_, sql) in there.items()}
-        ):
+        made = {name: sql for name, (_, sql) in there.items()}
+        if not lost and shape.table == source.table and wanted == made:
+            self._note(triggers)
             return
-        if not lost and _before(wanted) != _before({name: sql for name, (_, sql) in there.items()}):
+        if not lost and _before(wanted) != _before(made):
             # Rows may have been replaced because of a constraint that was not known.
             lost = self._outbox.has_changes(source.number, since)
+        self._run([] if lost else triggers.tell())
         self._outbox.end_source(source.number)
         renewed = self._install(shape)
-        for statement in renewed.everything() if lost else [renewed.told_again(since, source.number)]:
-            self._db.execute(statement)
+        self._run(renewed.everything() if lost else [renewed.told_again(since, source.number)])
 
-    def _install(self, shape: TableShape) -> Triggers:
+    def _run(self, statements: Iterable[str]) -> None:
+        for each in statements:
+            self._db.execute(each)
+
+    def _install(self, shape: SqliteTable) -> Triggers:
         triggers = Triggers(self._names, shape, self._outbox.add_source(shape.table))
-        for statement in triggers.statements().values():
-            self._db.execute(statement)
+        self._run(triggers.statements().values())
         try:
-            for statement in triggers.checks():
-                self._db.execute(statement)
+            self._run(triggers.checks())
         except SourceRefused as error:
             raise SourceRefused(
                 f'table "{shape.table.name}" of {self._db.title} cannot be captured',
                 detail=error.detail,
                 hint="does a unique index or a trigger of it use a function that only the application has?",
             ) from None
+        self._note(triggers)
         return triggers
+
+    def _note(self, triggers: Triggers) -> None:
+        if triggers.shape.uniques:
+            self._replacing.append(triggers)
 
 
 def _are_lost(wanted: Mapping[str, str], there: Mapping[str, Row], table: str) -> bool:

@@ -12,17 +12,13 @@ from dataclasses import dataclass
 from headwater.errors import UsageError
 
 PREFIX = "headwater_capture_"
-_NAME = re.compile(r"[a-z0-9_.-]+")
+_CAPITAL = re.compile("[A-Z]")
+_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def quoted(name: str) -> str:
     """Return a name as SQL writes it, whatever characters it has."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def listed(names: list[str] | tuple[str, ...], of: str | None = None) -> str:
-    """Return names as SQL lists them, each of a table if one is named."""
-    return ", ".join(quoted(name) if of is None else f"{of}.{quoted(name)}" for name in names)
 
 
 @dataclass(frozen=True)
@@ -32,17 +28,16 @@ class ObjectNames:
     capture: str
 
     def __post_init__(self) -> None:
-        # SQLite does not tell upper case from lower case: two captures would share their tables.
         if not _NAME.fullmatch(self.capture):
             raise UsageError(
                 f'a capture of SQLite cannot be named "{self.capture}"',
-                hint="use lower-case letters, digits, and any of _ . -",
+                hint="use letters, digits, and any of _ . -",
             )
 
     @property
     def prefix(self) -> str:
-        """What all of them begin with."""
-        return f"{PREFIX}{self.capture}:"
+        """What all of them begin with; SQLite takes Shop for shop, so capital letters are marked."""
+        return f"{PREFIX}{_CAPITAL.sub(lambda found: '^' + found[0].lower(), self.capture)}:"
 
     @property
     def about(self) -> str:

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from headwater.capture.change import SourceColumn, SourceTable
 from headwater.capture.sqlite.column_types import arrow_type
-from headwater.capture.sqlite.connection import Connection, Row
+from headwater.capture.sqlite.connection import Row, SqliteConnection
 from headwater.capture.sqlite.object_names import ObjectNames, quoted
 from headwater.capture.sqlite.position import OutboxPosition
 from headwater.capture.sqlite.triggers import NOW, value_columns
@@ -36,6 +36,11 @@ _MARK = 0
 _TRIMMED = 10_000
 """Rows that are removed at once: the application waits as long."""
 _BLOCK_ROWS, _BLOCK_BYTES, _MOST_ROWS = 500, 32 << 20, 50_000
+
+_PATIENCE = 0.5
+"""Seconds to wait with trimming for the application: reading on is more urgent."""
+_NUMBER = 4
+"""About how many bytes a number takes."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class OutboxSource:
 class Outbox:
     """The outbox of one capture."""
 
-    def __init__(self, db: Connection, names: ObjectNames):
+    def __init__(self, db: SqliteConnection, names: ObjectNames):
         self._db, self._names = db, names
         self._id: str | None = None
 
@@ -107,11 +112,11 @@ class Outbox:
             return "its outbox was made anew since: changes before that are not known"
         first, last = self._bounds()
         if position.id > last:
-            return f"it has come to change {last} only, not to {position.id}: restored from a backup?"
+            return f"it has come to change {last} only, not to {position.id}: restored, or a power loss?"
         if position.id < first:
             return f"change {position.id} is forgotten: the outbox begins with {first}"
         if self._time(position.id) != position.at:
-            return f"change {position.id} is not the one it was: restored from a backup?"
+            return f"change {position.id} is not the one it was: restored, or a power loss?"
         return None
 
     def end(self) -> OutboxPosition:
@@ -211,7 +216,7 @@ class Outbox:
         blocks = self._db.blocks(query, values, _BLOCK_ROWS)
         for block in blocks:
             rows += block
-            size += sum(map(_size, block))
+            size += _size(block)
             if size > _BLOCK_BYTES or len(rows) >= _MOST_ROWS:
                 blocks.close()
         return rows
@@ -222,17 +227,16 @@ class Outbox:
         if position.id > first:
             self.check(position)
         for end in _steps(first, position.id):
-            with self._db.transaction():
+            with self._db.transaction(_PATIENCE):
                 self._db.execute(f"DELETE FROM {outbox} WHERE id < ?", end)  # noqa: S608
-                self._db.execute(f"DELETE FROM {self._names.replaced}")  # noqa: S608
                 self._db.execute(f"DELETE FROM {self._names.tables} WHERE ended <= ?", end)  # noqa: S608
 
     def retained(self) -> int:
         """Return about how many bytes the changes take, by their number and the size of the newest ones."""
         first, last = self._bounds()
         newest = f"SELECT * FROM {self._names.outbox} ORDER BY id DESC LIMIT 100"  # noqa: S608
-        sizes = [_size(row) for row in self._db.readable(lambda: self._db.rows(newest))]
-        return round((last - first + 1) * sum(sizes) / len(sizes))
+        rows = self._db.readable(lambda: self._db.rows(newest))
+        return (last - first + 1) * _size(rows) // len(rows)
 
 
 def _steps(first: int, end: int) -> Iterator[int]:
@@ -242,9 +246,18 @@ def _steps(first: int, end: int) -> Iterator[int]:
         yield end
 
 
-def _size(row: Row) -> int:
-    """Return about how many bytes a row takes."""
-    return sum(len(value) if isinstance(value, str | bytes) else 4 for value in row if value is not None)
+def _size(rows: Sequence[Row]) -> int:
+    """Return about how many bytes rows take."""
+    return sum(map(_column_size, zip(*rows, strict=True)))
+
+
+def _column_size(values: Sequence[Any]) -> int:
+    kinds = set(map(type, values)) - {type(None)}
+    if kinds <= {str, bytes}:
+        return sum(map(len, filter(None, values)))
+    if not kinds & {str, bytes}:
+        return len(values) * _NUMBER
+    return sum(len(value) if isinstance(value, str | bytes) else _NUMBER for value in values)
 
 
 def _described(table: SourceTable) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from headwater.capture.change import Chunk, Delivery, SourceTable, Transactions
 from headwater.capture.source import CaptureSource
 from headwater.capture.sqlite import catalog, decoding
 from headwater.capture.sqlite.chunks import read_chunk
-from headwater.capture.sqlite.connection import Connection
+from headwater.capture.sqlite.connection import DatabaseBusy, SqliteConnection
 from headwater.capture.sqlite.installation import Installation
 from headwater.capture.sqlite.object_names import ObjectNames, quoted
 from headwater.capture.sqlite.outbox import Outbox
@@ -39,7 +40,7 @@ class SqliteSource(CaptureSource):
 
     def __init__(self, path: str | Path, name: str, *, busy_seconds: float = 60.0):
         self._names = ObjectNames(name)
-        self._db = Connection(Path(path), busy_seconds)
+        self._db = SqliteConnection(Path(path), busy_seconds)
         self.title = self._db.title
         self._outbox = Outbox(self._db, self._names)
         self._installation = Installation(self._db, self._names, self._outbox)
@@ -60,7 +61,10 @@ class SqliteSource(CaptureSource):
             return [catalog.source_table(self._db, name) for name in catalog.table_names(self._db)]
 
     def begin(self, tables: Sequence[str], position: str | None) -> str:
-        """Make the triggers and the outbox, and return from where on changes are delivered."""
+        """Make the triggers and the outbox, and return from where on changes are delivered.
+
+        Without a position both are made anew: changes that another capture of the name has left are gone.
+        """
         with self._db.transaction():
             if position is None:
                 self._outbox.make()
@@ -86,8 +90,9 @@ class SqliteSource(CaptureSource):
         return self._deliver()
 
     def confirm(self, position: str) -> None:
-        """Remove from the outbox what is before a position."""
-        self._outbox.trim(OutboxPosition.parse(position))
+        """Remove from the outbox what is before a position, unless others are writing: then later."""
+        with suppress(DatabaseBusy):
+            self._outbox.trim(OutboxPosition.parse(position))
 
     def passed(self, position: str, other: str) -> bool:
         """Tell whether a position is the other one or behind it."""
@@ -137,7 +142,8 @@ class SqliteSource(CaptureSource):
 
     def _newest(self) -> OutboxPosition:
         with self._db.snapshot():
-            if self._db.value("PRAGMA schema_version") == self._schema_version:
+            same = self._db.value("PRAGMA schema_version") == self._schema_version
+            if same and not self._installation.has_untold():
                 newest = self._outbox.end()
                 self._checked = newest.id
                 return newest
@@ -145,7 +151,7 @@ class SqliteSource(CaptureSource):
             return self._refitted()
 
     def _refitted(self) -> OutboxPosition:
-        """Bring the triggers in step with a schema that was changed."""
+        """Bring the triggers in step with a schema that was changed, and tell what they could not."""
         self._outbox.check(self._reading())  # a drop changes the schema, too
         missing = set(self._captured) - set(catalog.table_names(self._db))
         if missing:

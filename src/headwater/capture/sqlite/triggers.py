@@ -12,6 +12,9 @@ none, the new one takes its place. For the others, which had something else in c
 trigger looks *before* each row is written for rows that are in its way and puts them aside; the one *after*
 it tells of those that are then gone. Statements that fail, ignore the row or update instead leave the rows
 there, and nothing is told. Such triggers are made for tables with unique constraints beside their key alone.
+One thing is left to the reader: a row whose update takes away, by a foreign key that cascades, the row
+itself. No trigger runs after it, so the rows that were put aside are looked through when the outbox is read
+(``Installation.tell``).
 
 Invariant: a statement that would have succeeded without the triggers does so with them, whichever version of
 SQLite the application has: no function or syntax of the last years is used.
@@ -23,11 +26,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headwater.capture.change import DELETE, INSERT, READ, TRUNCATE, UPDATE
-from headwater.capture.sqlite.catalog import BINARY, ROW_NUMBERS, TableShape, Term, Unique
+from headwater.capture.sqlite.catalog import BINARY, ROW_NUMBERS, SqliteTable, Term, Unique
 from headwater.capture.sqlite.object_names import ObjectNames, quoted
 
 NOW = "CAST(round((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)"
 """Milliseconds since 1970, the finest that SQLite has; ``unixepoch`` is missing in older versions."""
+_MANY = 1000
 
 
 def value_columns(count: int) -> list[str]:
@@ -40,7 +44,7 @@ class Triggers:
     """The SQL for one form of a table, which has a number in the outbox."""
 
     names: ObjectNames
-    shape: TableShape
+    shape: SqliteTable
     source: int
 
     def statements(self) -> dict[str, str]:
@@ -51,7 +55,7 @@ class Triggers:
             "delete": ("AFTER DELETE", [self._absent(), *self._forgotten()]),
         }
         if self.shape.uniques:
-            before = [self._emptied(), *self._aside("NEW")]
+            before = [*(self._gone() if self.shape.cascades else []), self._emptied(), *self._aside("NEW")]
             made["before_insert"] = ("BEFORE INSERT", before)
             made["before_update"] = ("BEFORE UPDATE", self._aside("OLD"))
         names = {event: self.names.trigger(self.source, event) for event in made}
@@ -72,6 +76,16 @@ class Triggers:
         order = ", ".join(self._of(self._table, self.shape.table.key))
         rows = f"FROM {self._table} ORDER BY {order}"
         return [self._record(str(TRUNCATE), [], ""), self._record(str(READ), self._of(self._table), rows)]
+
+    def untold(self) -> str:
+        """Return a query for rows that were put aside and are gone, or for too many that are not."""
+        replaced = self.names.replaced
+        some = f"SELECT 1 FROM {replaced} WHERE {self._is_gone()}"  # noqa: S608  # ours
+        return f"SELECT EXISTS ({some}) OR (SELECT count(*) > {_MANY} FROM {replaced})"  # noqa: S608
+
+    def tell(self) -> list[str]:
+        """Return the statements that tell of those which are gone, and forget all."""
+        return [*self._gone(), self._emptied()]
 
     def checks(self) -> list[str]:
         """Return statements that SQLite refuses to explain if one of the triggers is wrong."""
@@ -118,14 +132,17 @@ class Triggers:
             return []
         replaced = self.names.replaced
         values = [f"{replaced}.{name}" for name in value_columns(len(self.shape.table.columns))]
-        key = [f"{replaced}.{name}" for name in self._key_columns]
-        condition = f"WHERE {replaced}.source = {self.source} AND {self._missing(key)}"
+        condition = f"WHERE {self._is_gone()}"
         # Distinct, for a row can be in the way for two reasons.
         once = f"FROM (SELECT DISTINCT * FROM {replaced}) AS {replaced}"  # noqa: S608  # ours
         return [
             self._record(str(DELETE), values, f"{once} {condition}"),
             f"DELETE FROM {replaced} {condition}",  # noqa: S608  # ours
         ]
+
+    def _is_gone(self) -> str:
+        key = [f"{self.names.replaced}.{name}" for name in self._key_columns]
+        return f"{self.names.replaced}.source = {self.source} AND {self._missing(key)}"
 
     def _forgotten(self, condition: str = "") -> list[str]:
         """Forget a row that was put aside: what became of it is told by itself."""
@@ -159,10 +176,23 @@ class Triggers:
     def _new(self, term: Term) -> str:
         """Return what a term is of the row that is about to be written."""
         if term.column is None:
-            row = ", ".join(f"NEW.{quoted(name)} AS {quoted(name)}" for name in self._names)
-            return f"(SELECT {term.sql} FROM (SELECT {row}) AS {self._table})"  # noqa: S608  # its own index
+            return f"(SELECT {term.sql} FROM {self._new_row()})"  # noqa: S608  # its own index
         value = f"NEW.{term.column}"
         return value if term.default is None else f"coalesce({value}, {term.default})"
+
+    def _new_row(self) -> str:
+        """Return the row that is about to be written as if it were the table, with its generated columns.
+
+        NEW has what these were before. They may be computed from each other: as often as there are some.
+        """
+        values = [f"NEW.{quoted(name)} AS {quoted(name)}" for name in self._names]
+        row = f"(SELECT {', '.join(values)}) AS {self._table}"
+        computed = [
+            f"{self.shape.generated.get(name, quoted(name))} AS {quoted(name)}" for name in self._names
+        ]
+        for _ in self.shape.generated:
+            row = f"(SELECT {', '.join(computed)} FROM {row}) AS {self._table}"  # noqa: S608
+        return row
 
     def _when(self, event: str) -> str | None:
         """Return when a trigger has anything to do, where that is known."""

@@ -99,7 +99,7 @@ def describe(database: str) -> None:
     Example:
       headwater capture describe sqlite:./crm.db
     """
-    for line in describe_lines(headwater.describe_database(database)):
+    for line in describe_lines(database):
         click.echo(line)
 
 

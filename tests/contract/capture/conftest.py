@@ -1,0 +1,16 @@
+"""Every test of this folder runs on every kind of database that can be captured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from capture_kit import Database, SqliteDatabase
+
+
+@pytest.fixture(params=["sqlite"])
+def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    made = SqliteDatabase(tmp_path / "shop.db")
+    yield made
+    made.close()

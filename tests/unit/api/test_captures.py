@@ -1,0 +1,86 @@
+"""Captures of a pipeline, and by themselves."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import headwater
+from changes_kit import newest
+from headwater import BackgroundCapture, Pipeline
+from headwater.api.captures import captured_tables, check_captures, describe_lines, workers
+from headwater.errors import PipelineError, UsageError
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    db = sqlite3.connect(tmp_path / "crm.db")
+    with db:
+        db.execute("CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT)")
+        db.execute("CREATE TABLE notes (text TEXT)")
+        db.execute("INSERT INTO customers VALUES (1, 'ada')")
+    db.close()
+    return f"sqlite:{tmp_path / 'crm.db'}"
+
+
+def shop(
+    database: str, tmp_path: Path, columns: str = "id BIGINT, name STRING", table: str = "customers"
+) -> Pipeline:
+    declared = Pipeline("shop", log=f"file:{tmp_path / 'data'}")
+    declared.capture("crm", database)
+    declared.table("customers", columns, key="id", captured=f"crm.{table}")
+    return declared
+
+
+def test_the_tables_of_a_database_are_described(database: str) -> None:
+    assert [table.name for table in headwater.describe_database(database)] == ["customers", "notes"]
+    assert describe_lines(database) == [
+        'shop.table("customers", "id BIGINT, name STRING", key="id", captured="crm.customers")',
+        '# table "notes" cannot be captured: it has no primary key',
+    ]
+
+
+def test_a_capture_runs_by_itself_until_it_is_stopped(database: str, tmp_path: Path) -> None:
+    log = f"file:{tmp_path / 'data'}"
+    with BackgroundCapture(headwater.capture_tables(database, "customers", log=log, name="crm")) as work:
+        while work.status().state != "streaming":
+            assert not work.ended(0.01)
+    work.result()
+    with headwater.open(log) as opened:
+        assert newest(opened) == {1: "ada"}
+    headwater.drop_capture(database, "crm")
+    db = sqlite3.connect(database.removeprefix("sqlite:"))
+    left = db.execute("SELECT name FROM sqlite_schema WHERE name LIKE '%headwater%'").fetchall()
+    db.close()
+    assert left == []
+
+
+@pytest.mark.parametrize(("table", "told"), [("clients", "has no table"), ("notes", "no primary key")])
+def test_a_table_that_cannot_be_captured_is_refused(database: str, table: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        headwater.capture_tables(database, table, log="memory:", name="crm").catch_up()
+
+
+def test_the_captures_of_a_pipeline_fill_its_tables(database: str, tmp_path: Path) -> None:
+    pipeline = shop(database, tmp_path)
+    [worker] = workers(pipeline)
+    worker.catch_up()
+    assert worker.status().snapshots["customers"].rows == 1
+    [table] = captured_tables(pipeline, pipeline.captures[0])
+    assert (table.schema.names, table.event_time) == (["id", "name"], None)
+    with headwater.open(pipeline.log) as log:
+        assert newest(log) == {1: "ada"}
+        assert log.topic("customers").event_time == "committed_at"
+
+
+def test_declared_columns_are_compared_with_those_of_the_database(database: str, tmp_path: Path) -> None:
+    check_captures(shop(database, tmp_path))
+    with pytest.raises(PipelineError, match="is not as it is declared") as refused:
+        check_captures(shop(database, tmp_path, "id INT, surname STRING"))
+    assert 'column "id" is INTEGER, which INT does not hold' in str(refused.value)
+    assert 'there is no column "surname"' in str(refused.value)
+    with pytest.raises(PipelineError, match='has no table "clients"'):
+        check_captures(shop(database, tmp_path, table="clients"))
+    assert not (tmp_path / "data").exists()

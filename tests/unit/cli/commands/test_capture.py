@@ -1,0 +1,62 @@
+"""``headwater capture``: a database's changes in the log."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.conftest import Run
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    db = sqlite3.connect(tmp_path / "crm.db")
+    with db:
+        db.execute("CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT)")
+        db.execute("INSERT INTO customers VALUES (1, 'ada'), (2, 'bob')")
+    db.close()
+    return f"sqlite:{tmp_path / 'crm.db'}"
+
+
+def test_a_database_is_described_as_a_pipeline_declares_it(run: Run, database: str) -> None:
+    result = run("capture", "describe", database)
+    assert result.stdout == (
+        'shop.table("customers", "id BIGINT, name STRING", key="id", captured="crm.customers")\n'
+    )
+
+
+def test_tables_are_captured_into_the_log(run: Run, database: str) -> None:
+    result = run("capture", database, "--tables", "customers", "--until-caught-up")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("capture: ended, 2 rows of snapshots, 0 changes, at ")
+    lines = run("consume", "customers", "--from", "earliest", "--format", "ndjson").stdout.splitlines()
+    assert sorted(json.loads(line)["name"] for line in lines) == ["ada", "bob"]
+    told = run(
+        "capture", "start", database, "--tables", "customers", "--until-caught-up", "--format", "ndjson"
+    )
+    assert json.loads(told.stdout)["snapshots"]["customers"]["rows"] == 2
+
+
+def test_what_a_capture_has_made_is_removed(run: Run, database: str) -> None:
+    run("capture", database, "--tables", "customers", "--until-caught-up")
+    result = run("capture", "drop", database)
+    assert result.stdout == 'removed capture "capture" from the database\n'
+    db = sqlite3.connect(database.removeprefix("sqlite:"))
+    left = db.execute("SELECT name FROM sqlite_schema WHERE name LIKE '%headwater%'").fetchall()
+    db.close()
+    assert left == []
+
+
+def test_a_table_that_is_not_there_is_told(run: Run, database: str) -> None:
+    result = run("capture", database, "--tables", "customer", "--until-caught-up")
+    assert result.exit_code == 2
+    assert result.stderr == ('error: the database has no table "customer"\nhint: did you mean "customers"?\n')
+
+
+def test_a_database_that_is_not_there_is_told(run: Run, tmp_path: Path) -> None:
+    result = run("capture", f"sqlite:{tmp_path / 'none.db'}", "--tables", "customers", "--until-caught-up")
+    assert result.exit_code != 0
+    assert "none.db" in result.stderr
+    assert not (tmp_path / "none.db").exists()
