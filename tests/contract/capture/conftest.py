@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from capture_kit import Database, SqliteDatabase
+from source_kit import Database, SqliteDatabase
 
 
 @pytest.fixture(params=["sqlite"])

@@ -11,9 +11,9 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from capture_kit import Database, Replica, drain, snapshot, told, values
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from source_kit import Database, Replica, drain, snapshot, told, values
 
 from headwater.capture.change import DELETE, INSERT, UPDATE, TableChanges
 from headwater.capture.source import CaptureSource

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from capture_kit import SqliteDatabase
+from source_kit import SqliteDatabase
 
 from headwater.capture.sqlite.connection import SqliteConnection
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from capture_kit import SqliteDatabase
+from source_kit import SqliteDatabase
 
 from headwater.capture.sqlite import catalog
 from headwater.capture.sqlite.connection import SqliteConnection

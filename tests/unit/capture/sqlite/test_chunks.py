@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from capture_kit import SqliteDatabase
+from source_kit import SqliteDatabase
 
 from headwater.capture.source import CaptureSource
 

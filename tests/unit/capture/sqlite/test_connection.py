@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from capture_kit import SqliteDatabase
+from source_kit import SqliteDatabase
 
 from headwater.capture.sqlite.connection import SqliteConnection
 from headwater.errors import SourceRefused, SourceUnavailable, UsageError

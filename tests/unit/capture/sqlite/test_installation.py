@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from capture_kit import Replica, SqliteDatabase, drain, told
+from source_kit import Replica, SqliteDatabase, drain, told
 
 from headwater.capture.change import INSERT, READ, UPDATE
 from headwater.capture.source import CaptureSource

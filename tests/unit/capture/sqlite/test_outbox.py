@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from capture_kit import SqliteDatabase
+from source_kit import SqliteDatabase
 
 from headwater.capture.change import SourceColumn, SourceTable
 from headwater.capture.sqlite import outbox as outboxes

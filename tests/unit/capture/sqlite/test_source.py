@@ -8,7 +8,7 @@ import time
 from contextlib import closing
 
 import pytest
-from capture_kit import Replica, SqliteDatabase, drain, told
+from source_kit import Replica, SqliteDatabase, drain, told
 
 from headwater.capture.sqlite import outbox as outboxes
 from headwater.capture.sqlite.source import SqliteSource

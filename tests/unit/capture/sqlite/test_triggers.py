@@ -9,9 +9,9 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from capture_kit import Replica, SqliteDatabase, drain, told
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
+from source_kit import Replica, SqliteDatabase, drain, told
 
 from headwater.capture.change import DELETE, INSERT, UPDATE
 from soaking import examples
