@@ -66,7 +66,8 @@ class Server:
     def start(self) -> None:
         """Start, and wait until connections are accepted."""
         settings = {"listen_addresses": "127.0.0.1", "port": self.port, "fsync": "off",
-                    "unix_socket_directories": self._directory, "max_connections": 40, **self.settings}  # fmt: skip
+                    "unix_socket_directories": self._directory, "max_connections": 40,
+                    **self.settings}  # fmt: skip
         command = [str(self._binaries / "postgres"), "-D", str(self._data)]
         for name, value in settings.items():
             command += ["-c", f"{name}={value}"]
@@ -106,13 +107,14 @@ class Server:
 
 
 @contextmanager
-def running_server() -> Iterator[Server]:
+def running_server(**settings: object) -> Iterator[Server]:
     """Start a server with nothing in it, and stop it at the end."""
     binaries = find_binaries()
     directory = Path(tempfile.mkdtemp(prefix="headwater-postgres-"))
     server = None
     try:
         server = Server(binaries, directory)
+        server.settings |= settings
         server.start()
         yield server
     finally:

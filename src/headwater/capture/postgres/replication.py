@@ -17,7 +17,7 @@ import psycopg
 from psycopg import pq, sql
 
 from headwater.capture.postgres import position
-from headwater.capture.postgres.fetching import Messages, finish, take, wait
+from headwater.capture.postgres.fetching import Messages, failure, finish, take, wait
 
 _ASK_SECONDS: Final = 1.0
 """How often the server is asked how far it has come while nothing comes."""
@@ -82,7 +82,7 @@ class Stream:
         )
         result = self._pg.exec_(command.as_bytes(self._db))
         if result.status != pq.ExecStatus.COPY_BOTH:
-            raise psycopg.errors.error_from_result(result)
+            raise failure(result)
 
     def _first(self, deadline: float) -> list[Any]:
         taken = self._take()

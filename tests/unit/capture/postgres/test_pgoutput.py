@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -38,11 +39,11 @@ def streams(draw: st.DrawFn) -> list[bytes]:
 
 def pieces(messages: list[bytes], cuts: list[int]) -> list[list[bytes]]:
     places = sorted({min(cut, len(messages)) for cut in cuts} | {0, len(messages)})
-    return [messages[begin:end] for begin, end in zip(places, places[1:], strict=False)]
+    return [messages[begin:end] for begin, end in pairwise(places)]
 
 
 def changes_of(parsed: Parsed) -> list[tuple[object, ...]]:
-    """Return the changes one by one: kind, table, transaction, index, and the first column of the last tuple."""
+    """Return the changes one by one: kind, table, transaction and index."""
     found: list[tuple[object, ...]] = []
     for part in parsed.parts:
         ids = parsed.transactions.id
