@@ -108,13 +108,14 @@ class Server:
 
 
 @contextmanager
-def running_server() -> Iterator[Server]:
+def running_server(**settings: object) -> Iterator[Server]:
     """Start a server with nothing in it, and stop it at the end."""
     binaries = find_binaries()
     directory = Path(tempfile.mkdtemp(prefix="headwater-postgres-"))
     server = None
     try:
         server = Server(binaries, directory)
+        server.settings |= settings
         server.start()
         yield server
     finally:

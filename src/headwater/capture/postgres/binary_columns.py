@@ -7,7 +7,7 @@ value is told beside the column, as PostgreSQL prints it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
 import numpy as np
@@ -134,7 +134,7 @@ def _moment_text(moment: int, zone: str) -> str:
         return "infinity" if moment > 0 else "-infinity"
     days, within = divmod(moment, _DAY_MICROSECONDS)
     year, rest = _date_parts(days)
-    time = str(timedelta(microseconds=within)).zfill(8)
+    time = (datetime.min + timedelta(microseconds=within)).time().isoformat()
     time = f" {time.rstrip('0') if '.' in time else time}{zone}"
     return f"{year:04d}{rest}{time}" if year > 0 else f"{1 - year:04d}{rest}{time} BC"
 

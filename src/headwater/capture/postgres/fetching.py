@@ -78,12 +78,18 @@ def wait(pg: pq.abc.PGconn, seconds: float) -> None:
     poll.poll(max(1, int(seconds * 1000)))
 
 
+def failure(result: pq.abc.PGresult) -> psycopg.Error:
+    """Return the error of a result; one without a code is of libpq, whose connection is lost."""
+    error = psycopg.errors.error_from_result(result)
+    return error if error.sqlstate is not None else psycopg.OperationalError(str(error))
+
+
 def finish(pg: pq.abc.PGconn) -> None:
     """Take what is behind the end of a copy, and raise the error if it has ended with one."""
     failed = None
     while (result := pg.get_result()) is not None:
         if result.status == pq.ExecStatus.FATAL_ERROR:
-            failed = psycopg.errors.error_from_result(result)
+            failed = failure(result)
         elif result.status == pq.ExecStatus.COPY_BOTH:
             break
     if failed is not None:

@@ -192,7 +192,7 @@ class _Fetch:
             tuple(map(str, self.numbers.tolist())),
             # Where the record of its commit begins is known when its first change comes, and where it ends is
             # not: one byte behind the former, a stream begins with the next transaction, too.
-            tuple(position.text(final + 1) for final in self.final.tolist()),
+            tuple(position.texts((self.final + 1).tolist())),
             self.committed,
         )
 

@@ -8,6 +8,8 @@ Invariant: no record of the log ends between a position and what ``record_end`` 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from headwater.errors import UsageError
 
 _PAGE, _SHORT_HEADER, _LONG_HEADER = 8192, 24, 40
@@ -27,6 +29,11 @@ def number(position: str) -> int:
 def text(position: int) -> str:
     """Return a number as PostgreSQL writes positions."""
     return f"{position >> 32:X}/{position & 0xFFFFFFFF:X}"
+
+
+def texts(positions: Iterable[int]) -> list[str]:
+    """Return many numbers as PostgreSQL writes positions."""
+    return [f"{each >> 32:X}/{each & 0xFFFFFFFF:X}" for each in positions]
 
 
 def system(position: str) -> str | None:

@@ -43,7 +43,15 @@ class Publication:
         """Let it have these tables, or check that it has them."""
         if self.given:
             self._check(db, tables)
-        elif self.exists(db):
+            return
+        try:
+            self._make(db, tables)
+        except psycopg.errors.InsufficientPrivilege as error:
+            hint = "let the owner of the tables create it, and give its name: publication=…"
+            raise self._refused(str(error).splitlines()[0], hint) from None
+
+    def _make(self, db: psycopg.Connection, tables: Sequence[Table]) -> None:
+        if self.exists(db):
             db.execute(
                 SQL("ALTER PUBLICATION {} SET TABLE {}").format(Identifier(self.name), _listed(tables))
             )

@@ -11,16 +11,17 @@ from __future__ import annotations
 import struct
 import time
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from psycopg import pq, sql
 
 from headwater.capture.postgres import position
-from headwater.capture.postgres.fetching import Messages, finish, take, wait
+from headwater.capture.postgres.fetching import Messages, failure, finish, take, wait
 
 _ASK_SECONDS: Final = 1.0
 """How often the server is asked how far it has come while nothing comes."""
+_LINGER_SECONDS, _MANY, _ENOUGH = 0.02, 200, 20_000
 _KEEPALIVE: Final = ord("k")
 _REPLY: Final = 17
 _STATUS: Final = struct.Struct(">cQQQqB")
@@ -40,7 +41,7 @@ class Stream:
     """The changes of a slot from a position on."""
 
     def __init__(self, dsn: str, subscription: Subscription, start: int):
-        self._flushed, self._asked = 0, 0.0
+        self._flushed, self._asked, self._ended = 0, 0.0, False
         self._db = psycopg.connect(dsn, autocommit=True, replication="database")
         self._pg = self._db.pgconn
         try:
@@ -51,16 +52,7 @@ class Stream:
 
     def fetch(self, timeout: float) -> Messages:
         """Return what has come, as much as there is; wait for the first of it."""
-        deadline = time.monotonic() + timeout
-        taken = take(self._pg)
-        while not taken.messages and not taken.ended and (left := deadline - time.monotonic()) > 0:
-            self._ask()
-            wait(self._pg, min(left, _ASK_SECONDS))
-            taken = take(self._pg)
-        if taken.ended and not taken.messages:
-            finish(self._pg)
-            raise psycopg.OperationalError("the server has ended the stream")
-        messages = Messages.of(taken.messages)
+        messages = Messages.of(self._more(self._first(time.monotonic() + timeout)))
         self._answer(messages)
         return messages
 
@@ -90,7 +82,32 @@ class Stream:
         )
         result = self._pg.exec_(command.as_bytes(self._db))
         if result.status != pq.ExecStatus.COPY_BOTH:
-            raise psycopg.errors.error_from_result(result)
+            raise failure(result)
+
+    def _first(self, deadline: float) -> list[Any]:
+        taken = self._take()
+        while not taken and (left := deadline - time.monotonic()) > 0:
+            self._ask()
+            wait(self._pg, min(left, _ASK_SECONDS))
+            taken = self._take()
+        return taken
+
+    def _more(self, taken: list[Any]) -> list[Any]:
+        """Wait a moment for more where much is coming: many small deliveries cost more than a large one."""
+        deadline = time.monotonic() + _LINGER_SECONDS
+        while _MANY <= len(taken) < _ENOUGH and not self._ended and (left := deadline - time.monotonic()) > 0:
+            wait(self._pg, left)
+            taken += self._take()
+        return taken
+
+    def _take(self) -> list[Any]:
+        """Return what is there; what has ended the stream is told when all before it has been taken."""
+        if self._ended:
+            finish(self._pg)
+            raise psycopg.OperationalError("the server has ended the stream")
+        taken = take(self._pg)
+        self._ended = taken.ended
+        return taken.messages if taken.messages or not taken.ended else self._take()
 
     def _ask(self) -> None:
         if time.monotonic() - self._asked >= _ASK_SECONDS:

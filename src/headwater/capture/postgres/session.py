@@ -18,9 +18,10 @@ from headwater.stores.postgres.connection import checked, parts
 _T = TypeVar("_T")
 _SETTINGS: Final = (
     "-c datestyle=ISO -c intervalstyle=postgres -c extra_float_digits=1 -c bytea_output=hex"
-    " -c wal_sender_timeout=5min"
+    " -c synchronous_commit=local -c wal_sender_timeout=5min"
 )
-"""The last is how long the server waits for a reader that copies a large chunk between two reads."""
+"""Commits are of publications and of marks in the log: no standby needs them. The last is how long the
+server waits for a reader that copies a large chunk between two reads."""
 
 
 class Session:

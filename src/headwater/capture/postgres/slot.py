@@ -6,6 +6,7 @@ that the position is of; whatever else is found is told, with what to do.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -29,6 +30,11 @@ _RETAINED: Final = """
     SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::int8
     FROM pg_replication_slots WHERE slot_name = %s
 """
+_COMMITTING: Final = """
+    SELECT array_agg(backend_xid::text) FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_xid IS NOT NULL AND wait_event = 'SyncRep'
+"""
+_SETTLE_SECONDS, _PATIENCE, _PAUSE = 0.05, 30.0, 0.1
 _AGAIN: Final = "drop the capture and begin it anew, with a new snapshot"
 
 
@@ -156,6 +162,42 @@ def current(db: psycopg.Connection) -> int:
     found = db.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
     assert found is not None
     return positions.record_end(positions.number(found[0]))
+
+
+def flushed(db: psycopg.Connection) -> int:
+    """Return the position up to which the log is on disk."""
+    found = db.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
+    assert found is not None
+    return positions.number(found[0])
+
+
+def settle(db: psycopg.Connection, title: str) -> None:
+    """Wait until what has been committed can be seen.
+
+    A stream that begins now will not deliver it, so a snapshot has to see it. A transaction can be seen a
+    moment after its commit is on disk: microseconds, or when a synchronous standby has it too.
+    """
+    time.sleep(_SETTLE_SECONDS)
+    deadline = time.monotonic() + _PATIENCE
+    waiting = _committing(db)
+    while waiting & _committing(db):
+        if time.monotonic() > deadline:
+            raise unseen(title)
+        time.sleep(_PAUSE)
+
+
+def unseen(title: str) -> SourceUnavailable:
+    """Return the error that committed transactions cannot be seen."""
+    return SourceUnavailable(
+        f"{title} does not show transactions that it has committed",
+        hint="see whether a synchronous standby is away, for which the server waits",
+    )
+
+
+def _committing(db: psycopg.Connection) -> set[str]:
+    db.execute("SELECT pg_stat_clear_snapshot()")
+    found = db.execute(_COMMITTING).fetchone()
+    return set(found[0] or ()) if found is not None else set()
 
 
 def _lacking(version: int, found: dict[str, Any]) -> tuple[str | None, str | None]:

@@ -24,11 +24,11 @@ from psycopg.sql import SQL, Composable, Identifier, Literal
 from headwater.capture.change import Numbers
 from headwater.capture.postgres import position
 from headwater.capture.postgres.catalog import Table
-from headwater.capture.postgres.fetching import Messages, finish, take, wait
+from headwater.capture.postgres.fetching import Messages, failure, finish, take, wait
 from headwater.capture.postgres.row_changes import Columns, Layout, decoded
 from headwater.capture.postgres.session import Session
+from headwater.capture.postgres.slot import unseen
 from headwater.capture.postgres.tuples import split_copied
-from headwater.errors import SourceUnavailable
 
 _REMEMBERED: Final = 4096
 _PATIENCE, _PAUSE = 30.0, 0.002
@@ -64,10 +64,7 @@ class Snapshots:
         deadline = time.monotonic() + _PATIENCE
         while (rows := self._session.run(lambda db: self._attempt(db, table, after, limit))) is None:
             if time.monotonic() > deadline:
-                raise SourceUnavailable(
-                    f"{self._title} does not show transactions that it has committed",
-                    hint="see whether a synchronous standby is away, for which the server waits",
-                )
+                raise unseen(self._title)
             time.sleep(_PAUSE)
         return rows
 
@@ -106,7 +103,7 @@ def _copied(db: psycopg.Connection, query: Composable, layout: Layout) -> Column
     copy = SQL("COPY ({}) TO STDOUT (FORMAT binary)").format(query)
     result = db.pgconn.exec_(copy.as_bytes(db))
     if result.status != pq.ExecStatus.COPY_OUT:
-        raise psycopg.errors.error_from_result(result)
+        raise failure(result)
     try:
         joined = _all_messages(db.pgconn)
     except BaseException:
@@ -139,15 +136,13 @@ def _query(table: Table, layout: Layout, after: Sequence[object] | None, limit: 
 
 
 def _source(table: Table) -> Composable:
-    return SQL("{}" if table.partitioned else "ONLY {}").format(Identifier(table.schema, table.name))
+    name = Identifier(table.schema, table.name)
+    return SQL("{} AS source" if table.partitioned else "ONLY {} AS source").format(name)
 
 
 def _keys(table: Table) -> Composable:
-    return SQL(", ").join(map(_column, table.layout.table.key))
-
-
-def _column(name: str) -> Composable:
-    return Identifier(name)
+    # A name alone would mean the column of the result, which may be its text.
+    return SQL(", ").join(Identifier("source", name) for name in table.layout.table.key)
 
 
 def _behind(table: Table, after: Sequence[object] | None) -> Composable:

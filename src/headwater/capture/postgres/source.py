@@ -176,9 +176,12 @@ class PostgresSource(CaptureSource):
         if position is not None:
             return positions.number(position)
         if not self._slot.exists(db):
-            return self._slot.create(db)
-        self._slot.check(db, None)
-        return slots.current(db)
+            begin = self._slot.create(db)
+        else:
+            self._slot.check(db, None)
+            begin = slots.flushed(db)
+        slots.settle(db, self.title)
+        return begin
 
     def _connected(self) -> Stream:
         if not self._begun:
@@ -265,9 +268,12 @@ class PostgresSource(CaptureSource):
 
     def _table(self, name: str) -> Table:
         """Return a table as it is now."""
-        known = self._tables.get(name)
-        number = known.number if known is not None else None
-        self._tables |= self._session.run(lambda db: self._catalog.tables(db, number))
+        known = self._tables.pop(name, None)
+        if known is not None:
+            number = known.number
+            self._tables |= self._session.run(lambda db: self._catalog.tables(db, number))
+        if name not in self._tables:
+            self._tables = self._session.run(self._catalog.tables)
         return self._capturable(name)
 
     def _reached(self, position: int) -> str:
