@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +22,11 @@ from headwater.capture import columns
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import Delivery, SourceTable, TableChanges, Transactions, Truncation
 from headwater.capture.misfits import Misfits, OnMisfit
-from headwater.capture.snapshot import Snapshots
+from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.source import CaptureSource
 from headwater.capture.state import CaptureState, SnapshotProgress, StateTopic
 from headwater.capture.table_writer import TableWriter
+from headwater.capture.unchanged_values import filled
 from headwater.closing import Closing
 from headwater.errors import SourceRefused, nearest
 from headwater.log import Log
@@ -74,7 +76,7 @@ class Capture(Closing):
             self._topic.save(self.state)
         self._writers = self._open_writers(log)
         self._misfits = Misfits(log, name, settings.on_error, self.state.sequences)
-        self._snapshots = Snapshots(
+        self._snapshots = PendingSnapshots(
             source, (each for each in self._captured if not self._progress(each).done)
         )
         self._skip = self.state.index
@@ -145,10 +147,22 @@ class Capture(Closing):
             return
         changes = self._not_stored(group)
         if len(changes) and self._is_captured(changes.table):
-            self._snapshots.note(changes)
-            bad = self._writers[changes.table.name].write(changes)
-            self._misfits.take(changes, bad)
+            self._write(changes)
             self.changes += len(changes)
+
+    def _write(self, changes: TableChanges) -> None:
+        table = changes.table.name
+        writer = self._writers[table]
+
+        def known(keys: set[bytes]) -> dict[bytes, Mapping[str, Any]]:
+            return {**self._snapshots.rows(table, writer.captured.key, keys), **writer.last_rows(keys)}
+
+        for part in filled(changes, writer.captured.schema.names, known, table in self.snapshotting):
+            if isinstance(part, int):
+                writer.leave_out(part)
+                continue
+            self._misfits.take(part, writer.write(part))
+        self._snapshots.note(changes)
 
     def _truncate(self, tables: Sequence[Truncation]) -> None:
         """Empty the topics of tables that one statement has emptied.
@@ -187,7 +201,7 @@ class Capture(Closing):
         if not self._skip or not self._is_first(changes.transactions):
             return changes
         stored = (changes.transaction == 0) & (changes.index < self._skip)
-        return changes.since(int(np.count_nonzero(stored)))
+        return changes.part(int(np.count_nonzero(stored)), len(changes))
 
     def _is_first(self, transactions: Transactions) -> bool:
         """Tell whether transactions begin with the first one since a restart."""

@@ -109,17 +109,17 @@ class TableChanges:
         """The number of the last transaction, and that of its last change there."""
         return int(self.transaction[-1]), int(self.index[-1])
 
-    def since(self, row: int) -> TableChanges:
-        """Return the changes from a row on."""
+    def part(self, start: int, end: int) -> TableChanges:
+        """Return the changes from a row to another."""
         return replace(
             self,
-            operation=self.operation[row:],
-            rows=self.rows.slice(row),
-            transaction=self.transaction[row:],
-            index=self.index[row:],
-            before=None if self.before is None else self.before.slice(row),
-            unfit={number - row: why for number, why in self.unfit.items() if number >= row},
-            unchanged={name: rows[row:] for name, rows in self.unchanged.items()},
+            operation=self.operation[start:end],
+            rows=self.rows.slice(start, end - start),
+            transaction=self.transaction[start:end],
+            index=self.index[start:end],
+            before=None if self.before is None else self.before.slice(start, end - start),
+            unfit={row - start: why for row, why in self.unfit.items() if start <= row < end},
+            unchanged={name: rows[start:end] for name, rows in self.unchanged.items()},
         )
 
 

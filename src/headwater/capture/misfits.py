@@ -13,7 +13,7 @@ from typing import Literal
 import pyarrow as pa
 
 from headwater.capture.change import OPERATIONS, READ, Chunk, SourceTable, TableChanges
-from headwater.capture.table_writer import Misfit
+from headwater.capture.table_writer import UnfitRow
 from headwater.closing import Closing
 from headwater.errors import RowError
 from headwater.log import Log, Producer
@@ -41,7 +41,7 @@ class Misfits(Closing):
         """The number of the next change that is set aside, by topic."""
         return {self._topic: self._sequence}
 
-    def take(self, changes: TableChanges, bad: Sequence[Misfit]) -> None:
+    def take(self, changes: TableChanges, bad: Sequence[UnfitRow]) -> None:
         """Set changes aside, or raise the first."""
         for misfit in bad:  # one by one: they are few, or the declaration is wrong
             number = int(changes.transaction[misfit.row])
@@ -55,7 +55,7 @@ class Misfits(Closing):
             self._take(letter, "", self._sequence)
             self._sequence += 1
 
-    def take_found(self, table: SourceTable, chunk: Chunk, bad: Sequence[Misfit]) -> None:
+    def take_found(self, table: SourceTable, chunk: Chunk, bad: Sequence[UnfitRow]) -> None:
         """Set rows aside that a snapshot has found, or raise the first; found again, they are there twice."""
         place = {"operation": OPERATIONS[READ], "position": chunk.end, "transaction": None, "index": None}
         for misfit in bad:
@@ -88,7 +88,7 @@ class Misfits(Closing):
         return self._producers[by]
 
 
-def _letter(table: SourceTable, rows: pa.RecordBatch, misfit: Misfit) -> dict[str, object]:
+def _letter(table: SourceTable, rows: pa.RecordBatch, misfit: UnfitRow) -> dict[str, object]:
     row = rows.slice(misfit.row, 1).to_pylist()[0]
     return {
         "table": table.name,

@@ -9,8 +9,9 @@ the stream has passed the last chunk is what the table had there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,7 @@ from headwater.values.keys import key_bytes
 CHUNK_ROWS = 50_000
 
 
-class Snapshots:
+class PendingSnapshots:
     """The snapshots that are still to be made, one after the other."""
 
     def __init__(self, source: CaptureSource, tables: Iterable[str]):
@@ -59,6 +60,15 @@ class Snapshots:
         """Take in that a table was emptied: what was read of it before is not there any more."""
         if self._chunk is not None and table == self._pending[0]:
             self._chunk = replace(self._chunk, rows=self._chunk.rows.slice(0, 0), unfit={})
+
+    def rows(self, table: str, key: Sequence[str], keys: set[bytes]) -> dict[bytes, Mapping[str, Any]]:
+        """Return the rows of some keys that wait to be stored."""
+        if self._chunk is None or table != self._pending[0] or not len(self._chunk.rows):
+            return {}
+        names = _keys(self._chunk.rows, key)
+        asked = pc.is_in(names, pa.array(list(keys), names.type))
+        found = self._chunk.rows.filter(asked).to_pylist()
+        return dict(zip(names.filter(asked).to_pylist(), found, strict=True))
 
     def due(self, position: str) -> bool:
         """Tell whether the stream has passed the moment of the chunk."""

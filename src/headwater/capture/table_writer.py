@@ -9,7 +9,7 @@ same time, so what comes later in the source's history comes later in the topic.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from headwater.bisection import failing
 from headwater.capture import record_headers
 from headwater.capture.captured_table import COMMITTED, CapturedTable
 from headwater.capture.change import DELETE, OPERATIONS, READ, TRUNCATE, Chunk, TableChanges
+from headwater.capture.last_rows import LastRows
 from headwater.capture.live_keys import live_keys
 from headwater.closing import Closing
 from headwater.errors import RowError
@@ -29,7 +30,7 @@ from headwater.record import DELETED
 from headwater.schema import TIMESTAMP, type_name
 
 
-class Misfit(NamedTuple):
+class UnfitRow(NamedTuple):
     """A row that cannot be stored as it is declared: its number in what was written, and why."""
 
     row: int
@@ -44,13 +45,14 @@ class TableWriter(Closing):
         self.captured, self.sequence = captured, sequence
         self._log = log
         self._topic = captured.topic
+        self._last: LastRows | None = None
         self._stream = log.producer(self._topic, id=f"capture.{capture}")
         self._snapshot = log.producer(self._topic, id=f"capture.{capture}.snapshot")
         self._history = (
             log.producer(captured.changes_topic, id=f"capture.{capture}") if captured.history else None
         )
 
-    def write(self, changes: TableChanges) -> list[Misfit]:
+    def write(self, changes: TableChanges) -> list[UnfitRow]:
         """Append changes of the stream, and return those that do not fit."""
         first = self.sequence
         bad = self._append(
@@ -63,7 +65,18 @@ class TableWriter(Closing):
         self.sequence += len(changes)
         return bad
 
-    def write_chunk(self, chunk: Chunk) -> list[Misfit]:
+    def leave_out(self, count: int) -> None:
+        """Count changes that are not written: their rows are still to be read by a snapshot."""
+        self.sequence += count
+
+    def last_rows(self, keys: set[bytes]) -> dict[bytes, Mapping[str, Any]]:
+        """Return the last rows of some keys, as far as they were written, of those that have one."""
+        self.flush()
+        if self._last is None:
+            self._last = LastRows(self._log, self._topic, self.captured.key)
+        return self._last.find(keys)
+
+    def write_chunk(self, chunk: Chunk) -> list[UnfitRow]:
         """Append rows of a snapshot, behind all that was written; return those that do not fit."""
         self.flush()
         bad = self._append(
@@ -99,7 +112,7 @@ class TableWriter(Closing):
 
     def _append(
         self, table: pa.Table, unfit: Mapping[int, str], send: Callable[[pa.Table, int], None]
-    ) -> list[Misfit]:
+    ) -> list[UnfitRow]:
         """Send rows, given with the number of the first one, but for those that do not fit."""
 
         def attempt(start: int, end: int) -> RowError | None:
@@ -113,7 +126,7 @@ class TableWriter(Closing):
             return None
 
         bad = failing(table.num_rows, attempt)
-        return [Misfit(row, error.reason or error.message) for row, error in bad]
+        return [UnfitRow(row, error.reason or error.message) for row, error in bad]
 
     def _table(self, changes: TableChanges) -> pa.Table:
         """Return changes as the topic stores them."""

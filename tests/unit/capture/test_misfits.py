@@ -7,14 +7,14 @@ import pytest
 import headwater
 from changes_kit import changes
 from headwater.capture.misfits import Misfits
-from headwater.capture.table_writer import Misfit
+from headwater.capture.table_writer import UnfitRow
 from headwater.errors import RowError
 
 
 def test_they_stop_the_capture_with_their_key_and_position() -> None:
     with headwater.open("memory:") as log, Misfits(log, "crm", "stop", {}) as misfits:
         with pytest.raises(RowError, match="key \\[2\\]") as refused:
-            misfits.take(changes(("insert", 1, "a"), ("insert", 2, "b")), [Misfit(1, "too long")])
+            misfits.take(changes(("insert", 1, "a"), ("insert", 2, "b")), [UnfitRow(1, "too long")])
         assert "too long; at 00000001" in str(refused.value)
 
 
@@ -23,7 +23,7 @@ def test_they_are_set_aside_once_where_that_is_asked() -> None:
     with headwater.open("memory:") as log:
         for _ in range(2):  # the second time after a crash
             with Misfits(log, "crm", "dead_letter", {}) as misfits:
-                misfits.take(delivered, [Misfit(0, "too long"), Misfit(1, "too odd")])
+                misfits.take(delivered, [UnfitRow(0, "too long"), UnfitRow(1, "too odd")])
         rows = [row for part in log.read("crm.dead") for row in part.to_pylist()]
     assert [(row["key"], row["operation"], row["position"], row["reason"]) for row in rows] == [
         ("[1]", "insert", "00000000", "too long"),

@@ -11,7 +11,7 @@ import pytest
 
 from changes_kit import CUSTOMERS, changes
 from headwater.capture import snapshot
-from headwater.capture.snapshot import Snapshots
+from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.sqlite.source import SqliteSource
 from headwater.capture.state import SnapshotProgress
 
@@ -36,7 +36,7 @@ def ids(rows: object) -> list[int]:
 
 
 def test_keys_that_the_stream_has_changed_are_left_out(source: SqliteSource) -> None:
-    waiting = Snapshots(source, ["customers"])
+    waiting = PendingSnapshots(source, ["customers"])
     waiting.read(NOTHING)
     waiting.note(changes(("update", 1, "b"), ("delete", 3, None)))
     waiting.note(replace(changes(("update", 2, "b")), table=replace(CUSTOMERS, name="others")))
@@ -48,7 +48,7 @@ def test_keys_that_the_stream_has_changed_are_left_out(source: SqliteSource) -> 
 
 
 def test_what_changed_before_a_chunk_was_read_is_no_matter(source: SqliteSource) -> None:
-    waiting = Snapshots(source, ["customers"])
+    waiting = PendingSnapshots(source, ["customers"])
     waiting.note(changes(("update", 1, "b")))
     waiting.read(NOTHING)
     assert ids(waiting.take(("id",))[1].rows) == [0, 1, 2, 3, 4]
@@ -58,7 +58,7 @@ def test_chunks_follow_each_other_until_the_last(
     source: SqliteSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshot, "CHUNK_ROWS", 2)
-    waiting, progress, found = Snapshots(source, ["customers"]), NOTHING, list[int]()
+    waiting, progress, found = PendingSnapshots(source, ["customers"]), NOTHING, list[int]()
     while waiting.pending:
         waiting.read(progress)
         _, chunk = waiting.take(("id",))
@@ -68,14 +68,14 @@ def test_chunks_follow_each_other_until_the_last(
 
 
 def test_a_truncation_leaves_nothing_of_a_chunk(source: SqliteSource) -> None:
-    waiting = Snapshots(source, ["customers"])
+    waiting = PendingSnapshots(source, ["customers"])
     waiting.read(NOTHING)
     waiting.note_truncation("customers")
     assert ids(waiting.take(("id",))[1].rows) == []
 
 
 def test_rows_that_do_not_fit_keep_their_reasons(source: SqliteSource) -> None:
-    waiting = Snapshots(source, ["customers"])
+    waiting = PendingSnapshots(source, ["customers"])
     waiting.read(NOTHING)
     assert waiting._chunk is not None
     waiting._chunk = replace(waiting._chunk, unfit={1: "odd", 4: "odder"})
@@ -84,7 +84,7 @@ def test_rows_that_do_not_fit_keep_their_reasons(source: SqliteSource) -> None:
 
 
 def test_a_table_can_be_left_out_and_another_added(source: SqliteSource) -> None:
-    waiting = Snapshots(source, ["customers"])
+    waiting = PendingSnapshots(source, ["customers"])
     waiting.read(NOTHING)
     waiting.drop("customers")
     waiting.add("orders")

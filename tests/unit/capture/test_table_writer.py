@@ -11,7 +11,7 @@ import pytest
 import headwater
 from changes_kit import CAPTURED, batch, changes, newest
 from headwater.capture.change import Chunk
-from headwater.capture.table_writer import Misfit, TableWriter
+from headwater.capture.table_writer import TableWriter, UnfitRow
 from headwater.log import Log
 
 
@@ -42,7 +42,7 @@ def test_what_is_delivered_again_is_stored_once(log: Log) -> None:
     with TableWriter(log, "crm", CAPTURED, 0) as writer:
         writer.write(delivered)
     with TableWriter(log, "crm", CAPTURED, 1) as again:  # as if the state had been saved behind the first
-        again.write(delivered.since(1))
+        again.write(delivered.part(1, 3))
         again.write(changes(("delete", 2, None), first=3))
     assert sum(len(part) for part in log.read("customers")) == 4
     assert newest(log) == {1: "c"}
@@ -64,7 +64,7 @@ def test_a_row_that_does_not_fit_keeps_its_number(log: Log) -> None:
 def test_rows_that_the_source_cannot_tell_are_left_out(log: Log) -> None:
     told = replace(changes(("insert", 1, "a"), ("insert", 2, None)), unfit={1: 'column "name" is NaN'})
     with TableWriter(log, "crm", CAPTURED, 0) as writer:
-        assert writer.write(told) == [Misfit(1, 'column "name" is NaN')]
+        assert writer.write(told) == [UnfitRow(1, 'column "name" is NaN')]
     assert newest(log) == {1: "a"}
 
 
