@@ -1,0 +1,187 @@
+"""A capture of a real PostgreSQL server into the log: large values, truncations, snapshots beside writers."""
+
+from __future__ import annotations
+
+import random
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+import headwater
+from headwater.capture import snapshot
+from headwater.capture.capture import Capture
+from headwater.capture.captured_table import CapturedTable
+from headwater.capture.opening import open_capture
+from headwater.log import Log
+
+PAGES = CapturedTable(
+    "pages",
+    "pages",
+    pa.schema([("id", pa.int64()), ("views", pa.int64()), ("text", pa.string())]),
+    ("id",),
+    history=True,
+)
+LINKS = CapturedTable("links", "links", pa.schema([("id", pa.int64()), ("page", pa.int64())]), ("id",))
+
+
+@pytest.fixture
+def db(database: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute("CREATE TABLE pages (id BIGINT PRIMARY KEY, views BIGINT, text TEXT)")
+        connection.execute("ALTER TABLE pages ALTER COLUMN text SET STORAGE EXTERNAL")  # never compressed
+        connection.execute("CREATE TABLE links (id BIGINT PRIMARY KEY, page BIGINT)")
+        yield connection
+
+
+@pytest.fixture
+def name(database: str) -> Iterator[str]:
+    made = f"t{uuid.uuid4().hex[:12]}"
+    yield made
+    headwater.drop_capture(database, made)
+
+
+@pytest.fixture
+def log_url(tmp_path: Path) -> str:
+    return f"file:{tmp_path / 'log'}"
+
+
+def opened(database: str, log_url: str, name: str) -> Capture:
+    return open_capture(database, log_url, name, [PAGES, LINKS])
+
+
+def newest(log: Log, topic: str) -> dict[int, tuple[object, ...]]:
+    held: dict[int, tuple[object, ...]] = {}
+    for row in (row for part in log.read(topic) for row in part.to_pylist()):
+        held.pop(row["id"], None)
+        if not row["_deleted"]:
+            held[row["id"]] = tuple(
+                value for key, value in row.items() if key not in ("_deleted", "committed_at")
+            )
+    return held
+
+
+def same(db: psycopg.Connection, log_url: str) -> None:
+    """Check that the topics are the tables."""
+    with headwater.open(log_url) as log:
+        for topic, query in (
+            ("pages", "SELECT id, views, text FROM pages"),
+            ("links", "SELECT id, page FROM links"),
+        ):
+            assert newest(log, topic) == {row[0]: row for row in db.execute(query).fetchall()}
+
+
+def text(number: int) -> str:
+    return f"{number} " + "lorem ipsum " * 1000
+
+
+def test_large_values_that_are_not_sent_again_are_those_of_the_last_row(
+    db: psycopg.Connection, database: str, log_url: str, name: str
+) -> None:
+    db.execute("INSERT INTO pages VALUES (1, 0, %s), (2, 0, 'short')", [text(1)])
+    with opened(database, log_url, name) as capture:
+        capture.catch_up()
+        db.execute("UPDATE pages SET views = views + 1")
+        db.execute("UPDATE pages SET id = 3 WHERE id = 1")
+        db.execute("INSERT INTO pages VALUES (4, 0, %s)", [text(4)])
+        with db.transaction():
+            db.execute("UPDATE pages SET views = 7 WHERE id = 4")
+            db.execute("UPDATE pages SET text = %s WHERE id = 4", [text(44)])
+            db.execute("UPDATE pages SET id = 5 WHERE id = 4")
+        capture.catch_up()
+        same(db, log_url)
+    db.execute("UPDATE pages SET views = 100")
+    with opened(database, log_url, name) as capture:  # which knows nothing of the rows yet
+        capture.catch_up()
+    same(db, log_url)
+    with headwater.open(log_url) as log:
+        rows = [row for part in log.read("pages.changes") for row in part.to_pylist()]
+    assert all(row["after"]["text"] for row in rows if row["operation"] != "delete")
+
+
+def test_large_values_of_rows_that_a_snapshot_has_not_stored_yet(
+    db: psycopg.Connection, database: str, log_url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "CHUNK_ROWS", 2)
+    for number in range(6):
+        db.execute("INSERT INTO pages VALUES (%s, 0, %s)", [number, text(number)])
+    with opened(database, log_url, name) as capture:
+        while capture.snapshotting:
+            db.execute("UPDATE pages SET views = views + 1")
+            capture.step()
+        capture.catch_up()
+    same(db, log_url)
+
+
+def test_a_truncation_is_done_once_whenever_it_is_killed(
+    db: psycopg.Connection, database: str, log_url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(database, log_url, name) as capture:
+        capture.catch_up()
+    db.execute("INSERT INTO pages VALUES (1, 0, 'a'), (2, 0, 'b')")
+    with db.transaction():
+        db.execute("INSERT INTO pages VALUES (3, 0, 'c')")
+        db.execute("INSERT INTO links VALUES (1, 3)")
+        db.execute("TRUNCATE pages, links")
+        db.execute("INSERT INTO pages VALUES (1, 9, 'again')")
+        db.execute("INSERT INTO links VALUES (1, 1)")
+    for saves in range(1, 6):  # dies behind so many of them
+        with opened(database, log_url, name) as capture:
+            monkeypatch.setattr(capture, "save", dying(capture.save, saves))
+            with suppress(KeyboardInterrupt):
+                capture.catch_up()
+    with opened(database, log_url, name) as capture:
+        capture.catch_up()
+    same(db, log_url)
+
+
+def dying(save: Callable[[], None], behind: int) -> Callable[[], None]:
+    """Return what saves so many times, and then is killed."""
+    left = iter(range(behind))
+
+    def saved() -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        save()
+
+    return saved
+
+
+def test_a_snapshot_is_made_while_others_write(
+    db: psycopg.Connection, database: str, log_url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "CHUNK_ROWS", 100)
+    db.execute("INSERT INTO pages SELECT n, 0, 'page ' || n FROM generate_series(1, 3000) n")
+    stop = threading.Event()
+
+    def write(seed: int) -> None:
+        chance = random.Random(seed)
+        with psycopg.connect(database) as own:
+            while not stop.is_set():
+                for _ in range(chance.randint(1, 5)):
+                    id = 2 * chance.randrange(1750) + seed  # they do not wait for each other
+                    own.execute("DELETE FROM pages WHERE id = %s", [id])
+                    if chance.random() < 0.7:
+                        own.execute("INSERT INTO pages VALUES (%s, %s, 'new')", [id, chance.randrange(9)])
+                chance.choice([own.commit, own.commit, own.rollback])()
+
+    writers = [threading.Thread(target=write, args=(seed,)) for seed in range(2)]
+    for writer in writers:
+        writer.start()
+    try:
+        for _ in range(2):  # the second time behind its last chunk
+            with opened(database, log_url, name) as capture:
+                for _ in range(12):
+                    capture.step()
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+    with opened(database, log_url, name) as capture:
+        capture.catch_up()
+    same(db, log_url)
