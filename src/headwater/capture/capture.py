@@ -20,7 +20,16 @@ import numpy as np
 
 from headwater.capture import columns
 from headwater.capture.captured_table import CapturedTable
-from headwater.capture.change import Delivery, SourceTable, TableChanges, Transactions, Truncation
+from headwater.capture.change import (
+    Delivery,
+    SnapshotChunk,
+    SourceTable,
+    TableChanges,
+    Transactions,
+    Truncation,
+)
+from headwater.capture.leftovers import Leftovers
+from headwater.capture.live_keys import live_keys
 from headwater.capture.misfits import Misfits, OnMisfit
 from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.source import CaptureSource
@@ -76,6 +85,7 @@ class Capture(Closing):
             self._topic.save(self.state)
         self._writers = self._open_writers(log)
         self._misfits = Misfits(log, name, settings.on_error, self.state.sequences)
+        self._leftovers = self._begin_anew(log)
         self._snapshots = PendingSnapshots(
             source, (each for each in self._captured if not self._progress(each).done)
         )
@@ -163,6 +173,8 @@ class Capture(Closing):
                 continue
             self._misfits.take(part, writer.write(part))
         self._snapshots.note(changes)
+        if table in self._leftovers:
+            self._leftovers[table].take(changes.rows)
 
     def _truncate(self, tables: Sequence[Truncation]) -> None:
         """Empty the topics of tables that one statement has emptied.
@@ -178,6 +190,8 @@ class Capture(Closing):
         self.save()
         for each in tables:
             self._snapshots.note_truncation(each.table.name)
+            if each.table.name in self._leftovers:
+                self._leftovers[each.table.name].clear()
             self._writers[each.table.name].truncate(positions[number])
         self.state = replace(self.state, index=index + 1)
         self.save()
@@ -233,11 +247,32 @@ class Capture(Closing):
         table, chunk = self._snapshots.take(self._captured[self._snapshots.pending[0]].key)
         bad = self._writers[table].write_chunk(chunk)
         self._misfits.take_found(self._tables[table], chunk, bad)
+        self._delete_leftovers(table, chunk)
         before = self._progress(table)
         after = before.after if chunk.after is None else chunk.after
         done = SnapshotProgress(after, before.rows + len(chunk.rows), chunk.last)
         self.state = self.state.with_snapshot(table, done)
         self.save()
+
+    def _begin_anew(self, log: Log) -> dict[str, Leftovers]:
+        """Let new snapshots begin, and note what they have to find of what is there."""
+        leftovers = {}
+        for table in self.state.resnapshot:
+            if table in self._captured:
+                captured = self._captured[table]
+                leftovers[table] = Leftovers(live_keys(log, captured.topic, captured.key))
+                self.state = self.state.with_snapshot(table, SnapshotProgress())
+        return leftovers
+
+    def _delete_leftovers(self, table: str, chunk: SnapshotChunk) -> None:
+        """Delete what a new snapshot has not found, when it has found the rest."""
+        if table not in self._leftovers:
+            return
+        self._leftovers[table].take(chunk.rows)
+        if chunk.last:
+            self._writers[table].delete_all(self._leftovers.pop(table).rest(), chunk.end)
+            left = tuple(each for each in self.state.resnapshot if each != table)
+            self.state = replace(self.state, resnapshot=left)
 
     def _progress(self, table: str) -> SnapshotProgress:
         return self.state.snapshots.get(table, SnapshotProgress())

@@ -20,6 +20,7 @@ from headwater.capture import snapshot
 from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.sqlite.source import SqliteSource
+from headwater.capture.state import StateTopic
 from headwater.errors import RowError, SourceRefused
 from headwater.log import Log
 
@@ -161,6 +162,45 @@ def test_a_column_that_is_added_and_not_declared_is_left_out(file: Path, log: Lo
         capture.catch_up()
         assert capture.state.stopped == {}
     assert newest(log) == {1: "a"}
+
+
+def test_a_new_snapshot_mends_what_was_missed_and_deletes_what_is_gone(file: Path, log: Log) -> None:
+    execute(file, *((INSERT, (number, "a")) for number in range(6)))
+    with capturing(file, log) as capture:
+        capture.catch_up()
+    with log.producer("customers") as somebody:  # who has no business here
+        somebody.send_batch([{"id": 1, "name": "wrong"}, {"id": 99, "name": "wrong"}])
+    with StateTopic(log, "crm") as topic:
+        saved = topic.load()
+        assert saved is not None
+        topic.save(saved.with_resnapshot("customers"))
+    with capturing(file, log) as capture:
+        execute(file, "DELETE FROM customers WHERE id = 2", "UPDATE customers SET name = 'b' WHERE id = 3")
+        capture.step()
+    with capturing(file, log) as capture:  # it begins anew
+        capture.catch_up()
+        assert (capture.state.resnapshot, capture.snapshotting) == ((), ())
+    assert newest(log) == contents(file)
+
+
+def test_a_table_that_was_stopped_is_captured_again(file: Path, log: Log) -> None:
+    with capturing(file, log) as capture:
+        capture.catch_up()
+        execute(
+            file, "ALTER TABLE customers RENAME COLUMN name TO title", "INSERT INTO customers VALUES (1, 'x')"
+        )
+        capture.catch_up()
+        execute(
+            file, "ALTER TABLE customers RENAME COLUMN title TO name", "INSERT INTO customers VALUES (2, 'y')"
+        )
+        capture.catch_up()
+        assert "customers" in capture.state.stopped
+        state = capture.state.with_resnapshot("customers")
+    with StateTopic(log, "crm") as topic:
+        topic.save(state)
+    with capturing(file, log) as capture:
+        capture.catch_up()
+    assert newest(log) == contents(file) == {1: "x", 2: "y"}
 
 
 def test_a_value_that_does_not_fit_stops_the_capture_or_is_set_aside(file: Path, log: Log) -> None:

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 import psycopg
 
-from headwater.capture.change import Chunk, Delivery, SourceTable, TableChanges, Truncation
+from headwater.capture.change import Delivery, SnapshotChunk, SourceTable, TableChanges, Truncation
 from headwater.capture.postgres import position as positions
 from headwater.capture.postgres import slot as slots
 from headwater.capture.postgres.catalog import Catalog, Table
@@ -110,10 +110,12 @@ class PostgresSource(CaptureSource):
         """Return the position behind everything that is committed now."""
         return self._reached(self._session.run(slots.current))
 
-    def chunk(self, table: str, after: tuple[object, ...] | None, limit: int) -> Chunk:
+    def chunk(self, table: str, after: tuple[object, ...] | None, limit: int) -> SnapshotChunk:
         """Return rows of a table behind a key, in the order of the key, as they are at one moment."""
         rows = self._snapshots.chunk(self._table(table), after, limit)
-        return Chunk(rows.batch, self._reached(rows.end), rows.batch.num_rows < limit, rows.after, rows.unfit)
+        return SnapshotChunk(
+            rows.batch, self._reached(rows.end), rows.batch.num_rows < limit, rows.after, rows.unfit
+        )
 
     def count(self, table: str) -> int:
         """Return about how many rows a table has."""
