@@ -42,6 +42,9 @@ from headwater.log import Log
 
 SAVE_SECONDS = 0.5
 """How often the state is saved: what was delivered since is delivered again after a crash."""
+IDLE_SECONDS = 5.0
+"""How often it is saved when nothing was written: so that the database may forget what concerns nobody here,
+and it is noticed that another has taken over."""
 READ_SECONDS = 0.2
 WATCH_SECONDS = 10.0
 """How often it is looked at how much the database keeps for the capture."""
@@ -92,7 +95,8 @@ class Capture(Closing):
         self._skip = self.state.index
         self._first: str | None = None
         """The transaction of which so many changes are stored already."""
-        self._save_at = self._watch_at = time.monotonic()
+        self._saved_at = self._watch_at = time.monotonic()
+        self._unsaved = False
 
     @property
     def snapshotting(self) -> Sequence[str]:
@@ -123,10 +127,11 @@ class Capture(Closing):
             self._apply(group)
         if delivery.changes:
             self._flush()
+            self._unsaved = True
         self._advance(delivery)
         if self._snapshots.due(self.state.position):
             self._store_chunk()
-        if time.monotonic() >= self._save_at:
+        if time.monotonic() >= self._saved_at + (SAVE_SECONDS if self._unsaved else IDLE_SECONDS):
             self.save()
         self._watch()
 
@@ -137,13 +142,13 @@ class Capture(Closing):
         self.state = replace(self.state, sequences={**sequences, **self._misfits.sequences})
         self._topic.save(self.state)
         self._source.confirm(self.state.position)
-        self._save_at = time.monotonic() + SAVE_SECONDS
+        self._saved_at, self._unsaved = time.monotonic(), False
 
     def close(self) -> None:
         """Let go of the topics, and of what it owns."""
-        for each in (*self._writers.values(), self._misfits, self._topic):
-            each.close()
-        self._owned.close()
+        with self._owned as closed:  # all of it, also when some of it cannot be flushed any more
+            for each in (self._topic, self._misfits, *self._writers.values()):
+                closed.push(each)
 
     def owns(self, what: ExitStack) -> None:
         """Close what it was made of when it is closed."""

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 import headwater
 from changes_kit import CAPTURED, newest
+from headwater.capture import capture as captures
 from headwater.capture import snapshot
 from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.sqlite.source import SqliteSource
 from headwater.capture.state import StateTopic
-from headwater.errors import RowError, SourceRefused
+from headwater.errors import Fenced, RowError, SourceRefused
 from headwater.log import Log
 
 
@@ -92,7 +93,7 @@ def test_what_was_not_saved_is_delivered_again_and_stored_once(file: Path, log: 
         capture.catch_up()
         for number in range(5):
             execute(file, (INSERT, (number, "a")))
-        capture._save_at = float("inf")  # as if it had been killed before it could
+        capture._saved_at = float("inf")  # as if it had been killed before it could
         while capture.changes < 5:
             capture.step()
     execute(file, "UPDATE customers SET name = 'b' WHERE id = 4")
@@ -121,6 +122,20 @@ def test_a_snapshot_goes_on_behind_its_last_chunk(
         assert capture.state.snapshots["customers"].done
     assert newest(log) == contents(file)
     assert sum(len(batch) for batch in log.read("customers")) < 95 + 40
+
+
+def test_an_idle_capture_saves_its_state_seldom_and_notices_its_successor(
+    file: Path, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Fenced), capturing(file, log) as capture:
+        capture.catch_up()
+        saved = sum(len(batch) for batch in log.read("crm.capture"))
+        for _ in range(5):
+            capture.step(0.01)
+        assert sum(len(batch) for batch in log.read("crm.capture")) == saved
+        with StateTopic(log, "crm"), pytest.raises(Fenced):
+            monkeypatch.setattr(captures, "IDLE_SECONDS", 0.0)
+            capture.step(0.01)
 
 
 def test_a_table_may_come_later(file: Path, log: Log) -> None:
@@ -241,7 +256,7 @@ def test_whatever_happens_the_topic_is_the_table(
         while steps > 0:
             with capturing(path, log) as capture:
                 if rng.random() < 0.3:
-                    capture._save_at = float("inf")
+                    capture._saved_at = float("inf")
                 for _ in range(rng.randint(1, 6)):
                     execute(path, *(statement(rng) for _ in range(rng.randint(0, 4))))
                     steps -= 1
