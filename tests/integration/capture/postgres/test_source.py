@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import random
+import signal
 import time
 from collections.abc import Callable
 
 import psycopg
 import pytest
 
+import postgres_server
 from capture_kit import deliveries, followed, last_position, singles, tables_changes
 from headwater.capture.change import Truncation
 from headwater.capture.postgres.catalog import Catalog
 from headwater.capture.postgres.source import PostgresSource, object_name
-from headwater.errors import SourceUnavailable, UsageError
+from headwater.errors import SourceRefused, SourceUnavailable, UsageError
 
 Capture = Callable[..., PostgresSource]
 
@@ -164,6 +166,26 @@ def test_nothing_is_lost_where_the_catalog_cannot_be_read_for_a_moment(
         with pytest.raises(SourceUnavailable, match="it is away"):
             deliveries(source)
     assert [each.row for each in singles(deliveries(source))] == [{"id": 1, "name": "one"}]
+
+
+def test_a_stream_goes_on_when_its_server_has_crashed() -> None:
+    with postgres_server.running_server() as server, PostgresSource(server.dsn, "crashed") as source:
+        with psycopg.connect(server.dsn) as db:
+            db.execute("CREATE TABLE items (id int PRIMARY KEY, name text)")
+        source.begin(["items"], None)
+        with psycopg.connect(server.dsn) as db:
+            db.execute("INSERT INTO items VALUES (1, 'before')")
+        found = deliveries(source)
+        server.stop(signal.SIGQUIT)
+        with pytest.raises(SourceUnavailable) as away:
+            for _ in range(3):
+                source.read(0.5)
+        assert not isinstance(away.value, SourceRefused)
+        server.start()
+        with psycopg.connect(server.dsn) as db:
+            db.execute("INSERT INTO items VALUES (2, 'after')")
+        found += deliveries(source)
+        assert [each.row["id"] for each in singles(found) if each.row] == [1, 2]
 
 
 def test_a_stream_begun_again_delivers_the_same(
