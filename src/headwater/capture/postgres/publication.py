@@ -52,6 +52,8 @@ class Publication:
 
     def _make(self, db: psycopg.Connection, tables: Sequence[Table]) -> None:
         if self.exists(db):
+            if self._published(db) == {(each.schema, each.name) for each in tables}:
+                return  # no lock is asked for where nothing changes
             db.execute(
                 SQL("ALTER PUBLICATION {} SET TABLE {}").format(Identifier(self.name), _listed(tables))
             )
@@ -86,11 +88,14 @@ class Publication:
         self._check_tables(db, tables)
 
     def _check_tables(self, db: psycopg.Connection, tables: Sequence[Table]) -> None:
-        published = set(db.execute(_TABLES, (self.name,)).fetchall())
+        published = self._published(db)
         missing = [each.title for each in tables if (each.schema, each.name) not in published]
         if missing:
             detail = f"it does not have {', '.join(missing)}"
             raise self._refused(detail, "add the tables to it: ALTER PUBLICATION … ADD TABLE …")
+
+    def _published(self, db: psycopg.Connection) -> set[tuple[str, str]]:
+        return {(schema, table) for schema, table in db.execute(_TABLES, (self.name,)).fetchall()}
 
     def _filtered(self, db: psycopg.Connection) -> bool:
         newer = db.info.server_version >= _FILTERS_FROM

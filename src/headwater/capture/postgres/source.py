@@ -233,13 +233,15 @@ class PostgresSource(CaptureSource):
     def _next(self, timeout: float) -> Delivery:
         try:
             return self._delivery(self._parser.parse(self._connected().fetch(timeout)))
-        except psycopg.Error as error:
-            self._disconnect()
-            raise source_error(error, self.title) from None
         except _NeedsText:
             self._binary = False
             self._disconnect()
             return Delivery()
+        except BaseException as error:
+            self._disconnect()  # what was fetched and not handed out is sent again
+            if isinstance(error, psycopg.Error):
+                raise source_error(error, self.title) from None
+            raise
 
     def _delivery(self, parsed: Parsed) -> Delivery:
         changes = [each for part in parsed.parts for each in self._changes(part, parsed)]
