@@ -41,7 +41,7 @@ _AGAIN: Final = "drop the capture and begin it anew, with a new snapshot"
 
 
 @dataclass(frozen=True)
-class Slot:
+class ReplicationSlot:
     """A replication slot, which is there or not."""
 
     name: str
