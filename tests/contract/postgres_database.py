@@ -34,7 +34,7 @@ class PostgresDatabase(Database):
             db.execute("SAVEPOINT attempt")
         try:
             db.execute(statement)
-        except psycopg.errors.IntegrityError:
+        except (psycopg.errors.IntegrityError, psycopg.errors.DeadlockDetected):
             if inside and writes:
                 db.execute("ROLLBACK TO SAVEPOINT attempt")
         if inside and writes:
@@ -42,7 +42,7 @@ class PostgresDatabase(Database):
 
     def objects(self) -> set[str]:
         queries = (
-            "SELECT relname FROM pg_class WHERE relnamespace::regnamespace::text !~ '^(pg_|information_schema)'",
+            "SELECT relname FROM pg_class WHERE relnamespace::regnamespace::text !~ '^(pg_|information_s)'",
             "SELECT slot_name FROM pg_replication_slots WHERE database = current_database()",
             "SELECT pubname FROM pg_publication",
         )
@@ -53,10 +53,9 @@ class PostgresDatabase(Database):
 
     def close(self) -> None:
         super().close()
+        own = "FROM pg_replication_slots WHERE database = current_database()"
         with closing(self.connect()) as db:
-            db.execute(
-                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()"
-            )
+            db.execute(SQL("SELECT pg_drop_replication_slot(slot_name) {}").format(SQL(own)))
         self._on_server("DROP DATABASE {} WITH (FORCE)")
 
     def _source(self, name: str) -> CaptureSource:

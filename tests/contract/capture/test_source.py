@@ -150,12 +150,11 @@ def test_a_change_knows_its_transaction(shop: Database) -> None:
     position = source.begin(["customers"], None)
     shop.transaction(*insert(1, 2, 3))
     changes = everything(source, position)
-    assert len(changes) == 1
-    (each,) = changes
-    assert list(each.transaction) == [0, 0, 0]
-    assert list(each.index) == [0, 1, 2]
-    assert source.passed(source.end(), each.transactions.position[0])
-    assert each.transactions.committed[0] > 1_600_000_000_000_000
+    assert [index for each in changes for index in each.index] == [0, 1, 2]
+    for each in changes:  # which may have come in several deliveries
+        assert set(each.transaction) == {0}
+        assert source.passed(source.end(), each.transactions.position[0])
+        assert each.transactions.committed[0] > 1_600_000_000_000_000
 
 
 def everything(source: CaptureSource, position: str) -> list[TableChanges]:
@@ -340,7 +339,7 @@ def write(database: Database, seed: int, enough: threading.Event) -> None:
                     f"DELETE FROM customers WHERE id = {id}",
                 ]
             )
-            db.execute(statement)
+            database.attempt(db, statement)
 
 
 # Dropping

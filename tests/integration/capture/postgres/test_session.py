@@ -5,9 +5,9 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-import postgres_server
 from headwater.capture.postgres.session import PostgresSession, title_of
 from headwater.errors import SourceRefused, SourceUnavailable, UsageError
+from server_process import free_ports
 
 
 def test_a_title_has_no_secret() -> None:
@@ -43,8 +43,6 @@ def test_errors_are_ours(database: str) -> None:
     with pytest.raises(SourceRefused, match="the database cannot be captured"):
         session.run(lambda db: db.execute("SELECT nothing"))
     session.close()
-    away = PostgresSession(
-        f"postgresql://postgres@127.0.0.1:{postgres_server._free_port()}/postgres", "the database"
-    )
+    away = PostgresSession(f"postgresql://postgres@127.0.0.1:{free_ports(1)[0]}/postgres", "the database")
     with pytest.raises(SourceUnavailable, match="the database cannot be read"):
         away.run(lambda db: None)

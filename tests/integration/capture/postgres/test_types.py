@@ -100,7 +100,7 @@ def filled(db: psycopg.Connection, names: list[str], kinds: dict[str, list[str]]
 
 def captured(source: PostgresSource) -> pa.RecordBatch:
     batches = [each.rows for each in tables_changes(deliveries(source))]
-    return pa.PostgresTable.from_batches(batches).combine_chunks().to_batches()[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
 def as_read(value: Any) -> Any:
