@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import psycopg
@@ -12,6 +12,13 @@ from source_kit import Database
 
 from headwater.capture.postgres.source import PostgresSource
 from headwater.capture.source import CaptureSource
+
+
+_SLOTS = "SELECT slot_name FROM pg_replication_slots WHERE database = current_database()"
+_DROP_SLOTS = (
+    "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+    " WHERE NOT active AND database = current_database()"
+)
 
 
 class PostgresDatabase(Database):
@@ -53,9 +60,10 @@ class PostgresDatabase(Database):
 
     def close(self) -> None:
         super().close()
-        own = "FROM pg_replication_slots WHERE database = current_database()"
         with closing(self.connect()) as db:
-            db.execute(SQL("SELECT pg_drop_replication_slot(slot_name) {}").format(SQL(own)))
+            while db.execute(_SLOTS).rowcount:  # the server notices a little later that nobody reads one
+                with suppress(psycopg.errors.ObjectInUse):
+                    db.execute(_DROP_SLOTS)
         self._on_server("DROP DATABASE {} WITH (FORCE)")
 
     def _source(self, name: str) -> CaptureSource:
