@@ -1,4 +1,4 @@
-"""Fixtures of all tests: Kafka, a schema registry, PostgreSQL, a Spark cluster, started when asked for."""
+"""Fixtures of all tests: Kafka, a schema registry, PostgreSQL, Redis, a Spark cluster, started when asked for."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 import postgres_server
+import redis_server
 from kafka_broker import Broker, Missing, running_broker
 from schema_registry import running_registry
 from soaking import examples
@@ -67,6 +68,14 @@ def database(server: postgres_server.Server) -> Iterator[str]:
     """The URL of a place in the PostgreSQL server that is the test's own."""
     with postgres_server.own_schema(server) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def redis() -> Iterator[redis_server.Server]:
+    """A real Redis server, whose commits are durable when they return; a test that kills it starts it again."""
+    starting = redis_server.running_server("--appendfsync", "always")
+    with _or_skipped("Redis", starting, redis_server.Missing) as started:
+        yield started
 
 
 @pytest.fixture(scope="session")
