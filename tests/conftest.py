@@ -1,4 +1,4 @@
-"""Fixtures of all tests: Kafka, a schema registry, PostgreSQL, Redis, a Spark cluster, started when asked for."""
+"""Fixtures of all tests: Kafka, a schema registry, PostgreSQL, Redis, OpenSearch, a Spark cluster, started when asked for."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 from hypothesis import settings
 
+import opensearch_server
 import postgres_server
 import redis_server
 from kafka_broker import Broker, Missing, running_broker
@@ -75,6 +76,13 @@ def redis() -> Iterator[redis_server.Server]:
     """A real Redis server, whose commits are durable when they return; a test that kills it starts it again."""
     starting = redis_server.running_server("--appendfsync", "always")
     with _or_skipped("Redis", starting, redis_server.Missing) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def opensearch() -> Iterator[opensearch_server.Server]:
+    """A real OpenSearch node; a test that kills it starts it again."""
+    with _or_skipped("OpenSearch", opensearch_server.running_server(), Missing) as started:
         yield started
 
 
