@@ -1,4 +1,4 @@
-"""Fixtures of all tests: Kafka, a schema registry, PostgreSQL, Redis, OpenSearch, a Spark cluster, started when asked for."""
+"""Fixtures of all tests: servers and a Spark cluster, started when asked for."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def database(server: postgres_server.Server) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def redis() -> Iterator[redis_server.Server]:
-    """A real Redis server, whose commits are durable when they return; a test that kills it starts it again."""
+    """A real Redis server that syncs each write; a test that kills it starts it again."""
     starting = redis_server.running_server("--appendfsync", "always")
     with _or_skipped("Redis", starting, redis_server.Missing) as started:
         yield started

@@ -262,7 +262,9 @@ def _by_jgo(directory: Path, artifacts: tuple[str, ...], alone: bool) -> None:
         from jgo.maven import MavenContext, PythonResolver
         from jgo.parse import Coordinate
     except ImportError:
-        raise Missing("no way to fetch from Maven Central: put mvn on the PATH, or `pip install jgo`") from None
+        raise Missing(
+            "no way to fetch from Maven Central: put mvn on the PATH, or `pip install jgo`"
+        ) from None
     with tempfile.TemporaryDirectory() as scratch:
         maven = MavenContext(resolver=PythonResolver(), repo_cache=Path(scratch))
         parsed = [replace(Coordinate.parse(each), scope="compile") for each in artifacts]

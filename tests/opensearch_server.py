@@ -1,7 +1,8 @@
-"""A real OpenSearch node for tests: its jars are fetched once from Maven Central, as the broker's are (``kafka_broker``).
+"""A real OpenSearch node for tests: its jars are fetched once from Maven Central, as the broker's are.
 
-No distribution is published there, but the server is, and ``opensearch/Node.java`` starts it. Invariant: whatever is missing
-is told in one line (``Missing``), and a node that was started is stopped by its process id.
+No distribution is published there, but the server is, and ``opensearch/Node.java`` starts it. Invariant:
+whatever is missing is told in one line (``Missing``), and a node that was started is stopped by its process
+id.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class Server:
         deadline = time.monotonic() + START_SECONDS
         while not self._ready():
             if time.monotonic() > deadline or self._process.poll() is not None:
-                lines = (self.directory / "server.log").read_text().strip().splitlines() or ["it said nothing"]
+                lines = (self.directory / "server.log").read_text().strip().splitlines() or [
+                    "it said nothing"
+                ]
                 raise Missing(f"OpenSearch did not start, for which it needs a JDK: {lines[-1]}")
             time.sleep(0.1)
 

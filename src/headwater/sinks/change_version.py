@@ -1,9 +1,9 @@
 """The version of a row in a target that has no transactions: by it the target itself tells older from newer.
 
-A batch's number counts first, then the runner's epoch, so that what a runner writes which was replaced is older than
-the same batch from its successor. A batch has one row per key when it is written, so rows of one need no
-order among them. Invariant: versions grow with the batches and, within a batch, with the runners; each fits into
-53 bits, so that it is the same number in JSON and in Lua.
+A batch's number counts first, then the runner's epoch, so that what a runner writes which was replaced is
+older than the same batch from its successor. A batch has one row per key when it is written, so rows of one
+need no order among them. Invariant: versions grow with the batches and, within a batch, with the runners;
+each fits into 53 bits, so that it is the same number in JSON and in Lua.
 """
 
 from __future__ import annotations

@@ -24,4 +24,6 @@ def key_texts(rows: pa.RecordBatch, keyed: KeyedSchema) -> list[str]:
     try:
         return list(texts.cast(pa.string()).to_pylist())
     except pa.ArrowInvalid:
-        raise RowError(f"key of {keyed.what} is not text", hint="cast it to STRING, by hex() or base64()") from None
+        raise RowError(
+            f"key of {keyed.what} is not text", hint="cast it to STRING, by hex() or base64()"
+        ) from None

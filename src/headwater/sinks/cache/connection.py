@@ -7,13 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
-
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from headwater.errors import HeadwaterError, SinkRefused, SinkUnavailable, UsageError
+from headwater.sinks.cache.declaration import translated
+
+try:
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+except ModuleNotFoundError as error:
+    if (error.name or "").split(".")[0] != "redis":
+        raise
+    raise UsageError(
+        "support for Redis is not installed", hint="run `pip install 'headwater[cache]'`"
+    ) from None
 
 _CONNECT_SECONDS, _ANSWER_SECONDS = 10.0, 60.0
 _AWAY = (
@@ -36,23 +43,6 @@ def connect(url: str) -> redis.Redis:
     return client
 
 
-def translated(url: str) -> str:
-    """Return a URL as the client takes it; Valkey speaks the same language."""
-    return url.replace("valkey", "redis", 1) if url.startswith(("valkey://", "valkeys://")) else url
-
-
-def database(url: str) -> str:
-    """Return which database a URL means, without who connects to it; refuse what is none."""
-    parts = urlsplit(translated(url))
-    if parts.scheme not in ("redis", "rediss", "unix"):
-        raise UsageError("cache has no URL of a server", hint='write "redis://host:6379/0"')
-    try:
-        place = f"{parts.hostname or ''}:{parts.port or 6379}"
-    except ValueError:
-        raise UsageError("the port in the URL of a cache is no number") from None
-    return f"{place}/{parts.path.strip('/') or '0'}"
-
-
 @contextmanager
 def translated_errors(what: str) -> Iterator[None]:
     """Raise errors of the client as our own."""
@@ -65,12 +55,18 @@ def translated_errors(what: str) -> Iterator[None]:
 def _sink_error(error: redis.RedisError, what: str) -> HeadwaterError:
     detail = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
     if isinstance(error, _REFUSED) or "NOAUTH" in detail or "WRONGPASS" in detail:
-        return SinkRefused(f"the server of {what} refuses us", detail=detail, hint="check the user and the password")
+        return SinkRefused(
+            f"the server of {what} refuses us", detail=detail, hint="check the user and the password"
+        )
     if isinstance(error, redis.exceptions.NoPermissionError):
-        return SinkRefused(f"the server of {what} refuses a command", detail=detail, hint="allow it in its ACL")
+        return SinkRefused(
+            f"the server of {what} refuses a command", detail=detail, hint="allow it in its ACL"
+        )
     if "CROSSSLOT" in detail or isinstance(error, redis.exceptions.MovedError):
         hint = "use a server that is no Redis Cluster: a batch is written by one script"
         return SinkRefused(f"{what} cannot be kept in a cluster", detail=detail, hint=hint)
     if isinstance(error, (redis.ConnectionError, redis.TimeoutError, *_AWAY)):
-        return SinkUnavailable(f"the server of {what} cannot be used", detail=detail, hint="see whether it runs")
+        return SinkUnavailable(
+            f"the server of {what} cannot be used", detail=detail, hint="see whether it runs"
+        )
     return SinkRefused(f"the server of {what} says no", detail=detail)

@@ -1,15 +1,13 @@
 """What the server runs, in one go each: Redis lets nothing else happen while a script does.
 
-``BEGIN`` makes a new epoch. ``COMMIT`` writes one piece of a batch, and with its last piece the batch's number. It takes
-epoch, last batch, number, version, time to live, how long a deletion is remembered and under which name, and positions
-and clock with the last piece; then the values, nothing for a deletion. Invariant: a script that finds another epoch, a number that is there, or fewer batches than this runner has committed writes
-nothing; and no row takes the place of one with a greater version, nor of a deletion that is newer.
+``BEGIN`` makes a new epoch. ``COMMIT`` writes one piece of a batch, and with its last piece the batch's
+number. It takes epoch, last batch, number, version, time to live, how long a deletion is remembered and under
+which name, and positions and clock with the last piece; then the values, nothing for a deletion. Invariant: a
+script that finds another epoch, a number that is there, or fewer batches than this runner has committed
+writes nothing; and no row takes the place of one with a greater version, nor of a deletion that is newer.
 """
 
 from __future__ import annotations
-
-VERSION = "_version"
-"""The member of a row's JSON, always its first, by which a script tells how old the row is."""
 
 BEGIN = """
 local batch, key = unpack(redis.call('HMGET', KEYS[1], 'batch', 'key'))

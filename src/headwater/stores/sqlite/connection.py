@@ -1,4 +1,4 @@
-"""Connections to a SQLite file of ours, a view store or a search index: one that writes, any number that read.
+"""Connections to a SQLite file of ours, such as a view store: one that writes, any number that read.
 
 Invariant: a connection is used by one thread at a time, in the process that opened it; what SQLite
 refuses reaches the caller as an error that names the store.

@@ -9,8 +9,8 @@
 ``name:ada``           in this column, if it is one that is searched
 =====================  ============================================
 
-Any other punctuation parts words. Invariant: nothing that is typed reaches FTS5 but as a quoted text, so its own
-grammar cannot be met.
+Any other punctuation parts words. Invariant: nothing that is typed reaches FTS5 but as a quoted text, so its
+own grammar cannot be met.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from dataclasses import dataclass, field
 
 from headwater.errors import UsageError
 
-_TERM = re.compile(r'(?P<minus>-)?(?:(?P<column>[^\s":]+):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))(?P<star>\*)?')
+_TERM = re.compile(
+    r'(?P<minus>-)?(?:(?P<column>[^\s":]+):)?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))(?P<star>\*)?'
+)
 _MOST = 64
 """Terms of a query: FTS5 has a limit of its own, and a page of text is no query."""
 
@@ -56,7 +58,9 @@ def expression(text: str, columns: Mapping[str, str]) -> str:
 
 def _check(text: str) -> None:
     if text.count('"') % 2:
-        raise UsageError("query has a quote that is not closed", hint='write "two words", or leave the quote out')
+        raise UsageError(
+            "query has a quote that is not closed", hint='write "two words", or leave the quote out'
+        )
     if not text.isprintable() and any("\ud800" <= char <= "\udfff" for char in text):
         raise UsageError("query is not text", detail="it has half of a character")
     if len(_TERM.findall(text)) > _MOST:
@@ -80,6 +84,10 @@ def _joined(alternatives: list[_Alternative]) -> str:
     if len(alternatives) == 1 and not alternatives[0].wanted and alternatives[0].unwanted:
         raise UsageError("query only says what not to find", hint="add a word to look for")
     if not all(each.wanted for each in alternatives):
-        what = "query has no word to look for" if len(alternatives) == 1 else "query has a side of OR without a word"
+        what = (
+            "query has no word to look for"
+            if len(alternatives) == 1
+            else "query has a side of OR without a word"
+        )
         raise UsageError(what, hint="write at least one letter or digit")
     return " OR ".join(each.expression() for each in alternatives)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from headwater.closing import Closing
 from headwater.errors import UsageError
 from headwater.sinks.search.embedded.query import expression
-from headwater.sinks.search.embedded.tables import KIND, Progress, Tables, file_of, progress
+from headwater.sinks.search.embedded.tables import KIND, SearchProgress, SearchTables, file_of, progress
 from headwater.stores.sqlite import values
 from headwater.stores.sqlite.connection import SqliteReaders
 
@@ -51,15 +51,15 @@ class SearchIndex(Closing):
     def search(self, text: str, *, limit: int = 10) -> list[dict[str, Any]]:
         """Return the rows that fit a text best, the best first, each with its ``_score`` (BM25).
 
-        - ``text``: words, all of which are to be there: ``ada lovelace``; ``"ada lovelace"``, ``ada OR grace``,
-          ``love*``, ``-king`` and ``name:ada`` mean what they do elsewhere. A text without a word, or with a
-          quote that is not closed, is a ``UsageError``.
+        - ``text``: words, all of which are to be there: ``ada lovelace``; ``"ada lovelace"``, ``ada OR
+          grace``, ``love*``, ``-king`` and ``name:ada`` mean what they do elsewhere. A text without a word,
+          or with a quote that is not closed, is a ``UsageError``.
         - ``limit=10``: how many rows at most.
         """
         if not isinstance(limit, int) or limit < 1:
             raise UsageError(f"limit is a number of rows from 1 on, not {limit!r:.40}")
         with self._snapshot() as (db, reached):
-            tables = Tables(reached.schema(self._what))
+            tables = SearchTables(reached.schema(self._what))
             searched = {name: tables.names[name] for name in tables.declared.text}
             rows = db.execute(tables.search, (expression(text, searched), limit)).fetchall()
         return _decoded(rows, tables.declared.schema)
@@ -73,7 +73,7 @@ class SearchIndex(Closing):
         return f'search index "{self._directory}"'
 
     @contextmanager
-    def _snapshot(self) -> Iterator[tuple[sqlite3.Connection, Progress]]:
+    def _snapshot(self) -> Iterator[tuple[sqlite3.Connection, SearchProgress]]:
         with self._readers.snapshot() as db:
             reached = progress(db)
             if reached is None:

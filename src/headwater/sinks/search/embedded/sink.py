@@ -1,7 +1,7 @@
 """The sink of an embedded index: one commit is one SQLite transaction.
 
-Invariant: rows, their words, batch number, epoch, positions and clock of a batch are stored together or not at
-all, by the runner with the newest epoch only.
+Invariant: rows, their words, batch number, epoch, positions and clock of a batch are stored together or not
+at all, by the runner with the newest epoch only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 from headwater.errors import Fenced, SchemaError, UsageError
 from headwater.sinks import crash
 from headwater.sinks.search.declaration import declare_search
-from headwater.sinks.search.embedded.tables import KIND, Progress, Tables, file_of, progress
+from headwater.sinks.search.embedded.tables import KIND, SearchProgress, SearchTables, file_of, progress
 from headwater.sinks.sink import Batch, Sink, missing_batches
 from headwater.stores.sqlite import values
 from headwater.stores.sqlite.connection import Writer
@@ -53,7 +53,7 @@ class SearchSink(Sink):
         text: str | Sequence[str],
     ):
         self._directory = Path(directory)
-        self._tables = Tables(declare_search(f'search index "{self._directory}"', schema, key, text))
+        self._tables = SearchTables(declare_search(f'search index "{self._directory}"', schema, key, text))
         self._writer: Writer | None = None
         self._epoch: int | None = None
         self._last = -1
@@ -99,22 +99,23 @@ class SearchSink(Sink):
             self._writer.close()
             self._writer = None
 
-    def _create(self, db: sqlite3.Connection) -> Progress:
+    def _create(self, db: sqlite3.Connection) -> SearchProgress:
         self._tables.create(db)
         return self._tables.new
 
-    def _check(self, db: sqlite3.Connection, reached: Progress) -> None:
+    def _check(self, db: sqlite3.Connection, reached: SearchProgress) -> None:
         new = self._tables.new
         if (reached.columns, reached.key, reached.text) != (new.columns, new.key, new.text):
             held = reached.schema(self._tables.declared.what)
+            key, text = ", ".join(held.key), ", ".join(held.text)
             raise SchemaError(
                 f"{self._tables.declared.what} holds other columns",
-                detail=f"it has `{reached.columns}` by {', '.join(held.key)}, searched: {', '.join(held.text)}",
+                detail=f"it has `{reached.columns}` by {key}, searched: {text}",
                 hint="write to another directory",
             )
         self._tables.check(db, reached.filled)
 
-    def _current(self, db: sqlite3.Connection) -> Progress:
+    def _current(self, db: sqlite3.Connection) -> SearchProgress:
         reached = progress(db)
         if reached is not None and reached.epoch == self._epoch:
             return reached
@@ -144,7 +145,7 @@ class SearchSink(Sink):
         db.execute("DELETE FROM stage")
 
 
-def _staged(settled: Fitted, of: Tables) -> Iterator[Iterator[tuple[Any, ...]]]:
+def _staged(settled: Fitted, of: SearchTables) -> Iterator[Iterator[tuple[Any, ...]]]:
     """Yield the rows as SQLite takes them, a chunk at a time."""
     for at in range(0, len(settled), _CHUNK):
         part = settled.rows.slice(at, _CHUNK)

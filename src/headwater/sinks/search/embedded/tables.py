@@ -26,9 +26,7 @@ CREATE TABLE IF NOT EXISTS search (
     positions TEXT NOT NULL DEFAULT '', clock INTEGER, filled INTEGER NOT NULL DEFAULT 0
 );
 """
-KIND = FileKind(
-    "search index", 0x68777369, 1, _PROGRESS, "delete the directory, and compute the node anew"
-)
+KIND = FileKind("search index", 0x68777369, 1, _PROGRESS, "delete the directory, and compute the node anew")
 
 
 def file_of(directory: Path) -> Path:
@@ -37,7 +35,7 @@ def file_of(directory: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Progress:
+class SearchProgress:
     """How far an index has got, and what it holds."""
 
     columns: str
@@ -54,14 +52,14 @@ class Progress:
         return declare_search(what, self.columns, key, text)
 
 
-def progress(db: sqlite3.Connection) -> Progress | None:
+def progress(db: sqlite3.Connection) -> SearchProgress | None:
     """Return how far the index has got; None where no runner has begun."""
     row = db.execute("SELECT columns, key, text, batch, epoch, filled FROM search").fetchone()
-    return None if row is None else Progress(*row[:5], filled=bool(row[5]))
+    return None if row is None else SearchProgress(*row)
 
 
 @dataclass(frozen=True)
-class Tables:
+class SearchTables:
     """The rows and the words of an index."""
 
     declared: SearchSchema
@@ -87,11 +85,13 @@ class Tables:
         return list(self.names.values())
 
     @cached_property
-    def new(self) -> Progress:
+    def new(self) -> SearchProgress:
         """How far an index is that holds nothing yet."""
         at = self.declared.schema.names.index
-        key, text = (",".join(str(at(name)) for name in each) for each in (self.declared.key, self.declared.text))
-        return Progress(schemas.ddl(self.declared.schema), key, text, -1, 0, False)
+        key, text = (
+            ",".join(str(at(name)) for name in each) for each in (self.declared.key, self.declared.text)
+        )
+        return SearchProgress(schemas.ddl(self.declared.schema), key, text, -1, 0, False)
 
     @cached_property
     def definitions(self) -> dict[str, str]:
@@ -112,7 +112,9 @@ class Tables:
         for statement in self.definitions.values():
             db.execute(statement)
         new = self.new
-        db.execute("INSERT INTO search (columns, key, text) VALUES (?, ?, ?)", (new.columns, new.key, new.text))
+        db.execute(
+            "INSERT INTO search (columns, key, text) VALUES (?, ?, ?)", (new.columns, new.key, new.text)
+        )
 
     def check(self, db: sqlite3.Connection, filled: bool) -> None:
         """Refuse tables that are gone, were emptied, or are others than were made."""
@@ -143,7 +145,8 @@ class Tables:
     @cached_property
     def put(self) -> str:
         """Stage a row."""
-        return f"INSERT INTO stage VALUES ({', '.join('?' * (len(self.columns) + 1))})"
+        marks = ", ".join("?" * (len(self.columns) + 1))
+        return f"INSERT INTO stage VALUES ({marks})"  # noqa: S608
 
     @cached_property
     def skip_same(self) -> str:

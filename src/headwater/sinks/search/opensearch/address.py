@@ -1,6 +1,7 @@
 """Where an index is: the URL of a server and the name of the index.
 
-Invariant: who connects is known to the connection alone; what is shown of an address has no user and no password.
+Invariant: who connects is known to the connection alone; what is shown of an address has no user and no
+password.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def parse(url: str) -> Address:
     index = unquote(parts.path.strip("/"))
     if not _INDEX.fullmatch(index):
         raise UsageError(
-            f'"{index:.60}" is no name of an index', detail="lower-case letters, digits and . _ + -", hint=_FORM
+            f'"{index:.60}" is no name of an index',
+            detail="lower-case letters, digits and . _ + -",
+            hint=_FORM,
         )
     user, password = (None if text is None else unquote(text) for text in (parts.username, parts.password))
     return Address(parts.hostname, _port(parts), _TLS[parts.scheme], index, user, password)

@@ -1,8 +1,8 @@
 """The rows of a batch as requests to ``_bulk``, and what the answers mean.
 
-Each row goes with its version (``version_type: external``): the server leaves out what is older than what it has, and
-says so for the row (409), which is no error here. Invariant: a request that is sent again, by whomever, never puts an
-older row or deletion in the place of a newer one.
+Each row goes with its version (``version_type: external``): the server leaves out what is older than what it
+has, and says so for the row (409), which is no error here. Invariant: a request that is sent again, by
+whomever, never puts an older row or deletion in the place of a newer one.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def check(answer: Answer, what: str) -> None:
 
 
 def _harmless(result: dict[str, Any]) -> bool:
-    """Tell whether a row is there already, in this version or a newer one; or was to be deleted and is not there."""
+    """Tell whether a row is there already, or one that is newer; or was to be deleted and is not there."""
     return result["status"] == OLDER or (result["status"] == 404 and "error" not in result)
 
 

@@ -26,7 +26,18 @@ from headwater.sinks.search.declaration import SearchSchema
 
 MARKER = "headwater_sink"
 """The document, and the only field in it, that tells how far the index has got."""
-_OWN = {"_id", "_index", "_source", "_routing", "_ignored", "_field_names", "_meta", "_type", "_version", "_score"}
+_OWN = {
+    "_id",
+    "_index",
+    "_source",
+    "_routing",
+    "_ignored",
+    "_field_names",
+    "_meta",
+    "_type",
+    "_version",
+    "_score",
+}
 _LONGEST = 8191
 """Characters of a keyword: longer ones are kept, but not found; Lucene takes no more than 32,766 bytes."""
 _t = pa.types
@@ -38,7 +49,9 @@ def index_settings(declared: SearchSchema) -> bytes:
     settings = {"number_of_shards": 1, "refresh_interval": "-1", "gc_deletes": "1h"}
     fields = {field.name: _field(field, field.name in declared.text) for field in declared.schema}
     own = {MARKER: {"type": "object", "enabled": False}}
-    return orjson.dumps({"settings": {"index": settings}, "mappings": {"dynamic": False, "properties": fields | own}})
+    return orjson.dumps(
+        {"settings": {"index": settings}, "mappings": {"dynamic": False, "properties": fields | own}}
+    )
 
 
 def check_names(declared: SearchSchema) -> None:

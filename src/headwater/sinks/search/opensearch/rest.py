@@ -1,7 +1,7 @@
 """Requests to an OpenSearch server, over one connection that is kept, and what its refusals mean.
 
-Invariant: a status that the caller has not asked for is an error of ours; only what may pass by itself is waited
-for; no message has a password, and none has a row.
+Invariant: a status that the caller has not asked for is an error of ours; only what may pass by itself is
+waited for; no message has a password, and none has a row.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ class Rest:
             return Answer(status, decoded)
         if status >= 300:  # a proxy that speaks for itself
             raise refusal(status, f"HTTP {status}", self._what)
-        raise SinkRefused(f"the server of {self._what} is no OpenSearch", detail="its answer is no JSON object")
+        raise SinkRefused(
+            f"the server of {self._what} is no OpenSearch", detail="its answer is no JSON object"
+        )
 
     def _away(self, error: Exception) -> HeadwaterError:
         self.close()
@@ -122,7 +124,9 @@ def refusal(status: int, reason: str, what: str) -> HeadwaterError:
     """Return what a status means."""
     detail = f"status {status}: {reason}"
     if status in (401, 403) and reason != "cluster_block_exception":
-        return SinkRefused(f"the server of {what} refuses us", detail=detail, hint="check the user and its rights")
+        return SinkRefused(
+            f"the server of {what} refuses us", detail=detail, hint="check the user and its rights"
+        )
     if reason == "cluster_block_exception":  # what it does by itself when its disk is nearly full
         return disk.full(what, detail)
     if status == 429 or status >= 500:

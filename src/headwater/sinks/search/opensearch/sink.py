@@ -1,8 +1,9 @@
 """The sink of an index on a server that has no transactions.
 
-A commit looks at the marker, a document of the index itself that has epoch and batch number; writes the rows, each with
-its version; and then replaces the marker, if nobody has since it looked (``if_seq_no``). Invariant: the marker names a batch
-only when all its rows are there; no row or deletion takes the place of a newer one, whoever sends it and whenever.
+A commit looks at the marker, a document of the index itself that has epoch and batch number; writes the rows,
+each with its version; and then replaces the marker, if nobody has since it looked (``if_seq_no``). Invariant:
+the marker names a batch only when all its rows are there; no row or deletion takes the place of a newer one,
+whoever sends it and whenever.
 """
 
 from __future__ import annotations
@@ -49,15 +50,17 @@ class _Stored:
 class OpenSearchSink(Sink):
     """Keeps an index of the rows of a node on an OpenSearch or Elasticsearch server, by key.
 
-    The index is made if it is not there; one that is has to be empty. A document's id is the row's key; of several rows
-    with one key the last one counts; ``_deleted`` deletes. **A batch is not one transaction**: rows carry
-    versions (batch and epoch), the number is written after them, and readers see them when the batch is there. After a
-    crash in the middle they may see a part, until the batch comes again and changes the rest. A runner that was
-    replaced is fenced when it looks at the marker; rows that it has under way then are older than any that its
-    successor writes, and are left out or replaced.
+    The index is made if it is not there; one that is has to be empty. A document's id is the row's key; of
+    several rows with one key the last one counts; ``_deleted`` deletes. **A batch is not one transaction**:
+    rows carry versions (batch and epoch), the number is written after them, and readers see them when the
+    batch is there. After a crash in the middle they may see a part, until the batch comes again and changes
+    the rest. A runner that was replaced is fenced when it looks at the marker; rows that it has under way
+    then are older than any that its successor writes, and are left out or replaced.
     """
 
-    def __init__(self, url: str, schema: str | pa.Schema, key: str | tuple[str, ...], text: str | Sequence[str]):
+    def __init__(
+        self, url: str, schema: str | pa.Schema, key: str | tuple[str, ...], text: str | Sequence[str]
+    ):
         place = address.parse(url)
         self._index = place.index
         self._declared = declare_opensearch(url, schema, key, text)
@@ -74,7 +77,9 @@ class OpenSearchSink(Sink):
             if self._store(marker, stored):
                 break
         else:
-            raise SinkRefused(f"other runners keep taking over {self._declared.what}", hint="let one of them run")
+            raise SinkRefused(
+                f"other runners keep taking over {self._declared.what}", hint="let one of them run"
+            )
         crash.point("opensearch: begun")
         self._epoch, self._last = marker.epoch, marker.batch
         return marker.batch
@@ -89,7 +94,9 @@ class OpenSearchSink(Sink):
             return False
         for body in bulk.requests(settled, self._declared, change_version(batch.number, self._epoch)):
             crash.point("opensearch: before rows")
-            bulk.check(self._rest.request("POST", f"/{self._index}/_bulk?{bulk.ANSWER}", body), self._declared.what)
+            bulk.check(
+                self._rest.request("POST", f"/{self._index}/_bulk?{bulk.ANSWER}", body), self._declared.what
+            )
         crash.point("opensearch: rows written")
         if len(settled):
             self._rest.request("POST", f"/{self._index}/_refresh")
@@ -186,7 +193,9 @@ class OpenSearchSink(Sink):
         """Replace the marker; return False if it is no longer the one that was read."""
         condition = "op_type=create" if stored is None else stored.condition
         body = orjson.dumps({MARKER: asdict(marker)})
-        return self._rest.request("PUT", f"/{self._index}/_doc/{MARKER}?{condition}", body, (409,)).status != 409
+        return (
+            self._rest.request("PUT", f"/{self._index}/_doc/{MARKER}?{condition}", body, (409,)).status != 409
+        )
 
     def _fenced(self) -> Fenced:
         return Fenced(

@@ -1,4 +1,4 @@
-"""An index on a real OpenSearch node: the public suite, older changes, crashes of the server, and refusals."""
+"""An index on a real OpenSearch node: the public suite, older changes, crashes and refusals."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def target(server: opensearch_server.Server, index: str) -> TargetUnderTest:
 
 @pytest.mark.parametrize("check", checks(), ids=named)
 def test_an_index_is_effectively_once(check: Check, opensearch: opensearch_server.Server, index: str) -> None:
-    """Batches of one request: those the server takes whole, though it promises that for no more than a row."""
+    """Batches of one request, which a server has taken whole when it has taken it."""
     check(target(opensearch, index))
 
 
@@ -108,7 +108,9 @@ def test_rows_are_found_by_their_words_when_the_commit_returns(
 ) -> None:
     with opened(opensearch, index) as sink:
         sink.begin()
-        sink.commit(Batch(0, rows((1, "Ada Lovelace"), (2, "Grace Hopper")), (Position("people", {0: 2}),), 9))
+        sink.commit(
+            Batch(0, rows((1, "Ada Lovelace"), (2, "Grace Hopper")), (Position("people", {0: 2}),), 9)
+        )
         assert found(opensearch, index, "lovelace") == ["1"]
         sink.commit(Batch(1, rows((1, None), (2, "Grace Lovelace"))))
         assert found(opensearch, index, "lovelace") == ["2"]
@@ -118,8 +120,8 @@ def test_rows_are_found_by_their_words_when_the_commit_returns(
 
 
 def test_columns_of_every_type_are_taken(opensearch: opensearch_server.Server, index: str) -> None:
-    schema = ("id STRING, t STRING, a DECIMAL(38,5), b MAP<STRING, ARRAY<INT>>, c STRUCT<x: BINARY>, d VARIANT, "
-              "e TIMESTAMP, f DOUBLE, g BOOLEAN, h DATE, i BINARY")  # fmt: skip
+    schema = ("id STRING, t STRING, a DECIMAL(38,5), b MAP<STRING, ARRAY<INT>>, c STRUCT<x: BINARY>, "
+              "d VARIANT, e TIMESTAMP, f DOUBLE, g BOOLEAN, h DATE, i BINARY")  # fmt: skip
     row = {"id": "1", "t": "x" * 40_000, "d": "[1,2]", "f": float("nan"), "g": True, "i": b"\0"}
     kinds = {"id": pa.string(), "t": pa.string(), "a": pa.decimal128(38, 5),
              "b": pa.map_(pa.string(), pa.list_(pa.int32())), "c": pa.struct([("x", pa.binary())]),
@@ -148,7 +150,9 @@ def test_an_older_change_never_takes_the_place_of_a_newer_one(
     request = urllib.request.Request(f"{opensearch.url}/{index}/_bulk", body, method="POST")
     request.add_header("Content-Type", "application/x-ndjson")
     with urllib.request.urlopen(request, timeout=60) as answer:
-        assert [next(iter(item.values()))["status"] for item in json.loads(answer.read())["items"]] == [409] * 3 + [201]
+        assert [next(iter(item.values()))["status"] for item in json.loads(answer.read())["items"]] == [
+            409
+        ] * 3 + [201]
     names = {key: row["name"] for key, row in documents(opensearch, index).items()}
     assert names == {"1": "new", "3": "new", "4": "only here"}
 
@@ -232,8 +236,8 @@ def test_keys_that_no_document_can_have_are_refused(opensearch: opensearch_serve
         for key in ("", "x" * 513, MARKER):
             with pytest.raises(RowError):
                 sink.commit(Batch(0, pa.table({"id": [key]})))
-        assert sink.commit(Batch(0, pa.table({"id": ["a/b?c#d é\"\n"]})))
-    assert list(documents(opensearch, index)) == ["a/b?c#d é\"\n"]
+        assert sink.commit(Batch(0, pa.table({"id": ['a/b?c#d é"\n']})))
+    assert list(documents(opensearch, index)) == ['a/b?c#d é"\n']
 
 
 def test_another_key_and_a_mapping_that_does_not_fit_are_refused(
@@ -247,7 +251,10 @@ def test_another_key_and_a_mapping_that_does_not_fit_are_refused(
         with pytest.raises(RowError, match="does not fit"):
             sink.commit(Batch(0, rows((1, "no date"))))
     url = f"opensearch://127.0.0.1:{opensearch.port}/{index}"
-    with OpenSearchSink(url, COLUMNS, "name", ["name"]) as sink, pytest.raises(SchemaError, match="another key"):
+    with (
+        OpenSearchSink(url, COLUMNS, "name", ["name"]) as sink,
+        pytest.raises(SchemaError, match="another key"),
+    ):
         sink.begin()
 
 
