@@ -32,6 +32,7 @@ from headwater.sinks.search.declaration import declare_search
 from headwater.sinks.search.opensearch import address
 from headwater.sinks.search.opensearch.sink import OpenSearchSink, declare_opensearch
 from headwater.sinks.sink import Sink
+from headwater.sinks.warehouse.declaration import declare_warehouse
 from headwater.stores import limits
 from headwater.values.fitting import shaped
 from headwater.values.keyed import declare
@@ -239,6 +240,38 @@ def cache(
     if ttl is not None:
         durations.interval(ttl)
     return SinkTarget("cache", open, listed(key), check, caches.database(url), (prefix,))
+
+
+def warehouse(
+    directory: str | os.PathLike[str], key: str | tuple[str, ...], *, history: bool = True
+) -> SinkTarget:
+    """Keep a Delta Lake table by key, and what its rows were before.
+
+    - ``directory``: made if it is not there; a relative one is found from where the program is now. The file
+      system needs atomic links: no object store.
+    - ``key``: the column(s) that tell rows apart.
+    - ``history=True``: keep each version of a row, with ``valid_from``, ``valid_to`` and ``is_current`` (SCD
+      type 2); False for the current rows alone.
+
+    Out: with a history a row for each version that a batch has left, by the time of its commit; ``_deleted``
+    ends the last one. Any tool that reads Delta reads it. A batch is one commit: rows, batch number and
+    positions.
+    Restart: a batch that comes again changes nothing; a runner that was replaced is refused.
+
+    >>> warehouse("./warehouse/customers", key="id").key
+    ('id',)
+    """
+    path = os.path.abspath(directory)  # now: a program may go elsewhere
+
+    def open(schema: pa.Schema) -> Sink:
+        from headwater.sinks.warehouse.sink import WarehouseSink
+
+        return WarehouseSink(path, schema, key, history=history)
+
+    def check(schema: pa.Schema) -> None:
+        declare_warehouse(f'table "{path}"', schema, key, history)
+
+    return SinkTarget("warehouse", open, listed(key), check, os.path.realpath(path), (path,))
 
 
 def foreach(function: Callable[[pa.Table, int], object]) -> SinkTarget:

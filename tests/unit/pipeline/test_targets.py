@@ -18,9 +18,10 @@ from headwater.pipeline.targets import (
     postgres,
     search,
     sqlite,
+    warehouse,
 )
 from headwater.schema import parse
-from headwater.sinks import Batch
+from headwater.sinks import Batch, Sink
 from headwater.sinks import search as index
 from headwater.sinks.parquet import read
 from headwater.views import open_views
@@ -115,3 +116,16 @@ def test_what_an_index_or_a_cache_cannot_be_is_refused_when_it_is_declared_or_ch
     ):
         with pytest.raises(HeadwaterError):
             declare()
+
+
+def test_a_warehouse_is_found_from_where_it_was_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    target = warehouse("customers", key="item")
+    monkeypatch.chdir("/")
+    target.check(COLUMNS)
+    assert target.table_names() == [TableName(str(tmp_path / "customers"), str(tmp_path / "customers"))]
+    assert isinstance(target.open(COLUMNS), Sink)
+    with pytest.raises(HeadwaterError, match="valid_to"):
+        target.check(parse("item STRING, valid_to DATE"))

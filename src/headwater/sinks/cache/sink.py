@@ -75,7 +75,6 @@ class CacheSink(Sink):
         with translated_errors(self._keyed.what):
             if not self._client.exists(self._marker):
                 self._check_free()
-            self._client.script_load(script.COMMIT)
             epoch, last, held = self._begin(keys=[self._marker], args=[key])
         if not epoch:
             raise SchemaError(
@@ -141,7 +140,7 @@ class CacheSink(Sink):
         if b"fenced" in answers:
             raise Fenced(
                 f"another runner has taken over {self._keyed.what}",
-                detail=f"this one began as number {self._epoch} and is not the newest; nothing was written",
+                detail=f"this one began as number {self._epoch} and is not the newest; nothing more was written",
                 hint="let this runner end: the other goes on from the last batch",
             )
         if b"lost" in answers:
