@@ -140,7 +140,7 @@ class CacheSink(Sink):
         if b"fenced" in answers:
             raise Fenced(
                 f"another runner has taken over {self._keyed.what}",
-                detail=f"this one began as number {self._epoch} and is not the newest; nothing more was written",
+                detail=f"this one began as number {self._epoch} and is not the newest; it writes no more",
                 hint="let this runner end: the other goes on from the last batch",
             )
         if b"lost" in answers:
