@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
+import threading
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -218,23 +220,36 @@ def test_rows_without_the_record_of_how_far_they_go_are_refused(
             sink.begin()
 
 
-def test_a_server_that_is_killed_between_batches_has_every_batch_whole(
+def test_a_server_that_is_killed_in_the_middle_of_batches_has_each_of_them_whole(
     redis: redis_server.Server, prefix: str
 ) -> None:
-    """With ``appendfsync always``: nothing that was committed is lost."""
-    expected: dict[int, str] = {}
+    """With ``appendfsync always``: what was committed is there, and the batch in flight is whole or out."""
+    chance = random.Random(5)
+
+    def batch(number: int) -> Batch:
+        keys = range(number, number + 2_000)
+        return Batch(number, rows(*((key, None if key % 7 == 0 else f"{number}") for key in keys)))
+
+    def come_to(last: int) -> dict[int, str]:
+        newest = {key: number for number in range(last + 1) for key in range(number, number + 2_000)}
+        return {key: f"{number}" for key, number in newest.items() if key % 7}
+
     with opened(redis, prefix) as sink:
-        sink.begin()
-        for number in range(12):
-            batch = Batch(number, rows(*((key, f"{number}") for key in range(number, number + 300))))
-            if number % 4 == 3:
-                redis.stop(signal.SIGKILL)
-                with pytest.raises(SinkUnavailable, match="cannot be used"):
-                    sink.commit(batch)
-                redis.start()
-            assert sink.commit(batch)
-            expected |= dict.fromkeys(range(number, number + 300), f"{number}")
-    assert {int(key): row["name"] for key, row in stored(redis, prefix).items()} == expected
+        number = sink.begin() + 1
+        for _ in range(8):
+            killer = threading.Timer(chance.uniform(0.02, 0.2), redis.stop, [signal.SIGKILL])
+            killer.start()
+            with pytest.raises(SinkUnavailable, match="cannot be used"):
+                while sink.commit(batch(number)):
+                    number += 1
+            killer.join()
+            redis.start()
+            seen = {int(key): row["name"] for key, row in stored(redis, prefix).items()}
+            assert seen in (come_to(number - 1), come_to(number))
+            assert sink.commit(batch(number)) == (seen == come_to(number - 1))
+            number += 1
+        assert {int(key): row["name"] for key, row in stored(redis, prefix).items()} == come_to(number - 1)
+    assert number > 16, "batches were committed between the crashes"
 
 
 def test_a_server_that_loses_commits_in_a_crash_is_refused(prefix: str) -> None:
