@@ -13,7 +13,6 @@ from source_kit import Database
 from headwater.capture.postgres.source import PostgresSource
 from headwater.capture.source import CaptureSource
 
-
 _SLOTS = "SELECT slot_name FROM pg_replication_slots WHERE database = current_database()"
 _DROP_SLOTS = (
     "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
