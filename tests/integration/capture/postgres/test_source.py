@@ -312,7 +312,7 @@ def test_partitions_are_told_as_the_table_they_are_parts_of(db: psycopg.Connecti
     db.execute("ALTER TABLE logs_2 DROP COLUMN extra, ADD PRIMARY KEY (day, id)")
     db.execute("ALTER TABLE logs ATTACH PARTITION logs_2 FOR VALUES FROM (10) TO (20)")
     source = capture()
-    assert [each.name for each in source.tables()] == ["logs"]
+    assert [each.name for each in source.tables() if "." not in each.name] == ["logs"]
     source.begin(["logs"], None)
     db.execute("INSERT INTO logs VALUES (1, 5), (2, 15)")
     db.execute("UPDATE logs SET day = 16 WHERE id = 1")  # which moves it to the other partition
@@ -373,7 +373,7 @@ def test_the_index_of_the_replica_identity_is_the_key(db: psycopg.Connection, ca
     db.execute("CREATE TABLE users (id int PRIMARY KEY, mail text NOT NULL UNIQUE, age int)")
     db.execute("ALTER TABLE users REPLICA IDENTITY USING INDEX users_mail_key")
     source = capture()
-    assert source.tables()[0].key == ("mail",)
+    assert {each.name: each.key for each in source.tables()}["users"] == ("mail",)
     source.begin(["users"], None)
     db.execute("INSERT INTO users VALUES (1, 'a', 30)")
     db.execute("UPDATE users SET id = 2")
