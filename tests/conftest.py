@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+import pytest
+from hypothesis import settings
+
 import opensearch_server
 import postgres_server
-import pytest
 import redis_server
-from hypothesis import settings
 from kafka_broker import Broker, Missing, running_broker
 from schema_registry import running_registry
-
 from soaking import examples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
     from spark_cluster import Cluster
 
 S = TypeVar("S")

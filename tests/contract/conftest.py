@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract_kit import Backend
 
 import headwater
+from contract_kit import Backend
 from headwater import Log
 
 

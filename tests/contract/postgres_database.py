@@ -8,10 +8,10 @@ from typing import Any
 
 import psycopg
 from psycopg.sql import SQL, Identifier
-from source_kit import Database
 
 from headwater.capture.postgres.source import PostgresSource
 from headwater.capture.source import CaptureSource
+from source_kit import Database
 
 _SLOTS = "SELECT slot_name FROM pg_replication_slots WHERE database = current_database()"
 _DROP_SLOTS = (

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 import pytest
-from contract_kit import Backend, rows_of
 
+from contract_kit import Backend, rows_of
 from headwater import Log
 from headwater.errors import Fenced, UsageError
 

@@ -4,8 +4,8 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from contract_kit import Backend, drain
 
+from contract_kit import Backend, drain
 from headwater import Log, Position
 from headwater.errors import Fenced, HeadwaterError, OffsetLost, TopicReplaced, UsageError
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from contract_kit import Backend, drain, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contract_kit import Backend, drain, rows_of
 from headwater import Log, Position
 from headwater.errors import OffsetLost, TopicReplaced
 from headwater.log.position import Extent, offsets_within

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from contract_kit import rows_of
 
+from contract_kit import rows_of
 from headwater import Log
 from headwater.errors import HeadwaterError, RowError, UsageError
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from contract_kit import EVERY_TYPE, Backend, rows_of
 
+from contract_kit import EVERY_TYPE, Backend, rows_of
 from headwater import Log
 from headwater.errors import BufferFull, Fenced, HeadwaterError, RecordTooLarge, RowError, UsageError
 from headwater.values import keys

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from contract_kit import Backend, rows_of
 
+from contract_kit import Backend, rows_of
 from headwater import Log, topic
 from headwater.errors import TopicError, UnreadableRecord
 

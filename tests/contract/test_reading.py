@@ -5,8 +5,8 @@ import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from contract_kit import Backend, rows_of
 
+from contract_kit import Backend, rows_of
 from headwater import Log, Position
 from headwater.errors import UsageError
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from contract_kit import rows_of
 
+from contract_kit import rows_of
 from headwater import Log
 from headwater.errors import TopicError, UsageError
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from contract_kit import EVERY_TYPE, rows_of
 
+from contract_kit import EVERY_TYPE, rows_of
 from headwater import Log, schema
 from headwater.errors import SchemaError, TopicError, TopicExists, UnknownTopic
 

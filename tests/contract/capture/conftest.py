@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from postgres_database import PostgresDatabase
 from source_kit import Database, SqliteDatabase
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
-from source_kit import Database, Replica, drain, snapshot, told, values
 
 from headwater.capture.change import DELETE, INSERT, UPDATE, TableChanges
 from headwater.capture.source import CaptureSource
 from headwater.errors import SourceRefused, UsageError
 from soaking import examples
+from source_kit import Database, Replica, drain, snapshot, told, values
 
 CUSTOMERS = "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT, tier TEXT)"
 ORDERS = (

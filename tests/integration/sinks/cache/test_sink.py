@@ -12,10 +12,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import redis_server
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import redis_server
 from headwater import Position
 from headwater.errors import Fenced, RowError, SchemaError, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import Batch

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from source_kit import SqliteDatabase
 
 from headwater.capture.sqlite.connection import SqliteConnection
+from source_kit import SqliteDatabase
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from source_kit import SqliteDatabase
 
 from headwater.capture.sqlite import catalog
 from headwater.capture.sqlite.connection import SqliteConnection
 from headwater.errors import SourceRefused
+from source_kit import SqliteDatabase
 
 
 def test_only_tables_of_the_application_are_named(database: SqliteDatabase, db: SqliteConnection) -> None:

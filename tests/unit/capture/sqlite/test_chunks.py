@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from source_kit import SqliteDatabase
-
 from headwater.capture.source import CaptureSource
+from source_kit import SqliteDatabase
 
 
 def begun(database: SqliteDatabase, *made: str) -> CaptureSource:

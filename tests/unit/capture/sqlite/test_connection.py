@@ -8,10 +8,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from source_kit import SqliteDatabase
 
 from headwater.capture.sqlite.connection import SqliteConnection
 from headwater.errors import SourceRefused, SourceUnavailable, UsageError
+from source_kit import SqliteDatabase
 
 
 def test_a_file_that_is_missing_is_not_made(tmp_path: Path) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from source_kit import SqliteDatabase
 
 from headwater.errors import SourceRefused
+from source_kit import SqliteDatabase
 
 TABLE = "CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT UNIQUE)"
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from source_kit import Replica, SqliteDatabase, drain, told
 
 from headwater.capture.change import INSERT, READ, UPDATE
 from headwater.capture.source import CaptureSource
 from headwater.errors import SourceRefused, SourceUnavailable
+from source_kit import Replica, SqliteDatabase, drain, told
 
 TABLE = "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)"
 REMADE = (

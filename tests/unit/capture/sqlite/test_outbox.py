@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from source_kit import SqliteDatabase
 
 from headwater.capture.change import SourceColumn, SourceTable
 from headwater.capture.sqlite import outbox as outboxes
@@ -16,6 +15,7 @@ from headwater.capture.sqlite.connection import SqliteConnection
 from headwater.capture.sqlite.object_names import ObjectNames
 from headwater.capture.sqlite.outbox import MOST_COLUMNS, Outbox
 from headwater.errors import SourceRefused
+from source_kit import SqliteDatabase
 
 NAMES = ObjectNames("shop")
 TABLE = SourceTable(

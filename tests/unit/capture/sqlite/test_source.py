@@ -8,11 +8,11 @@ import time
 from contextlib import closing
 
 import pytest
-from source_kit import Replica, SqliteDatabase, drain, told
 
 from headwater.capture.sqlite import outbox as outboxes
 from headwater.capture.sqlite.source import SqliteSource
 from headwater.errors import SourceRefused, SourceUnavailable, UsageError
+from source_kit import Replica, SqliteDatabase, drain, told
 
 TABLE = "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT)"
 FILL = (

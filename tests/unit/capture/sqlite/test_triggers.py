@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
-from source_kit import Replica, SqliteDatabase, drain, told
 
 from headwater.capture.change import DELETE, INSERT, UPDATE
 from soaking import examples
+from source_kit import Replica, SqliteDatabase, drain, told
 
 SHAPES = {
     "number": [

@@ -8,12 +8,12 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
-import opensearch_server
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import opensearch_server
 from headwater import Position
 from headwater.errors import Fenced, RowError, SchemaError, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import Batch, crash
