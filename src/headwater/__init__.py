@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         describe_database,
         drop_capture,
         resnapshot,
+        verify_source,
     )
     from headwater.api.check import NodeColumns, check
     from headwater.api.dead_letters import DeadLetter, dead_letters, redrive
@@ -111,6 +112,7 @@ __all__ = [
     "tables",
     "targets",
     "verify",
+    "verify_source",
     "windows",
 ]
 
@@ -132,6 +134,7 @@ _NAMES_BY_MODULE = {
         "describe_database",
         "drop_capture",
         "resnapshot",
+        "verify_source",
     ),
     "headwater.api.check": ("NodeColumns", "check"),
     "headwater.api.dead_letters": ("DeadLetter", "dead_letters", "redrive"),

@@ -29,7 +29,7 @@ from headwater.capture.change import (
     Truncation,
 )
 from headwater.capture.leftovers import Leftovers
-from headwater.capture.live_keys import live_keys
+from headwater.capture.live_rows import live_rows
 from headwater.capture.misfits import Misfits, OnMisfit
 from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.source import CaptureSource
@@ -265,7 +265,7 @@ class Capture(Closing):
         for table in self.state.resnapshot:
             if table in self._captured:
                 captured = self._captured[table]
-                leftovers[table] = Leftovers(live_keys(log, captured.topic, captured.key))
+                leftovers[table] = Leftovers(live_rows(log, captured.topic, captured.key, captured.key))
                 self.state = self.state.with_snapshot(table, SnapshotProgress())
         return leftovers
 

@@ -22,7 +22,7 @@ from headwater.capture import record_headers
 from headwater.capture.captured_table import COMMITTED, CapturedTable
 from headwater.capture.change import DELETE, OPERATIONS, READ, TRUNCATE, SnapshotChunk, TableChanges
 from headwater.capture.last_rows import LastRows
-from headwater.capture.live_keys import live_keys
+from headwater.capture.live_rows import live_rows
 from headwater.closing import Closing
 from headwater.errors import RowError
 from headwater.log import Log
@@ -96,7 +96,7 @@ class TableWriter(Closing):
     def truncate(self, position: str) -> None:
         """Append a deletion of every key that the topic has."""
         self.flush()
-        self.delete_all(live_keys(self._log, self._topic, self.captured.key), position)
+        self.delete_all(live_rows(self._log, self._topic, self.captured.key, self.captured.key), position)
 
     def flush(self) -> None:
         """Make everything durable."""

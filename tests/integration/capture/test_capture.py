@@ -14,6 +14,8 @@ import pyarrow as pa
 import pytest
 
 import headwater
+from headwater import Pipeline
+from headwater.api.captures import workers
 from headwater.capture import snapshot
 from headwater.capture.capture import Capture
 from headwater.capture.captured_table import CapturedTable
@@ -64,6 +66,24 @@ def newest(log: Log, topic: str) -> dict[int, tuple[object, ...]]:
                 value for key, value in row.items() if key not in ("_deleted", "committed_at")
             )
     return held
+
+
+def test_the_topics_are_compared_with_the_tables(
+    db: psycopg.Connection, database: str, log_url: str, tmp_path: Path
+) -> None:
+    shop = Pipeline("shop", log=log_url)
+    shop.capture("cms", database)
+    shop.table("pages", "id BIGINT, views BIGINT, text STRING", key="id", captured="cms.pages")
+    db.execute("INSERT INTO pages SELECT n, n, 'page ' || n FROM generate_series(1, 200) n")
+    [worker] = workers(shop)
+    try:
+        worker.catch_up()
+        assert [(each.ok, each.equal) for each in headwater.verify_source(shop)] == [(True, 200)]
+        with headwater.open(log_url) as log, log.producer("pages") as somebody:
+            somebody.delete(7)
+        assert [each.counts["missing"] for each in headwater.verify_source(shop)] == [1]
+    finally:
+        headwater.drop_capture(database, "shop.cms")
 
 
 def same(db: psycopg.Connection, log_url: str) -> None:

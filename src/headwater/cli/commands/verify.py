@@ -17,15 +17,23 @@ from headwater.cli.formats.verdicts import print_verdicts, tell_differences
 from headwater.cli.options import format_option, spark_options, verbose_option
 from headwater.cli.screens.progress import waiting
 from headwater.cli.wording import NOT_YET
+from headwater.errors import UsageError
 
 
 @click.command()
 @click.argument("file")
 @click.argument("nodes", metavar="[NODE]...", nargs=-1)
+@click.option(
+    "--against",
+    type=click.Choice(["log", "source"]),
+    default="log",
+    show_default=True,
+    help="Compare nodes with a batch over the log, or captured tables with their databases.",
+)
 @spark_options
 @format_option("table", "ndjson", default="table")
 @verbose_option
-def verify(file: str, nodes: tuple[str, ...], form: str, **where: Any) -> None:
+def verify(file: str, nodes: tuple[str, ...], against: str, form: str, **where: Any) -> None:
     """Verify views and streams against a batch over the log.
 
     Each view and stream of the pipeline in FILE, or each NODE that is named, is computed again from the
@@ -33,12 +41,18 @@ def verify(file: str, nodes: tuple[str, ...], form: str, **where: Any) -> None:
     may run meanwhile. Exits with 1 if anything differs; what the comparison does not cover is listed as
     not verified.
 
+    With --against source, each captured table is compared with the table of its database instead.
+
     \b
     Examples:
       headwater verify shop.py
       headwater verify shop.py newest
+      headwater verify shop.py --against source
     """
     pipeline = headwater.load(file)
+    if against == "source":
+        _verify_source(pipeline, nodes, form)
+        return
     check_parts(pipeline)
     verifiable(pipeline, nodes)  # says so of what cannot be
     with waiting(f'verifying pipeline "{pipeline.name}"'):
@@ -47,6 +61,19 @@ def verify(file: str, nodes: tuple[str, ...], form: str, **where: Any) -> None:
     _print(verdicts, form)
     _tell_unverified(pipeline, verdicts, sinks=not nodes)
     tell_differences(pipeline, verdicts)
+
+
+def _verify_source(pipeline: Pipeline, nodes: tuple[str, ...], form: str) -> None:
+    if nodes:
+        raise UsageError(
+            "`headwater verify --against source` takes no NODE", hint="it compares captured tables"
+        )
+    if not pipeline.captures:
+        say("note", f'pipeline "{pipeline.name}" captures no database')
+    with waiting(f'comparing pipeline "{pipeline.name}" with its databases'):
+        verdicts = headwater.verify_source(pipeline)
+    _print(verdicts, form)
+    tell_differences(pipeline, verdicts, "its database has")
 
 
 def _begun(pipeline: Pipeline, verdicts: Sequence[Verdict]) -> list[Verdict]:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.unit.cli.conftest import Run
 
+import headwater
+
 
 @pytest.fixture
 def database(tmp_path: Path) -> str:
@@ -68,3 +70,25 @@ def test_a_database_that_is_not_there_is_told(run: Run, tmp_path: Path) -> None:
     assert result.exit_code != 0
     assert "none.db" in result.stderr
     assert not (tmp_path / "none.db").exists()
+
+
+def test_captured_tables_are_verified_against_their_database(run: Run, database: str, tmp_path: Path) -> None:
+    file = tmp_path / "shop.py"
+    file.write_text(
+        f"""
+from headwater import Pipeline
+shop = Pipeline("shop", log="file:{tmp_path / "data"}")
+shop.capture("crm", "{database}")
+shop.table("customers", "id BIGINT, name STRING", key="id", captured="crm.customers")
+"""
+    )
+    log = f"file:{tmp_path / 'data'}"
+    run("capture", database, "--tables", "customers", "--until-caught-up", "--name", "shop.crm", "--log", log)
+    result = run("verify", str(file), "--against", "source")
+    assert (result.exit_code, "all rows are equal" in result.stdout) == (0, True), result.stderr
+    with headwater.open(log) as opened, opened.producer("customers") as somebody:
+        somebody.send({"id": 1, "name": "wrong"})
+    result = run("verify", str(file), "--against", "source")
+    assert result.exit_code == 1
+    assert "should be (id=1, name=ada), is (id=1, name=wrong)" in result.stderr
+    assert "takes no NODE" in run("verify", str(file), "customers", "--against", "source").stderr

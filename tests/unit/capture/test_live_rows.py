@@ -1,4 +1,4 @@
-"""Which keys a compacted topic has a row for."""
+"""Which rows a compacted topic holds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headwater
-from headwater.capture.live_keys import live_keys
+from headwater.capture.live_rows import live_rows
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.text("ab", max_size=1), st.booleans())))
@@ -23,6 +23,6 @@ def test_the_newest_record_of_a_key_decides(records: list[tuple[int, str, bool]]
                 else:
                     alive[id, name] = None
                     producer.send({"id": id, "name": name, "n": 1})
-        found = live_keys(log, "stock", ("id", "name"))
-    assert found.schema.names == ["id", "name"]
+        found = live_rows(log, "stock", ("id", "name"), ["name", "id", "n"])
+    assert found.schema.names == ["name", "id", "n"]
     assert {(row["id"], row["name"]) for row in found.to_pylist()} == set(alive)

@@ -1,0 +1,103 @@
+"""Whether a captured table is what its database has."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+
+import headwater
+from headwater import Pipeline
+from headwater.api.captures import workers
+from headwater.capture import source_comparison
+from headwater.errors import SourceUnavailable
+
+
+def execute(file: Path, *statements: str) -> None:
+    db = sqlite3.connect(file, timeout=30)
+    with db:
+        for statement in statements:
+            db.execute(statement)
+    db.close()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "crm.db"
+    execute(
+        path,
+        "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT)",
+        "INSERT INTO customers VALUES (1, 'ada')",
+    )
+    return path
+
+
+@pytest.fixture
+def shop(file: Path, tmp_path: Path) -> Pipeline:
+    declared = Pipeline("shop", log=f"file:{tmp_path / 'data'}")
+    declared.capture("crm", f"sqlite:{file}", on_error="dead_letter")
+    declared.table("customers", "id BIGINT, name STRING", key="id", captured="crm.customers")
+    [worker] = workers(declared)
+    worker.catch_up()
+    return declared
+
+
+def test_a_table_that_is_followed_is_equal(shop: Pipeline, file: Path) -> None:
+    [verdict] = headwater.verify_source(shop)
+    assert (verdict.node, verdict.kind, verdict.ok, verdict.equal) == ("customers", "table", True, 1)
+
+
+def test_what_differs_is_listed_by_key(shop: Pipeline, file: Path) -> None:
+    execute(file, "INSERT INTO customers VALUES (2, 'bob'), (3, 'eve')")
+    [worker] = workers(shop)
+    worker.catch_up()
+    with headwater.open(shop.log) as log, log.producer("customers") as somebody:
+        somebody.send({"id": 1, "name": "wrong"})
+        somebody.send({"id": 9, "name": "nobody"})
+        somebody.delete(3)
+    [verdict] = headwater.verify_source(shop)
+    assert not verdict.ok
+    assert verdict.counts == {"equal": 1, "missing": 1, "extra": 1, "different": 1}
+    assert "should be (id=1, name=ada), is (id=1, name=wrong)" in list(verdict.examples())
+
+
+def test_rows_that_were_set_aside_are_not_compared(shop: Pipeline, file: Path) -> None:
+    execute(file, "INSERT INTO customers VALUES (2, x'00')")
+    [worker] = workers(shop)
+    worker.catch_up()
+    [verdict] = headwater.verify_source(shop)
+    assert (verdict.ok, verdict.equal) == (True, 1)
+
+
+def test_a_capture_that_is_behind_is_told(
+    shop: Pipeline, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_comparison, "PATIENCE", 0.2)
+    execute(file, "INSERT INTO customers VALUES (2, 'bob')")
+    with pytest.raises(SourceUnavailable, match="is behind its database"):
+        headwater.verify_source(shop)
+
+
+def test_it_is_right_while_others_write(shop: Pipeline, file: Path) -> None:
+    stop = threading.Event()
+
+    def write() -> None:
+        number = 10
+        while not stop.is_set():
+            number += 1
+            execute(file, f"INSERT OR REPLACE INTO customers VALUES ({number % 20}, 'n{number}')")  # noqa: S608
+            stop.wait(0.01)
+
+    [worker] = workers(shop)
+    threads = [threading.Thread(target=write), threading.Thread(target=worker.run, args=(stop,))]
+    for thread in threads:
+        thread.start()
+    try:
+        [verdict] = headwater.verify_source(shop)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert verdict.ok
