@@ -92,14 +92,22 @@ def capture_tables(
     return CaptureWorker(name, make, partial(_requests, log, name))
 
 
-def drop_capture(url: str, name: str) -> None:
+def drop_capture(url: str, name: str, log: str | None = None) -> None:
     """Remove from a database everything that captures of a name have made there.
 
     - ``url``: the database.
-    - ``name``: of the capture.
+    - ``name``: of the capture; that of a pipeline is ``PIPELINE.CAPTURE``.
+    - ``log=None``: the URL of the log that it writes to: if it is captured again, it begins anew there, and
+      every table is read again. What is in the topics stays.
     """
     with open_source(url, name) as source:
         source.drop()
+    if log is not None:
+        with open_log(log) as opened:
+            state = load(opened, name)
+            if state is not None:
+                with StateTopic(opened, name) as topic:
+                    topic.save(state.as_dropped())
 
 
 def resnapshot(log: str, name: str, table: str) -> None:

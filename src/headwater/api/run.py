@@ -100,6 +100,7 @@ class BackgroundRun(Closing):
         self._meter: Meter | None = None
         self._last: list[Status] = []
         self._captures: list[BackgroundCapture] = []
+        self._stop = threading.Event()
         self._stopping = self._asked = False
         self.step: str | None = "opening the log"
         """What goes on before the nodes run."""
@@ -124,6 +125,7 @@ class BackgroundRun(Closing):
     def stop(self) -> None:
         """Stop every node and wait for that; before they run there is nothing to wait for."""
         self._stopping = True
+        self._stop.set()
         runner = self._runner
         if runner is None:
             return
@@ -141,6 +143,9 @@ class BackgroundRun(Closing):
         for status in self.result():
             if status.state == "broken" and status.error is not None:
                 raise status.error
+        for capture in self.captures():
+            if capture.state == "broken" and capture.error is not None:
+                raise capture.error
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -161,7 +166,14 @@ class BackgroundRun(Closing):
         return [capture.status() for capture in self._captures]
 
     def _run(self) -> None:
-        with ExitStack() as captures, self._make(captures) as runner:
+        with ExitStack() as captures:
+            session.create_topics(self._pipeline)
+            self._capture(captures)
+            if not self._stopping:
+                self._run_nodes()
+
+    def _run_nodes(self) -> None:
+        with self._make() as runner:
             self._runner, self._meter, self.step = runner, Meter(runner, self._options.late_share), None
             try:
                 if not self._stopping:  # somebody did while Spark started
@@ -177,9 +189,7 @@ class BackgroundRun(Closing):
             with suppress(HeadwaterError):
                 self._last = self._meter.read()
 
-    def _make(self, captures: ExitStack) -> Runner:
-        session.create_topics(self._pipeline)
-        self._capture(captures)
+    def _make(self) -> Runner:
         self.step = "starting Spark"
         spark = session.start(session.log_of(self._pipeline), self._options.master, self._options.settings)
         from headwater.engine.runner import Runner
@@ -192,7 +202,7 @@ class BackgroundRun(Closing):
         for worker in workers(self._pipeline):
             if self._options.until_caught_up:
                 self.step = f"capturing {worker.name}"
-                worker.catch_up()
+                worker.catch_up(self._stop)
             else:
                 self._captures.append(captures.enter_context(BackgroundCapture(worker)))
 

@@ -33,7 +33,7 @@ from headwater.capture.live_rows import live_rows
 from headwater.capture.misfits import Misfits, OnMisfit
 from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.source import CaptureSource
-from headwater.capture.state import CaptureState, SnapshotProgress, StateTopic
+from headwater.capture.state import CaptureState, SnapshotProgress, StateTopic, load
 from headwater.capture.table_writer import TableWriter
 from headwater.capture.unchanged_values import filled
 from headwater.closing import Closing
@@ -79,19 +79,18 @@ class Capture(Closing):
         self._source, self._max_retained = source, settings.max_retained
         self._owned = ExitStack()
         self._captured = {each.table: each for each in tables}
-        self._tables = self._checked(source.tables())
-        self._topic = StateTopic(log, name)
-        saved = self._topic.load()
-        begun = source.begin(list(self._captured), None if saved is None else saved.position)
-        self.state = CaptureState(begun) if saved is None else saved
-        if saved is None:
-            self._topic.save(self.state)
-        self._writers = self._open_writers(log)
-        self._misfits = Misfits(log, name, settings.on_error, self.state.sequences)
-        self._leftovers = self._begin_anew(log)
-        self._snapshots = PendingSnapshots(
-            source, (each for each in self._captured if not self._progress(each).done)
-        )
+        self._tables = self._checked(source.tables(), load(log, name))
+        with ExitStack() as opened:
+            self._topic = opened.enter_context(StateTopic(log, name))
+            self.state = self._begin()
+            self._writers = {
+                table: opened.enter_context(self._writer(log, captured))
+                for table, captured in self._captured.items()
+            }
+            self._misfits = Misfits(log, name, settings.on_error, self.state.sequences)
+            self._leftovers = self._begin_anew(log)
+            opened.pop_all()
+        self._snapshots = PendingSnapshots(source, self.snapshotting)
         self._skip = self.state.index
         self._first: str | None = None
         """The transaction of which so many changes are stored already."""
@@ -111,10 +110,12 @@ class Capture(Closing):
             self.step()
         self.save()
 
-    def catch_up(self) -> None:
-        """Capture everything that is committed now, and return."""
+    def catch_up(self, stop: threading.Event | None = None) -> None:
+        """Capture everything that is committed now, and return; earlier if it is stopped."""
         end = self._source.end()
         while self._snapshots.pending or not self._source.passed(self.state.position, end):
+            if stop is not None and stop.is_set():
+                break
             self.step()
         self.save()
 
@@ -139,7 +140,8 @@ class Capture(Closing):
         """Make everything durable, remember it, and let the source forget it."""
         self._flush()
         sequences = {writer.captured.topic: writer.sequence for writer in self._writers.values()}
-        self.state = replace(self.state, sequences={**sequences, **self._misfits.sequences})
+        kept = {**self.state.sequences, **sequences, **self._misfits.sequences}
+        self.state = replace(self.state, sequences=kept)
         self._topic.save(self.state)
         self._source.confirm(self.state.position)
         self._saved_at, self._unsaved = time.monotonic(), False
@@ -191,7 +193,7 @@ class Capture(Closing):
         number, index = tables[0].end
         positions = tables[0].transactions.position
         before = positions[number - 1] if number else self.state.position
-        self.state = replace(self.state, position=before, index=index)
+        self.state = replace(self.state, position=before, index=index, transaction=positions[number])
         self.save()
         for each in tables:
             self._snapshots.note_truncation(each.table.name)
@@ -207,13 +209,15 @@ class Capture(Closing):
 
     def _advance(self, delivery: Delivery) -> None:
         """Note how far everything is written: behind a transaction, or in the middle of one."""
-        position, index = self.state.position, self.state.index
+        position, index, transaction = self.state.position, self.state.index, self.state.transaction
         if delivery.position is not None:
-            position, index, self._skip = delivery.position, 0, 0
+            position = delivery.position
+            if not transaction or self._source.passed(position, transaction):  # else it is before it
+                index, transaction, self._skip = 0, "", 0
         last = delivery.last
         if last is not None and not self._source.passed(position, last.position):
-            index = last.index + 1
-        self.state = replace(self.state, position=position, index=index)
+            index, transaction = last.index + 1, last.position
+        self.state = replace(self.state, position=position, index=index, transaction=transaction)
 
     def _not_stored(self, changes: TableChanges) -> TableChanges:
         """Return changes without those of the first transaction that were stored before a restart."""
@@ -244,7 +248,7 @@ class Capture(Closing):
         _log.error('table "%s" of %s is captured no more: %s', table, self._source.title, why)
         self._snapshots.drop(table)
         self.state = replace(self.state, stopped={**self.state.stopped, table: why})
-        self.save()
+        self._unsaved = True  # not at once: in the middle of a delivery it is not known how far it is written
 
     # Snapshots
 
@@ -284,10 +288,38 @@ class Capture(Closing):
 
     # The parts
 
-    def _checked(self, present: Sequence[SourceTable]) -> dict[str, SourceTable]:
+    def _begin(self) -> CaptureState:
+        """Return the state to go on with; a source that has none yet begins now."""
+        saved = self._topic.load()
+        position = None if saved is None or saved.dropped else saved.position
+        begun = self._source.begin(list(self._captured), position)
+        if saved is None:
+            state = CaptureState(begun)
+        elif saved.dropped:
+            state = replace(saved, position=begun, index=0, transaction="", dropped=False)
+        else:
+            state = saved.without_others(self._captured)
+        if state != saved:
+            self._topic.save(state)
+        return state
+
+    def _writer(self, log: Log, captured: CapturedTable) -> TableWriter:
+        """Return the writer of a table; one whose topic is not as it was left is to be read anew."""
+        state, table = self.state, captured.table
+        writer = TableWriter(log, self.name, captured, state.sequences.get(captured.topic))
+        if writer.is_first and table in state.snapshots:
+            self.state = state.with_snapshot(table, SnapshotProgress())
+        if table not in state.snapshots and any(log.resolve(captured.topic, "latest").offsets.values()):
+            self.state = state.with_resnapshot(table)
+        return writer
+
+    def _checked(self, present: Sequence[SourceTable], saved: CaptureState | None) -> dict[str, SourceTable]:
         """Return the captured tables as they are, or refuse what cannot be captured as it is declared."""
         found = {table.name: table for table in present}
+        stopped = saved.stopped if saved is not None else {}
         for captured in self._captured.values():
+            if captured.table in stopped and captured.table not in (saved.resnapshot if saved else ()):
+                continue  # which is known, and keeps no other from going on
             if captured.table not in found:
                 hint = nearest(captured.table, found) or "its tables: " + ", ".join(found)
                 raise SourceRefused(f'{self._source.title} has no table "{captured.table}"', hint=hint)
@@ -298,16 +330,7 @@ class Capture(Closing):
                     detail="; ".join(wrong),
                     hint="`headwater capture describe URL` prints it as it is",
                 )
-        return {name: found[name] for name in self._captured}
-
-    def _open_writers(self, log: Log) -> dict[str, TableWriter]:
-        with ExitStack() as opened:
-            writers = {}
-            for table, captured in self._captured.items():
-                sequence = self.state.sequences.get(captured.topic, 0)
-                writers[table] = opened.enter_context(TableWriter(log, self.name, captured, sequence))
-            opened.pop_all()
-        return writers
+        return {name: found[name] for name in self._captured if name in found}
 
     def _flush(self) -> None:
         for writer in self._writers.values():

@@ -24,7 +24,10 @@ def open_source(url: str, name: str) -> CaptureSource:
 
         return SqliteSource(rest.removeprefix("//"), name)
     raise UsageError(
-        f'no database "{scheme}:" can be captured',
+        # What has no scheme is not shown: it may be settings with a password.
+        f'no database "{scheme}:" can be captured'
+        if rest and scheme.isalnum()
+        else "this is no URL of a database",
         hint='use "postgresql://user@host/database" or "sqlite:./app.db"',
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -43,6 +43,8 @@ class CaptureState:
     position: str
     index: int = 0
     """How many changes of the transaction behind the position are stored already."""
+    transaction: str = ""
+    """Where that transaction ends, as its changes tell it; nothing where there is none."""
     sequences: Mapping[str, int] = field(default_factory=dict)
     """The number of the next change, by topic."""
     snapshots: Mapping[str, SnapshotProgress] = field(default_factory=dict)
@@ -53,6 +55,8 @@ class CaptureState:
     """Tables of which a new snapshot is to be made, from the beginning whenever the capture begins."""
     requests: int = 0
     """How many new snapshots were asked for by others, who have fenced the capture to do so."""
+    dropped: bool = False
+    """Whether the source has forgotten the capture: it begins anew, and reads every table again."""
 
     def with_snapshot(self, table: str, progress: SnapshotProgress) -> CaptureState:
         """Return it with how far the snapshot of a table is."""
@@ -64,6 +68,19 @@ class CaptureState:
         again = tuple(dict.fromkeys((*self.resnapshot, table)))
         begun = self.with_snapshot(table, SnapshotProgress())
         return replace(begun, stopped=stopped, resnapshot=again, requests=self.requests + 1)
+
+    def without_others(self, tables: Collection[str]) -> CaptureState:
+        """Return it for some tables: of those that are captured no more, a later capture knows nothing."""
+        others = [table for table in self.snapshots if table not in tables]
+        left = {table: each for table, each in self.snapshots.items() if table in tables}
+        return replace(self, snapshots=left, resnapshot=tuple(dict.fromkeys((*self.resnapshot, *others))))
+
+    def as_dropped(self) -> CaptureState:
+        """Return it for a source that has forgotten the capture."""
+        again = tuple(dict.fromkeys((*self.resnapshot, *self.snapshots)))
+        return replace(
+            self, snapshots={}, stopped={}, resnapshot=again, dropped=True, requests=self.requests + 1
+        )
 
     def to_json(self) -> str:
         """Return it as text."""

@@ -9,6 +9,7 @@ same time, so what comes later in the source's history comes later in the topic.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,17 +41,25 @@ class UnfitRow(NamedTuple):
 class TableWriter(Closing):
     """Appends to the topics of one table."""
 
-    def __init__(self, log: Log, capture: str, captured: CapturedTable, sequence: int):
+    def __init__(self, log: Log, capture: str, captured: CapturedTable, sequence: int | None):
         captured.declare(log)
-        self.captured, self.sequence = captured, sequence
+        self.captured = captured
         self._log = log
         self._topic = captured.topic
         self._last: LastRows | None = None
-        self._stream = log.producer(self._topic, id=f"capture.{capture}")
-        self._snapshot = log.producer(self._topic, id=f"capture.{capture}.snapshot")
-        self._history = (
-            log.producer(captured.changes_topic, id=f"capture.{capture}") if captured.history else None
-        )
+        with ExitStack() as opened:
+            self._stream = opened.enter_context(log.producer(self._topic, id=f"capture.{capture}"))
+            self._snapshot = opened.enter_context(log.producer(self._topic, id=f"capture.{capture}.snapshot"))
+            self._history = (
+                opened.enter_context(log.producer(captured.changes_topic, id=f"capture.{capture}"))
+                if captured.history
+                else None
+            )
+            self._opened = opened.pop_all()
+        self.is_first = not (self._stream.sequence or self._snapshot.sequence)
+        """Whether nothing was written by this capture before: the topic is new."""
+        # A number that the log has is left out: where none is remembered, it goes on behind them.
+        self.sequence = self._stream.sequence if sequence is None else sequence
 
     def write(self, changes: TableChanges) -> list[UnfitRow]:
         """Append changes of the stream, and return those that do not fit."""
@@ -106,9 +115,7 @@ class TableWriter(Closing):
 
     def close(self) -> None:
         """Let go of the topics."""
-        for producer in (self._stream, self._snapshot, self._history):
-            if producer is not None:
-                producer.close()
+        self._opened.close()
 
     def _append(
         self, table: pa.Table, unfit: Mapping[int, str], send: Callable[[pa.Table, int], None]

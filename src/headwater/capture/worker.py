@@ -5,9 +5,11 @@ Invariant: what waiting mends is waited for, longer each time; anything else end
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from headwater.capture.capture import Capture
@@ -24,6 +26,10 @@ from headwater.values.json_ready import JsonReady
 
 SHORTEST, LONGEST = 0.5, 30.0
 """Seconds before it is begun anew: at first, and at the most."""
+
+
+ASKED_TIMES, ASKED_SECONDS = 10, 0.2
+_log = logging.getLogger("headwater")
 
 
 @dataclass(frozen=True)
@@ -63,11 +69,15 @@ class CaptureWorker:
         done = self._before + capture.changes
         return CaptureStatus(self.name, state, done, kept.position, kept.snapshots, kept.stopped, self._error)
 
-    def catch_up(self) -> None:
-        """Capture what is committed now; what fails is raised."""
-        with self._make() as capture:
-            self._capture, self._state = capture, "running"
-            capture.catch_up()
+    def catch_up(self, stop: threading.Event | None = None) -> None:
+        """Capture what is committed now, unless it is stopped; what fails is raised."""
+        try:
+            with self._make() as capture:
+                self._capture, self._state = capture, "running"
+                capture.catch_up(stop)
+        except BaseException as error:
+            self._broken(error)
+            raise
         self._state = "ended"
 
     def run(self, stop: threading.Event) -> None:
@@ -77,30 +87,43 @@ class CaptureWorker:
             started = time.monotonic()
             try:
                 self._run_once(stop)
-                self._state = "ended"
-                return
-            except (LogUnavailable, SourceUnavailable) as error:
-                self._error = error
-                if isinstance(error, LogRefused | SourceRefused):
-                    self._state = "broken"
-                    raise
-            except Fenced as error:
-                self._error = error
-                if not self._was_asked():
-                    self._state = "broken"
-                    raise
-                continue
+                break
             except BaseException as error:
-                self._state = "broken"
-                self._error = error if isinstance(error, HeadwaterError) else None
-                raise
-            self._state = "waiting"
-            pause = SHORTEST if time.monotonic() - started > LONGEST else min(2 * pause, LONGEST)
+                if not self._is_mended_by_waiting(error):
+                    self._broken(error)
+                    raise
+                self._wait_for(error)
+            pause = SHORTEST if time.monotonic() - started > LONGEST else pause
             stop.wait(pause)
+            pause = min(2 * pause, LONGEST)
+        self._state = "ended"
+
+    def _is_mended_by_waiting(self, error: BaseException) -> bool:
+        if isinstance(error, Fenced):
+            return self._was_asked()
+        away = isinstance(error, LogUnavailable | SourceUnavailable)
+        return away and not isinstance(error, LogRefused | SourceRefused)
+
+    def _wait_for(self, error: BaseException) -> None:
+        if self._state != "waiting":
+            _log.warning("capture %s waits: %s", self.name, str(error).splitlines()[0])
+        self._state, self._error = "waiting", error if isinstance(error, HeadwaterError) else None
+
+    def _broken(self, error: BaseException) -> None:
+        if not isinstance(error, HeadwaterError):
+            error = HeadwaterError(f"capture {self.name} failed", detail=f"{type(error).__name__}: {error}")
+        _log.error("capture %s has ended: %s", self.name, str(error).replace("\n", "; "))
+        self._state, self._error = "broken", error
 
     def _was_asked(self) -> bool:
         """Tell whether it was fenced by somebody who asks for something, and not by another capture."""
-        return self._capture is not None and self._requests() > self._capture.state.requests
+        known = 0 if self._capture is None else self._capture.state.requests
+        for _ in range(ASKED_TIMES):  # who has fenced it says why a moment later
+            with suppress(LogUnavailable):
+                if self._requests() > known:
+                    return True
+            time.sleep(ASKED_SECONDS)
+        return False
 
     def _run_once(self, stop: threading.Event) -> None:
         with self._make() as capture:

@@ -99,7 +99,9 @@ def check_capture(title: str, url: object, on_error: object) -> None:
     scheme = url.partition(":")[0].lower() if isinstance(url, str) else ""
     if scheme not in SCHEMES:
         hint = nearest(scheme, SCHEMES) or 'use "postgresql://user@host/database" or "sqlite:./app.db"'
-        raise PipelineError(f'{title} has no database "{scheme}:" that can be captured', hint=hint)
+        # What has no scheme is not shown: it may be settings with a password.
+        shown = f' "{scheme}:"' if isinstance(url, str) and ":" in url and scheme.isalnum() else ""
+        raise PipelineError(f"{title} has no database{shown} that can be captured", hint=hint)
     if on_error not in get_args(OnMisfit):
         raise PipelineError(
             f'{title} has an unknown on_error "{on_error!s:.60}"', hint='use "stop" or "dead_letter"'

@@ -9,17 +9,19 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import headwater
-from changes_kit import CAPTURED, newest
+from changes_kit import CAPTURED, changes, newest
 from headwater.capture import capture as captures
 from headwater.capture import snapshot
 from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
 from headwater.capture.captured_table import CapturedTable
+from headwater.capture.change import Delivery, Transactions
 from headwater.capture.sqlite.source import SqliteSource
 from headwater.capture.state import StateTopic
 from headwater.errors import Fenced, RowError, SourceRefused
@@ -216,6 +218,121 @@ def test_a_table_that_was_stopped_is_captured_again(file: Path, log: Log) -> Non
     with capturing(file, log) as capture:
         capture.catch_up()
     assert newest(log) == contents(file) == {1: "x", 2: "y"}
+
+
+def test_a_table_that_is_left_out_for_a_while_is_read_anew(file: Path, log: Log) -> None:
+    orders = CapturedTable("orders", "orders", CAPTURED.schema, ("id",))
+    execute(
+        file,
+        "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)",
+        *((INSERT, (n, "a")) for n in range(5)),
+    )
+    with capturing(file, log) as capture:
+        capture.catch_up()
+        execute(file, "UPDATE customers SET name = 'b'")
+        capture.catch_up()
+    with capturing(file, log, orders) as capture:
+        execute(file, "DELETE FROM customers WHERE id < 3", "UPDATE customers SET name = 'c'")
+        capture.catch_up()
+    with capturing(file, log) as capture:
+        execute(file, "INSERT INTO customers VALUES (7, 'new')")
+        capture.catch_up()
+        execute(file, "UPDATE customers SET name = 'd' WHERE id = 4")
+        capture.catch_up()
+    assert newest(log) == contents(file) == {3: "c", 4: "d", 7: "new"}
+
+
+def test_a_capture_whose_source_has_forgotten_it_begins_anew(file: Path, log: Log) -> None:
+    execute(file, *((INSERT, (n, "a")) for n in range(4)))
+    with capturing(file, log) as capture:
+        capture.catch_up()
+        execute(file, "UPDATE customers SET name = 'b'")
+        capture.catch_up()
+    with SqliteSource(file, "crm") as source:
+        source.drop()
+    execute(file, "DELETE FROM customers WHERE id = 0", "UPDATE customers SET name = 'c' WHERE id = 1")
+    with pytest.raises(SourceRefused), capturing(file, log):
+        pass
+    with StateTopic(log, "crm") as topic:
+        saved = topic.load()
+        assert saved is not None
+        topic.save(saved.as_dropped())
+    with capturing(file, log) as capture:
+        execute(file, "INSERT INTO customers VALUES (9, 'i')")
+        capture.catch_up()
+    assert newest(log) == contents(file)
+
+
+@pytest.mark.parametrize("gone", ["crm.capture", "customers"])
+def test_topics_that_are_deleted_are_filled_anew(file: Path, log: Log, gone: str) -> None:
+    execute(file, *((INSERT, (n, "a")) for n in range(4)))
+    with capturing(file, log) as capture:
+        capture.catch_up()
+        execute(file, "UPDATE customers SET name = 'b'")
+        capture.catch_up()
+    log.delete_topic(gone)
+    execute(file, "DELETE FROM customers WHERE id = 0")
+    with capturing(file, log) as capture:
+        capture.catch_up()
+        execute(file, "UPDATE customers SET name = 'c' WHERE id = 1")
+        capture.catch_up()
+    assert newest(log) == contents(file)
+
+
+def test_a_position_before_an_open_transaction_does_not_end_it(file: Path, log: Log) -> None:
+    first = changes(("insert", 1, "a"), ("insert", 2, "b"), ("insert", 3, "c"))
+    whole = replace(
+        first, transaction=np.zeros(3, int), index=np.arange(3), transactions=once("7", "00000009")
+    )
+    with capturing(file, log) as capture:
+        capture.catch_up()
+        capture._source = Told(Delivery((whole.part(0, 2),)), Delivery((), "00000005"))
+        capture.state = replace(capture.state, position="00000001")
+        capture.step()
+        capture.step()
+        assert (capture.state.position, capture.state.index) == ("00000005", 2)
+        state = capture.state
+    with capturing(file, log) as capture:  # the source delivers the transaction again, and asks before that
+        capture._source = Told(Delivery((), "00000006"), Delivery((whole,), "00000009"))
+        capture.state, capture._skip = state, state.index
+        capture._writers["customers"].sequence = 2
+        capture.step()
+        capture.step()
+        assert (capture.state.position, capture.state.index) == ("00000009", 0)
+    assert [row["id"] for batch in log.read("customers") for row in batch.to_pylist()] == [1, 2, 3]
+
+
+def once(id: str, position: str) -> Transactions:
+    return Transactions((id,), (position,), np.array([1_000_000]))
+
+
+class Told:
+    """A source that delivers what it was told to."""
+
+    def __init__(self, *deliveries: Delivery):
+        self._deliveries = list(deliveries)
+
+    def read(self, timeout: float) -> Delivery:
+        return self._deliveries.pop(0)
+
+    def passed(self, position: str, other: str) -> bool:
+        return position >= other
+
+    def confirm(self, position: str) -> None: ...
+
+
+def test_a_table_that_was_stopped_keeps_no_other_from_going_on_after_a_restart(file: Path, log: Log) -> None:
+    orders = CapturedTable("orders", "orders", CAPTURED.schema, ("id",))
+    execute(file, "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)")
+    with capturing(file, log, CAPTURED, orders) as capture:
+        capture.catch_up()
+        execute(file, "ALTER TABLE orders RENAME COLUMN name TO title", "INSERT INTO orders VALUES (1, 'x')")
+        capture.catch_up()
+    execute(file, "INSERT INTO customers VALUES (1, 'a')")
+    with capturing(file, log, CAPTURED, orders) as capture:
+        capture.catch_up()
+        assert (list(capture.state.stopped), capture.snapshotting) == (["orders"], ())
+    assert newest(log) == {1: "a"}
 
 
 def test_a_value_that_does_not_fit_stops_the_capture_or_is_set_aside(file: Path, log: Log) -> None:

@@ -14,10 +14,20 @@ from headwater.errors import SourceUnavailable, UsageError
 from headwater.log.open import open as open_log
 
 
-@pytest.mark.parametrize("url", ["oracle:scott", "crm.db", "sqlite:", ""])
-def test_what_is_no_database_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="can be captured"):
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("oracle:scott", 'no database "oracle:" can be captured'),
+        ("crm.db", "no URL of a database"),
+        ("sqlite:", "no URL of a database"),
+        ("", "no URL of a database"),
+        ("host=db password=se:cret", "no URL of a database"),
+    ],
+)
+def test_what_is_no_database_is_refused_and_nothing_of_it_shown(url: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told) as refused:
         open_source(url, "crm")
+    assert "password" not in str(refused.value)
 
 
 def test_a_capture_closes_what_it_was_opened_with(tmp_path: Path) -> None:

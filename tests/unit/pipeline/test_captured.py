@@ -90,6 +90,12 @@ def test_a_url_of_no_database_is_refused(url: object) -> None:
         Pipeline("shop").capture("crm", url)  # type: ignore[arg-type]
 
 
+def test_settings_with_a_password_are_not_shown() -> None:
+    with pytest.raises(PipelineError, match="no database that can be captured") as refused:
+        Pipeline("shop").capture("crm", "host=db password=se:cret")
+    assert "password" not in str(refused.value)
+
+
 def test_an_unknown_on_error_is_refused() -> None:
     with pytest.raises(PipelineError, match='unknown on_error "skip"'):
         Pipeline("shop").capture("crm", "sqlite:crm.db", on_error="skip")  # type: ignore[arg-type]

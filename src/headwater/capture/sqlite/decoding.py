@@ -38,15 +38,15 @@ def changes(
 
 
 def _parts(rows: Sequence[Row], tables: Mapping[int, SourceTable]) -> Iterator[list[Row]]:
-    """Yield the rows of each table, apart before and behind a truncation."""
+    """Yield the rows of each table, apart before and behind a truncation, of whichever table."""
     open_parts: dict[int, list[Row]] = defaultdict(list)
     for row in rows:  # as many steps as the database's driver has taken to make them
         source = row[_SOURCE]
         if source not in tables:
             continue
         if row[_OPERATION] == TRUNCATE:
-            if part := open_parts.pop(source, None):
-                yield part
+            yield from open_parts.values()
+            open_parts.clear()
             yield [row]
         else:
             open_parts[source].append(row)

@@ -106,17 +106,21 @@ def describe(database: str) -> None:
 @capture.command()
 @click.argument("database", metavar="URL")
 @click.option("--name", default="capture", show_default=True, help="The name of the capture.")
+@log_option
 @verbose_option
-def drop(database: str, name: str) -> None:
+def drop(database: str, name: str, url: str | None) -> None:
     """Remove from the database URL everything that a capture has made there.
 
-    What is in the log stays. The capture of a pipeline is named PIPELINE.CAPTURE.
+    What is in the topics of the log stays; captured again, every table is read anew. The capture of a
+    pipeline is named PIPELINE.CAPTURE.
 
     \b
     Example:
       headwater capture drop sqlite:./crm.db --name shop.crm
     """
-    headwater.drop_capture(database, name)
+    named = log_url(url)
+    log_location.check(named, make=True)
+    headwater.drop_capture(database, name, named)
     click.echo(f'removed capture "{name}" from the database')
 
 
