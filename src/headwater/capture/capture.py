@@ -170,14 +170,14 @@ class Capture(Closing):
         writer = self._writers[table]
 
         def known(keys: set[bytes]) -> dict[bytes, Mapping[str, Any]]:
-            return {**self._snapshots.rows(table, writer.captured.key, keys), **writer.last_rows(keys)}
+            return {**self._snapshots.rows(writer.captured, keys), **writer.last_rows(keys)}
 
-        for part in filled(changes, writer.captured.schema.names, known, table in self.snapshotting):
+        for part in filled(changes, writer.captured, known, table in self.snapshotting):
             if isinstance(part, int):
                 writer.leave_out(part)
                 continue
             self._misfits.take(part, writer.write(part))
-        self._snapshots.note(changes)
+        self._snapshots.note(changes, writer.captured)
         if table in self._leftovers:
             self._leftovers[table].take(changes.rows)
 
@@ -249,7 +249,8 @@ class Capture(Closing):
     # Snapshots
 
     def _store_chunk(self) -> None:
-        table, chunk = self._snapshots.take(self._captured[self._snapshots.pending[0]].key)
+        table = self._snapshots.pending[0]
+        chunk = self._snapshots.take(self._captured[table])
         bad = self._writers[table].write_chunk(chunk)
         self._misfits.take_found(self._tables[table], chunk, bad)
         self._delete_leftovers(table, chunk)
@@ -265,7 +266,7 @@ class Capture(Closing):
         for table in self.state.resnapshot:
             if table in self._captured:
                 captured = self._captured[table]
-                leftovers[table] = Leftovers(live_keys(log, captured.topic, captured.key))
+                leftovers[table] = Leftovers(live_keys(log, captured.topic, captured.key), captured)
                 self.state = self.state.with_snapshot(table, SnapshotProgress())
         return leftovers
 

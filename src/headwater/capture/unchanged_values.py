@@ -14,26 +14,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import DELETE, INSERT, TableChanges
-from headwater.values.keys import key_bytes
 
 Known = Callable[[set[bytes]], Mapping[bytes, Mapping[str, Any]]]
 """Returns the last rows of some keys, of those that have one."""
 
 
 def filled(
-    changes: TableChanges, columns: Sequence[str], known: Known, snapshot: bool
+    changes: TableChanges, captured: CapturedTable, known: Known, snapshot: bool
 ) -> Iterator[TableChanges | int]:
     """Yield changes with the values that they lack, or how many of them are left out.
 
     While a ``snapshot`` goes on, a row that is not known is left out: it is still to be read.
     """
-    missing = [name for name in columns if name in changes.unchanged and changes.unchanged[name].any()]
+    unchanged = {name for name, rows in changes.unchanged.items() if rows.any()}
+    missing = [name for name in captured.schema.names if name in unchanged]
     if not missing:
         yield changes
         return
     needed = np.logical_or.reduce([changes.unchanged[name] for name in missing])
-    keys = key_bytes([changes.rows.column(name) for name in changes.table.key]).to_pylist()
+    keys = captured.key_names(changes.rows).to_pylist()
     befores = _befores(changes, keys)
     for start, end in _parts(needed.tolist(), keys, befores):
         part, asked = changes.part(start, end), needed[start:end]
