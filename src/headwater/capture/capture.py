@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,12 @@ from headwater.capture.change import (
     Truncation,
 )
 from headwater.capture.leftovers import Leftovers
-from headwater.capture.live_rows import live_rows
 from headwater.capture.misfits import Misfits, OnMisfit
 from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.source import CaptureSource
 from headwater.capture.state import CaptureState, SnapshotProgress, StateTopic, load
 from headwater.capture.table_writer import TableWriter
-from headwater.capture.unchanged_values import filled
+from headwater.capture.unchanged_values import LeftOut, filled
 from headwater.closing import Closing
 from headwater.errors import SourceRefused, nearest
 from headwater.log import Log
@@ -88,7 +88,9 @@ class Capture(Closing):
                 for table, captured in self._captured.items()
             }
             self._misfits = Misfits(log, name, settings.on_error, self.state.sequences)
-            self._leftovers = self._begin_anew(log)
+            self._leftovers = self._begin_anew()
+            self._again = set[str]()
+            """Tables to be read once more when their snapshot is made."""
             opened.pop_all()
         self._snapshots = PendingSnapshots(source, self.snapshotting)
         self._skip = self.state.index
@@ -171,17 +173,29 @@ class Capture(Closing):
         table = changes.table.name
         writer = self._writers[table]
 
-        def known(keys: set[bytes]) -> dict[bytes, Mapping[str, Any]]:
-            return {**self._snapshots.rows(table, writer.captured.key, keys), **writer.last_rows(keys)}
-
-        for part in filled(changes, writer.captured.schema.names, known, table in self.snapshotting):
-            if isinstance(part, int):
-                writer.leave_out(part)
+        for part in filled(changes, writer.captured, partial(self._known, table), table in self.snapshotting):
+            if isinstance(part, LeftOut):
+                writer.leave_out(len(part.changes))
+                if part.is_moved:
+                    self._read_again(table)
                 continue
             self._misfits.take(part, writer.write(part))
-        self._snapshots.note(changes)
+            self._snapshots.note(part, writer.captured)
+            if table in self._leftovers:
+                self._leftovers[table].take(part.rows)
+
+    def _known(self, table: str, keys: set[bytes]) -> dict[bytes, Mapping[str, Any]]:
+        """Return the rows of some keys as they were last: in the topic, or in a chunk that is newer."""
+        writer, stale = self._writers[table], set[bytes]()
         if table in self._leftovers:
-            self._leftovers[table].take(changes.rows)
+            stale = self._leftovers[table].left(keys)
+        return {**writer.last_rows(keys - stale), **self._snapshots.rows(writer.captured, keys)}
+
+    def _read_again(self, table: str) -> None:
+        """Read a table once more: a row of it has moved, unknown, to where the snapshot may have been."""
+        self._again.add(table)
+        again = tuple(dict.fromkeys((*self.state.resnapshot, table)))
+        self.state = replace(self.state, resnapshot=again)
 
     def _truncate(self, tables: Sequence[Truncation]) -> None:
         """Empty the topics of tables that one statement has emptied.
@@ -253,33 +267,38 @@ class Capture(Closing):
     # Snapshots
 
     def _store_chunk(self) -> None:
-        table, chunk = self._snapshots.take(self._captured[self._snapshots.pending[0]].key)
+        table = self._snapshots.pending[0]
+        chunk = self._snapshots.take(self._captured[table])
         bad = self._writers[table].write_chunk(chunk)
         self._misfits.take_found(self._tables[table], chunk, bad)
-        self._delete_leftovers(table, chunk)
         before = self._progress(table)
         after = before.after if chunk.after is None else chunk.after
         done = SnapshotProgress(after, before.rows + len(chunk.rows), chunk.last)
         self.state = self.state.with_snapshot(table, done)
+        self._end_pass(table, chunk)
         self.save()
 
-    def _begin_anew(self, log: Log) -> dict[str, Leftovers]:
+    def _begin_anew(self) -> dict[str, Leftovers]:
         """Let new snapshots begin, and note what they have to find of what is there."""
-        leftovers = {}
-        for table in self.state.resnapshot:
-            if table in self._captured:
-                captured = self._captured[table]
-                leftovers[table] = Leftovers(live_rows(log, captured.topic, captured.key, captured.key))
-                self.state = self.state.with_snapshot(table, SnapshotProgress())
-        return leftovers
+        asked = [table for table in self.state.resnapshot if table in self._captured]
+        for table in asked:
+            self.state = self.state.with_snapshot(table, SnapshotProgress())
+        return {table: self._writers[table].leftovers() for table in asked}
 
-    def _delete_leftovers(self, table: str, chunk: SnapshotChunk) -> None:
-        """Delete what a new snapshot has not found, when it has found the rest."""
-        if table not in self._leftovers:
+    def _end_pass(self, table: str, chunk: SnapshotChunk) -> None:
+        """Delete what a new snapshot has not found, when it has found the rest; or begin once more."""
+        if table in self._leftovers:
+            self._leftovers[table].take(chunk.rows)
+        if not chunk.last:
             return
-        self._leftovers[table].take(chunk.rows)
-        if chunk.last:
+        if table in self._leftovers:
             self._writers[table].delete_all(self._leftovers.pop(table).rest(), chunk.end)
+        if table in self._again:
+            self._again.discard(table)
+            self._leftovers[table] = self._writers[table].leftovers()
+            self.state = self.state.with_snapshot(table, SnapshotProgress())
+            self._snapshots.add(table)
+        else:
             left = tuple(each for each in self.state.resnapshot if each != table)
             self.state = replace(self.state, resnapshot=left)
 

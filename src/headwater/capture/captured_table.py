@@ -8,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater import topic as topics
 from headwater import topic_errors
 from headwater.errors import TopicError
 from headwater.log import Log
 from headwater.schema import TIMESTAMP
+from headwater.values.keys import key_bytes
 
 COMMITTED = "committed_at"
 """The column with the time of the commit, which is the event time where no column of the table is."""
@@ -53,6 +55,10 @@ class CapturedTable:
         where = {"position": pa.string(), "transaction": pa.string(), "index": pa.int64()}
         return pa.schema([*(self.schema.field(name) for name in self.key), *({**about, **where}).items()])
 
+    def key_names(self, rows: pa.RecordBatch | pa.Table) -> pa.BinaryArray:
+        """Return the bytes of each row's key as the topic has it; null where it does not fit."""
+        return key_bytes([_cast(rows.column(name), self.schema.field(name).type) for name in self.key])
+
     def declare(self, log: Log) -> None:
         """Make its topics where they are missing, and refuse those that are otherwise."""
         time = self.event_time or COMMITTED
@@ -84,3 +90,18 @@ class CapturedTable:
                 detail=topic_errors.different(existing, declared),
                 hint="name another topic, or delete this one: it is filled anew from the database",
             )
+
+
+def _cast(column: pa.Array | pa.ChunkedArray, to: pa.DataType) -> pa.Array:
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    try:
+        return pc.cast(whole, to)
+    except pa.ArrowInvalid:  # one by one: texts that have to be read, of which some cannot
+        return pa.concat_arrays([_cast_or_null(whole.slice(row, 1), to) for row in range(len(whole))])
+
+
+def _cast_or_null(value: pa.Array, to: pa.DataType) -> pa.Array:
+    try:
+        return pc.cast(value, to)
+    except pa.ArrowInvalid:
+        return pa.nulls(1, to)

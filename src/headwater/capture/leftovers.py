@@ -5,27 +5,32 @@ Invariant: a key that a chunk has found, or that the stream has changed since, i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.values.keys import key_bytes
+from headwater.capture.captured_table import CapturedTable
 
 
 class Leftovers:
     """The keys of a topic that were not found yet."""
 
-    def __init__(self, keys: pa.Table):
-        self._keys = keys
-        columns = [keys.column(name).combine_chunks() for name in keys.schema.names]
-        self._names = key_bytes(columns)
+    def __init__(self, keys: pa.Table, captured: CapturedTable):
+        self._keys, self._captured = keys, captured
+        self._names = captured.key_names(keys)
         self._left = np.ones(len(keys), bool)
 
     def take(self, rows: pa.RecordBatch) -> None:
         """Take in that some keys are there, or have been changed."""
-        columns = [pc.cast(rows.column(field.name), field.type) for field in self._keys.schema]
-        there = pc.is_in(self._names, key_bytes(columns))
+        there = pc.is_in(self._names, self._captured.key_names(rows))
         self._left &= ~there.to_numpy(zero_copy_only=False)
+
+    def left(self, keys: Iterable[bytes]) -> set[bytes]:
+        """Return those of some keys that were not found."""
+        asked = pc.is_in(self._names, pa.array(list(keys), self._names.type))
+        return set(self._names.filter(pc.and_(asked, pa.array(self._left))).to_pylist())
 
     def clear(self) -> None:
         """Take in that nothing of what the topic had is left."""

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SnapshotChunk, TableChanges
 from headwater.capture.source import CaptureSource
 from headwater.capture.state import SnapshotProgress
-from headwater.values.keys import key_bytes
 
 CHUNK_ROWS = 50_000
 
@@ -51,22 +51,26 @@ class PendingSnapshots:
             self._chunk = self._source.chunk(self._pending[0], progress.after, CHUNK_ROWS)
             self._changed = []
 
-    def note(self, changes: TableChanges) -> None:
+    def note(self, changes: TableChanges, captured: CapturedTable) -> None:
         """Take in what the stream has changed."""
-        if self._chunk is not None and changes.table.name == self._pending[0] and len(changes):
-            self._changed.append(_keys(changes.rows, changes.table.key))
+        if self._chunk is not None and captured.table == self._pending[0] and len(changes):
+            self._changed.append(captured.key_names(changes.rows))
 
     def note_truncation(self, table: str) -> None:
         """Take in that a table was emptied: what was read of it before is not there any more."""
         if self._chunk is not None and table == self._pending[0]:
             self._chunk = replace(self._chunk, rows=self._chunk.rows.slice(0, 0), unfit={})
 
-    def rows(self, table: str, key: Sequence[str], keys: set[bytes]) -> dict[bytes, Mapping[str, Any]]:
+    def rows(self, captured: CapturedTable, keys: set[bytes]) -> dict[bytes, Mapping[str, Any]]:
         """Return the rows of some keys that wait to be stored."""
-        if self._chunk is None or table != self._pending[0] or not len(self._chunk.rows):
+        if self._chunk is None or captured.table != self._pending[0] or not len(self._chunk.rows):
             return {}
-        names = _keys(self._chunk.rows, key)
+        names = captured.key_names(self._chunk.rows)
         asked = pc.is_in(names, pa.array(list(keys), names.type))
+        if self._changed:  # of which the topic has something newer
+            asked = pc.and_(
+                asked, pc.invert(pc.is_in(names, pa.concat_arrays(self._changed), skip_nulls=True))
+            )
         found = self._chunk.rows.filter(asked).to_pylist()
         return dict(zip(names.filter(asked).to_pylist(), found, strict=True))
 
@@ -74,13 +78,13 @@ class PendingSnapshots:
         """Tell whether the stream has passed the moment of the chunk."""
         return self._chunk is not None and self._source.passed(position, self._chunk.end)
 
-    def take(self, key: Sequence[str]) -> tuple[str, SnapshotChunk]:
-        """Return the table at hand, and its chunk without the keys that were changed meanwhile."""
+    def take(self, captured: CapturedTable) -> SnapshotChunk:
+        """Return the chunk of the table at hand without the keys that were changed meanwhile."""
         assert self._chunk is not None
-        table, chunk, self._chunk = self._pending[0], self._chunk, None
+        chunk, self._chunk = self._chunk, None
         if chunk.last:
             self._pending.pop(0)
-        return table, _without(chunk, key, self._changed)
+        return _without(chunk, captured, self._changed)
 
     def drop(self, table: str) -> None:
         """Leave a table out, whatever of it is missing."""
@@ -89,14 +93,11 @@ class PendingSnapshots:
         self._pending = [each for each in self._pending if each != table]
 
 
-def _keys(rows: pa.RecordBatch, key: Sequence[str]) -> pa.Array:
-    return key_bytes([rows.column(name) for name in key])
-
-
-def _without(chunk: SnapshotChunk, key: Sequence[str], changed: list[pa.Array]) -> SnapshotChunk:
+def _without(chunk: SnapshotChunk, captured: CapturedTable, changed: list[pa.Array]) -> SnapshotChunk:
     if not changed or not len(chunk.rows):
         return chunk
-    keep = pc.invert(pc.is_in(_keys(chunk.rows, key), pa.concat_arrays(changed)))
+    names = captured.key_names(chunk.rows)
+    keep = pc.invert(pc.is_in(names, pa.concat_arrays(changed), skip_nulls=True))
     kept = np.flatnonzero(keep.to_numpy(zero_copy_only=False))
     numbers = dict(zip(kept.tolist(), range(len(kept)), strict=True)) if chunk.unfit else {}
     unfit = {numbers[row]: why for row, why in chunk.unfit.items() if row in numbers}

@@ -23,6 +23,7 @@ from headwater.capture import record_headers
 from headwater.capture.captured_table import COMMITTED, CapturedTable
 from headwater.capture.change import DELETE, OPERATIONS, READ, TRUNCATE, SnapshotChunk, TableChanges
 from headwater.capture.last_rows import LastRows
+from headwater.capture.leftovers import Leftovers
 from headwater.capture.live_rows import live_rows
 from headwater.closing import Closing
 from headwater.errors import RowError
@@ -84,6 +85,12 @@ class TableWriter(Closing):
         if self._last is None:
             self._last = LastRows(self._log, self._topic, self.captured.key)
         return self._last.find(keys)
+
+    def leftovers(self) -> Leftovers:
+        """Return the keys that the topic has, of which a snapshot is to find which are there."""
+        self.flush()
+        key = self.captured.key
+        return Leftovers(live_rows(self._log, self._topic, key, key), self.captured)
 
     def write_chunk(self, chunk: SnapshotChunk) -> list[UnfitRow]:
         """Append rows of a snapshot, behind all that was written; return those that do not fit."""

@@ -7,33 +7,46 @@ filled in. A row that a snapshot is still to read is left to it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import DELETE, INSERT, TableChanges
-from headwater.values.keys import key_bytes
 
 Known = Callable[[set[bytes]], Mapping[bytes, Mapping[str, Any]]]
 """Returns the last rows of some keys, of those that have one."""
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """A change that is not written: its row is still to be read."""
+
+    changes: TableChanges
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the row has got another key, which a snapshot may have passed."""
+        return bool(self.changes.operation[0] == INSERT)  # a row that is new has all its values
+
+
 def filled(
-    changes: TableChanges, columns: Sequence[str], known: Known, snapshot: bool
-) -> Iterator[TableChanges | int]:
-    """Yield changes with the values that they lack, or how many of them are left out.
+    changes: TableChanges, captured: CapturedTable, known: Known, snapshot: bool
+) -> Iterator[TableChanges | LeftOut]:
+    """Yield changes with the values that they lack, or those that are left out.
 
     While a ``snapshot`` goes on, a row that is not known is left out: it is still to be read.
     """
-    missing = [name for name in columns if name in changes.unchanged and changes.unchanged[name].any()]
+    unchanged = {name for name, rows in changes.unchanged.items() if rows.any()}
+    missing = [name for name in captured.schema.names if name in unchanged]
     if not missing:
         yield changes
         return
     needed = np.logical_or.reduce([changes.unchanged[name] for name in missing])
-    keys = key_bytes([changes.rows.column(name) for name in changes.table.key]).to_pylist()
+    keys = captured.key_names(changes.rows).to_pylist()
     befores = _befores(changes, keys)
     for start, end in _parts(needed.tolist(), keys, befores):
         part, asked = changes.part(start, end), needed[start:end]
@@ -77,7 +90,7 @@ def _parts(
 
 def _known_parts(
     part: TableChanges, missing: Sequence[str], found: Sequence[Mapping[str, Any] | None], snapshot: bool
-) -> Iterator[TableChanges | int]:
+) -> Iterator[TableChanges | LeftOut]:
     """Yield a part with its values; where a row is not known, a snapshot has it, or nobody."""
     unknown = [row for row, values in enumerate(found) if values is None]
     if not snapshot:
@@ -89,7 +102,7 @@ def _known_parts(
         if row > start:
             yield _with_values(part.part(start, row), missing, found[start:row])
         if row < len(part):
-            yield 1
+            yield LeftOut(part.part(row, row + 1))
         start = row + 1
 
 

@@ -134,6 +134,27 @@ def test_large_values_of_rows_that_a_snapshot_has_not_stored_yet(
         while capture.snapshotting:
             db.execute("UPDATE pages SET views = views + 1")
             capture.step()
+            if capture.state.snapshots and capture.state.snapshots["pages"].rows:
+                db.execute("UPDATE pages SET id = id - 100 WHERE id = 5")  # to where it has been read
+        capture.catch_up()
+    same(db, log_url)
+
+
+def test_a_new_snapshot_does_not_take_values_from_before_a_gap(
+    db: psycopg.Connection, database: str, log_url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "CHUNK_ROWS", 2)
+    for number in range(6):
+        db.execute("INSERT INTO pages VALUES (%s, 0, %s)", [number, text(number)])
+    with opened(database, log_url, name) as capture:
+        capture.catch_up()
+    with open_capture(database, log_url, name, [LINKS]) as capture:
+        db.execute("UPDATE pages SET text = 'new ' || text")  # which is not captured
+        capture.catch_up()
+    with opened(database, log_url, name) as capture:
+        while capture.snapshotting:
+            db.execute("UPDATE pages SET views = views + 1")
+            capture.step()
         capture.catch_up()
     same(db, log_url)
 
@@ -205,3 +226,33 @@ def test_a_snapshot_is_made_while_others_write(
     with opened(database, log_url, name) as capture:
         capture.catch_up()
     same(db, log_url)
+
+
+def test_a_key_may_be_declared_in_another_order_and_in_wider_types(
+    db: psycopg.Connection, database: str, log_url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "CHUNK_ROWS", 3)
+    db.execute(
+        "CREATE TABLE prices (id INT, rate NUMERIC(5, 2), views INT, text TEXT, PRIMARY KEY (id, rate))"
+    )
+    db.execute("ALTER TABLE prices ALTER COLUMN text SET STORAGE EXTERNAL")
+    for number in range(10):
+        db.execute("INSERT INTO prices VALUES (%s, 1.5, 0, %s)", [number, text(number)])
+    columns = [
+        ("id", pa.int64()),
+        ("rate", pa.decimal128(12, 4)),
+        ("views", pa.int64()),
+        ("text", pa.string()),
+    ]
+    prices = CapturedTable("prices", "prices", pa.schema(columns), ("rate", "id"))
+    with open_capture(database, log_url, name, [prices]) as capture:
+        while capture.snapshotting:
+            capture._snapshots.read(capture._progress("prices"))
+            db.execute("UPDATE prices SET views = views + 1")
+            db.execute("DELETE FROM prices WHERE id = (SELECT min(id) FROM prices)")
+            capture.step()
+        db.execute("UPDATE prices SET views = views + 1, id = id + 100")
+        capture.catch_up()
+    query = "SELECT id, rate, views, text FROM prices"
+    with headwater.open(log_url) as log:
+        assert newest(log, "prices") == {row[0]: row for row in db.execute(query).fetchall()}

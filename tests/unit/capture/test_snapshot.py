@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from changes_kit import CUSTOMERS, changes
+from changes_kit import CAPTURED, changes
 from headwater.capture import snapshot
 from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.sqlite.source import SqliteSource
@@ -38,20 +38,20 @@ def ids(rows: object) -> list[int]:
 def test_keys_that_the_stream_has_changed_are_left_out(source: SqliteSource) -> None:
     waiting = PendingSnapshots(source, ["customers"])
     waiting.read(NOTHING)
-    waiting.note(changes(("update", 1, "b"), ("delete", 3, None)))
-    waiting.note(replace(changes(("update", 2, "b")), table=replace(CUSTOMERS, name="others")))
+    waiting.note(changes(("update", 1, "b"), ("delete", 3, None)), CAPTURED)
+    waiting.note(changes(("update", 2, "b")), replace(CAPTURED, table="others"))
     assert waiting.due(source.end())
-    table, chunk = waiting.take(("id",))
-    assert (table, ids(chunk.rows), chunk.last) == ("customers", [0, 2, 4], True)
+    chunk = waiting.take(CAPTURED)
+    assert (ids(chunk.rows), chunk.last) == ([0, 2, 4], True)
     assert waiting.pending == []
     assert not waiting.due(source.end())
 
 
 def test_what_changed_before_a_chunk_was_read_is_no_matter(source: SqliteSource) -> None:
     waiting = PendingSnapshots(source, ["customers"])
-    waiting.note(changes(("update", 1, "b")))
+    waiting.note(changes(("update", 1, "b")), CAPTURED)
     waiting.read(NOTHING)
-    assert ids(waiting.take(("id",))[1].rows) == [0, 1, 2, 3, 4]
+    assert ids(waiting.take(CAPTURED).rows) == [0, 1, 2, 3, 4]
 
 
 def test_chunks_follow_each_other_until_the_last(
@@ -61,7 +61,7 @@ def test_chunks_follow_each_other_until_the_last(
     waiting, progress, found = PendingSnapshots(source, ["customers"]), NOTHING, list[int]()
     while waiting.pending:
         waiting.read(progress)
-        _, chunk = waiting.take(("id",))
+        chunk = waiting.take(CAPTURED)
         found += ids(chunk.rows)
         progress = SnapshotProgress(chunk.after or progress.after)
     assert found == [0, 1, 2, 3, 4]
@@ -71,7 +71,7 @@ def test_a_truncation_leaves_nothing_of_a_chunk(source: SqliteSource) -> None:
     waiting = PendingSnapshots(source, ["customers"])
     waiting.read(NOTHING)
     waiting.note_truncation("customers")
-    assert ids(waiting.take(("id",))[1].rows) == []
+    assert ids(waiting.take(CAPTURED).rows) == []
 
 
 def test_rows_that_do_not_fit_keep_their_reasons(source: SqliteSource) -> None:
@@ -79,8 +79,8 @@ def test_rows_that_do_not_fit_keep_their_reasons(source: SqliteSource) -> None:
     waiting.read(NOTHING)
     assert waiting._chunk is not None
     waiting._chunk = replace(waiting._chunk, unfit={1: "odd", 4: "odder"})
-    waiting.note(changes(("update", 0, "b"), ("update", 1, "b")))
-    assert waiting.take(("id",))[1].unfit == {2: "odder"}
+    waiting.note(changes(("update", 0, "b"), ("update", 1, "b")), CAPTURED)
+    assert waiting.take(CAPTURED).unfit == {2: "odder"}
 
 
 def test_a_table_can_be_left_out_and_another_added(source: SqliteSource) -> None:

@@ -7,12 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changes_kit import changes
+from changes_kit import CAPTURED, changes
 from headwater.capture.change import DELETE, TableChanges
-from headwater.capture.unchanged_values import filled
+from headwater.capture.unchanged_values import LeftOut, filled
+
+ID_ONLY = replace(CAPTURED, schema=pa.schema([CAPTURED.schema.field("id")]))
 
 
 def unchanged(told: TableChanges, *rows: int) -> TableChanges:
@@ -34,9 +37,9 @@ class Topic:
         return {key: {"name": self.rows[key]} for key in keys if key in self.rows}
 
     def take(self, told: TableChanges, snapshot: bool = False) -> None:
-        for part in filled(told, ["id", "name"], self.known, snapshot):
-            if isinstance(part, int):
-                self.left_out += part
+        for part in filled(told, CAPTURED, self.known, snapshot):
+            if isinstance(part, LeftOut):
+                self.left_out += len(part.changes)
                 continue
             for number, row in enumerate(part.rows.to_pylist()):
                 key = str(row["id"]).encode()
@@ -60,7 +63,7 @@ def test_it_goes_along_when_the_key_is_changed() -> None:
 
 def test_a_row_that_nobody_knows_does_not_fit_unless_a_snapshot_will_read_it() -> None:
     told = unchanged(changes(("insert", 1, "a"), ("update", 2, None), ("insert", 3, "c")), 1)
-    [part] = filled(told, ["id", "name"], Topic().known, snapshot=False)
+    [part] = filled(told, CAPTURED, Topic().known, snapshot=False)
     assert isinstance(part, TableChanges)
     assert part.unfit == {1: "a value was not sent, and its last one is not known"}
     topic = Topic()
@@ -70,7 +73,7 @@ def test_a_row_that_nobody_knows_does_not_fit_unless_a_snapshot_will_read_it() -
 
 def test_columns_that_are_not_captured_are_no_matter() -> None:
     told = unchanged(changes(("update", 1, None)), 0)
-    assert list(filled(told, ["id"], Topic().known, False)) == [told]
+    assert list(filled(told, ID_ONLY, Topic().known, False)) == [told]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["update", "same", "delete"]), st.integers(0, 3)), min_size=1))

@@ -213,7 +213,11 @@ class PostgresSource(CaptureSource):
         self._stream = self._patiently(lambda: self._streaming(subscription))
         self._parser, self._layouts = Parser(self._open), {}
         if self._flushed:
-            self._stream.confirm(self._flushed)
+            try:
+                self._stream.confirm(self._flushed)
+            except psycopg.Error as error:
+                self._disconnect()
+                raise source_error(error, self.title) from None
 
     def _streaming(self, subscription: Subscription) -> ReplicationStream:
         try:
