@@ -30,7 +30,7 @@ from headwater.capture.change import (
     Truncation,
 )
 from headwater.capture.leftovers import Leftovers
-from headwater.capture.misfits import Misfits, OnMisfit
+from headwater.capture.misfits import Misfits
 from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.source import CaptureSource
 from headwater.capture.state import CaptureState, SnapshotProgress, StateTopic, load
@@ -39,6 +39,7 @@ from headwater.capture.unchanged_values import LeftOut, filled
 from headwater.closing import Closing
 from headwater.errors import SourceRefused, nearest
 from headwater.log import Log
+from headwater.pipeline.captured import OnMisfit
 
 SAVE_SECONDS = 0.5
 """How often the state is saved: what was delivered since is delivered again after a crash."""

@@ -14,11 +14,10 @@ from headwater import topic as topics
 from headwater import topic_errors
 from headwater.errors import TopicError
 from headwater.log import Log
+from headwater.pipeline.captured import COMMITTED
 from headwater.schema import TIMESTAMP
 from headwater.values.keys import key_bytes
 
-COMMITTED = "committed_at"
-"""The column with the time of the commit, which is the event time where no column of the table is."""
 CHANGES = ".changes"
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import pyarrow as pa
 
@@ -17,9 +16,9 @@ from headwater.capture.table_writer import UnfitRow
 from headwater.closing import Closing
 from headwater.errors import RowError
 from headwater.log import Log, Producer
+from headwater.pipeline.captured import OnMisfit
 from headwater.values.json_ready import json_ready
 
-OnMisfit = Literal["stop", "dead_letter"]
 SUFFIX = ".dead"
 _SCHEMA = (
     "table STRING, key STRING, operation STRING, position STRING, transaction STRING, index BIGINT,"
@@ -76,7 +75,8 @@ class Misfits(Closing):
             raise RowError(
                 f'a row of table "{letter["table"]}" does not fit its topic: key {letter["key"]}',
                 detail=f"{letter['reason']}; at {letter['position']}",
-                hint='declare a type that holds it, or let on_error be "dead_letter"',
+                hint='declare a type that holds it, or let on_error be "dead_letter"; a value that the database '
+                "does not send is there after `headwater capture resnapshot`",
             )
         self._producer(by).send(letter, sequence=sequence)
 

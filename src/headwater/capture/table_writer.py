@@ -8,8 +8,9 @@ same time, so what comes later in the source's history comes later in the topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 from headwater import durations
 from headwater.bisection import failing
 from headwater.capture import record_headers
-from headwater.capture.captured_table import COMMITTED, CapturedTable
+from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import DELETE, OPERATIONS, READ, TRUNCATE, SnapshotChunk, TableChanges
 from headwater.capture.last_rows import LastRows
 from headwater.capture.leftovers import Leftovers
@@ -28,6 +29,7 @@ from headwater.capture.live_rows import live_rows
 from headwater.closing import Closing
 from headwater.errors import RowError
 from headwater.log import Log
+from headwater.pipeline.captured import COMMITTED
 from headwater.record import DELETED
 from headwater.schema import TIMESTAMP, type_name
 
@@ -71,7 +73,8 @@ class TableWriter(Closing):
             lambda rows, start: self._stream.send_changes(rows, sequence=first + start),
         )
         if self._history is not None:
-            self._history.send_batch(self._changes(changes), sequence=self.sequence)
+            for start, end in _between(len(changes), [each.row for each in bad]):
+                self._history.send_batch(self._changes(changes.part(start, end)), sequence=first + start)
         self.sequence += len(changes)
         return bad
 
@@ -215,6 +218,17 @@ def conformed(column: pa.Array, field: pa.Field) -> pa.Array:
         raise RowError(
             f'column "{field.name}" has a text that is no {type_name(field)}', detail=reason
         ) from None
+
+
+def _between(count: int, left_out: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of rows between those that are left out.
+
+    >>> list(_between(5, [0, 3]))
+    [(1, 3), (4, 5)]
+    """
+    for start, end in pairwise([-1, *left_out, count]):
+        if end > start + 1:
+            yield start + 1, end
 
 
 def _times(changes: TableChanges) -> pa.Array:

@@ -17,6 +17,7 @@ from headwater.errors import PipelineError, nearest
 from headwater.pipeline.declaration import CapturedFrom, Declaration, Table
 
 OnMisfit = Literal["stop", "dead_letter"]
+"""What becomes of a row that the declared columns cannot hold."""
 SCHEMES = ("postgresql", "postgres", "sqlite")
 COMMITTED = "committed_at"
 """The column with the time of the commit, which is a captured table's event time where it names no other."""

@@ -218,7 +218,8 @@ class Pipeline(PipelineContents):
         - ``url``: the database: ``"postgresql://shop@db/shop"`` or ``"sqlite:./crm.db"``. It is not shown in
           messages; a password may come from the environment.
         - ``on_error="stop"``: what becomes of a row that the declared columns cannot hold: ``"stop"`` stops
-          the capture there and names it; ``"dead_letter"`` sets it aside in the topic ``NAME.dead``.
+          the capture there and names it; ``"dead_letter"`` sets it aside in the topic
+          ``PIPELINE.NAME.dead``.
         - ``max_retained=None``: how many bytes the database may keep for a capture that is behind, before it
           is given up rather than fill the database's disk; any number if None.
 

@@ -348,6 +348,16 @@ def test_a_value_that_does_not_fit_stops_the_capture_or_is_set_aside(file: Path,
     assert {row["key"] for row in dead} == {"[2]", "[3]"}
 
 
+def test_what_is_set_aside_is_not_in_the_history(file: Path, log: Log) -> None:
+    narrow = replace(CAPTURED, schema=pa.schema({"id": pa.int64(), "name": pa.int64()}), history=True)
+    with capturing(file, log, narrow, settings=CaptureSettings("dead_letter")) as capture:
+        capture.catch_up()
+        execute(file, *((INSERT, row) for row in [(1, "10"), (2, "ten"), (3, "30")]))
+        capture.catch_up()
+    rows = [row for batch in log.read("customers.changes") for row in batch.to_pylist()]
+    assert [(row["id"], row["after"]["name"]) for row in rows] == [(1, 10), (3, 30)]
+
+
 def test_a_declaration_that_does_not_fit_is_refused_before_anything_is_written(file: Path, log: Log) -> None:
     wrong = replace(CAPTURED, schema=pa.schema({"id": pa.int64(), "surname": pa.string()}))
     with (
