@@ -33,11 +33,11 @@ from headwater.capture.live_keys import live_keys
 from headwater.capture.misfits import Misfits, OnMisfit
 from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.source import CaptureSource
-from headwater.capture.state import CaptureState, SnapshotProgress, StateTopic
+from headwater.capture.state import CaptureState, SnapshotProgress, StateTopic, load
 from headwater.capture.table_writer import TableWriter
 from headwater.capture.unchanged_values import filled
 from headwater.closing import Closing
-from headwater.errors import SourceRefused, nearest
+from headwater.errors import SourceRefused, SourceUnavailable, nearest
 from headwater.log import Log
 
 SAVE_SECONDS = 0.5
@@ -47,7 +47,7 @@ IDLE_SECONDS = 5.0
 and it is noticed that another has taken over."""
 READ_SECONDS = 0.2
 WATCH_SECONDS = 10.0
-"""How often it is looked at how much the database keeps for the capture."""
+"""How often it is looked at whether the tables are still there, and how much the database keeps for us."""
 _log = logging.getLogger("headwater")
 
 
@@ -79,19 +79,13 @@ class Capture(Closing):
         self._source, self._max_retained = source, settings.max_retained
         self._owned = ExitStack()
         self._captured = {each.table: each for each in tables}
-        self._tables = self._checked(source.tables())
+        self._tables = self._checked(source.tables(), _stopped(load(log, name)))
         self._topic = StateTopic(log, name)
-        saved = self._topic.load()
-        begun = source.begin(list(self._captured), None if saved is None else saved.position)
-        self.state = CaptureState(begun) if saved is None else saved
-        if saved is None:
-            self._topic.save(self.state)
+        self.state = self._begin()
         self._writers = self._open_writers(log)
         self._misfits = Misfits(log, name, settings.on_error, self.state.sequences)
         self._leftovers = self._begin_anew(log)
-        self._snapshots = PendingSnapshots(
-            source, (each for each in self._captured if not self._progress(each).done)
-        )
+        self._snapshots = PendingSnapshots(source, self.snapshotting)
         self._skip = self.state.index
         self._first: str | None = None
         """The transaction of which so many changes are stored already."""
@@ -139,7 +133,8 @@ class Capture(Closing):
         """Make everything durable, remember it, and let the source forget it."""
         self._flush()
         sequences = {writer.captured.topic: writer.sequence for writer in self._writers.values()}
-        self.state = replace(self.state, sequences={**sequences, **self._misfits.sequences})
+        known = self.state.sequences  # also of tables that are not captured now
+        self.state = replace(self.state, sequences={**known, **sequences, **self._misfits.sequences})
         self._topic.save(self.state)
         self._source.confirm(self.state.position)
         self._saved_at, self._unsaved = time.monotonic(), False
@@ -190,8 +185,10 @@ class Capture(Closing):
             return
         number, index = tables[0].end
         positions = tables[0].transactions.position
+        if number:
+            self._skip = 0
         before = positions[number - 1] if number else self.state.position
-        self.state = replace(self.state, position=before, index=index)
+        self.state = replace(self.state, position=before, index=index, within=positions[number])
         self.save()
         for each in tables:
             self._snapshots.note_truncation(each.table.name)
@@ -207,13 +204,15 @@ class Capture(Closing):
 
     def _advance(self, delivery: Delivery) -> None:
         """Note how far everything is written: behind a transaction, or in the middle of one."""
-        position, index = self.state.position, self.state.index
+        position, index, within = self.state.position, self.state.index, self.state.within
         if delivery.position is not None:
-            position, index, self._skip = delivery.position, 0, 0
+            position = delivery.position
+            if within is None or self._source.passed(position, within):  # else it is still to come
+                index, within, self._skip = 0, None, 0
         last = delivery.last
         if last is not None and not self._source.passed(position, last.position):
-            index = last.index + 1
-        self.state = replace(self.state, position=position, index=index)
+            index, within = max(self._skip, last.index + 1), last.position
+        self.state = replace(self.state, position=position, index=index, within=within)
 
     def _not_stored(self, changes: TableChanges) -> TableChanges:
         """Return changes without those of the first transaction that were stored before a restart."""
@@ -241,16 +240,22 @@ class Capture(Closing):
         return True
 
     def _stop_table(self, table: str, why: str) -> None:
+        """Capture a table no more; that is saved when all that came with it is written."""
         _log.error('table "%s" of %s is captured no more: %s', table, self._source.title, why)
         self._snapshots.drop(table)
         self.state = replace(self.state, stopped={**self.state.stopped, table: why})
-        self.save()
+        self._unsaved = True
 
     # Snapshots
 
     def _store_chunk(self) -> None:
         table = self._snapshots.pending[0]
         chunk = self._snapshots.take(self._captured[table])
+        present = set(chunk.rows.schema.names)
+        gone = [each for each in self._captured[table].schema.names if each not in present]
+        if gone:  # the stream does not tell of it before the next change
+            self._stop_table(table, "; ".join(f'there is no column "{each}"' for each in gone))
+            return
         bad = self._writers[table].write_chunk(chunk)
         self._misfits.take_found(self._tables[table], chunk, bad)
         self._delete_leftovers(table, chunk)
@@ -285,10 +290,38 @@ class Capture(Closing):
 
     # The parts
 
-    def _checked(self, present: Sequence[SourceTable]) -> dict[str, SourceTable]:
+    def _begin(self) -> CaptureState:
+        """Let the stream begin where it ended, and return the state from which on.
+
+        What a table lacks, because it was not captured for a while or was made anew, is noted before that:
+        afterwards nobody could tell.
+        """
+        saved = self._topic.load()
+        going = [table for table in self._captured if table not in _stopped(saved)]
+        if not going:
+            raise SourceRefused(
+                f"no table of {self._source.title} is captured any more",
+                detail="; ".join(f"{table}: {why}" for table, why in _stopped(saved).items()),
+                hint="when the declarations fit again, `headwater capture resnapshot TABLE` takes them up",
+            )
+        identities = self._source.identities(going)
+        if saved is not None:
+            state = saved.with_identities(identities)
+            if state != saved:
+                self._topic.save(state)
+            self._source.begin(going, state.position)
+            return state
+        state = CaptureState(self._source.begin(going, None), identities=identities)
+        self._topic.save(state)
+        return state
+
+    def _checked(self, present: Sequence[SourceTable], stopped: Mapping[str, str]) -> dict[str, SourceTable]:
         """Return the captured tables as they are, or refuse what cannot be captured as it is declared."""
         found = {table.name: table for table in present}
         for captured in self._captured.values():
+            if captured.table in stopped:
+                _log.warning('table "%s" is not captured: %s', captured.table, stopped[captured.table])
+                continue
             if captured.table not in found:
                 hint = nearest(captured.table, found) or "its tables: " + ", ".join(found)
                 raise SourceRefused(f'{self._source.title} has no table "{captured.table}"', hint=hint)
@@ -299,7 +332,7 @@ class Capture(Closing):
                     detail="; ".join(wrong),
                     hint="`headwater capture describe URL` prints it as it is",
                 )
-        return {name: found[name] for name in self._captured}
+        return {name: found[name] for name in self._captured if name in found}
 
     def _open_writers(self, log: Log) -> dict[str, TableWriter]:
         with ExitStack() as opened:
@@ -316,10 +349,30 @@ class Capture(Closing):
         self._misfits.flush()
 
     def _watch(self) -> None:
+        """See now and then whether the tables are still there, and how much is kept for us."""
+        if time.monotonic() >= self._watch_at:
+            self._watch_at = time.monotonic() + WATCH_SECONDS
+            self._watch_tables()
+            self._watch_retained()
+
+    def _watch_tables(self) -> None:
+        """Notice tables that were dropped, renamed or made anew, of which no stream tells."""
+        going = [table for table in self._captured if table not in self.state.stopped]
+        now = self._source.identities(going)
+        for table in going:
+            if table not in now:
+                self._stop_table(table, "it was dropped or renamed")
+            elif now[table] != self.state.identities[table]:
+                raise SourceUnavailable(
+                    f'table "{table}" of {self._source.title} is another one of that name',
+                    detail="the one that was captured was dropped or renamed",
+                    hint="the capture begins anew by itself, with a new snapshot of the table",
+                )
+
+    def _watch_retained(self) -> None:
         """Give up rather than let the database keep too much for us."""
-        if self._max_retained is None or time.monotonic() < self._watch_at:
+        if self._max_retained is None:
             return
-        self._watch_at = time.monotonic() + WATCH_SECONDS
         retained = self._source.retained()
         if retained is not None and retained > self._max_retained:
             self._source.drop()
@@ -328,6 +381,10 @@ class Capture(Closing):
                 detail=f"at most {self._max_retained:,} are allowed; what was not read is lost to it",
                 hint="capture it anew: delete the topics, or their state, and their snapshots are made again",
             )
+
+
+def _stopped(state: CaptureState | None) -> Mapping[str, str]:
+    return {} if state is None else state.stopped
 
 
 def _statements(changes: Sequence[TableChanges | Truncation]) -> Iterator[TableChanges | list[Truncation]]:

@@ -53,6 +53,10 @@ class CaptureState:
     """Tables of which a new snapshot is to be made, from the beginning whenever the capture begins."""
     requests: int = 0
     """How many new snapshots were asked for by others, who have fenced the capture to do so."""
+    within: str | None = None
+    """The position of the transaction of which so many changes are stored."""
+    identities: Mapping[str, str] = field(default_factory=dict)
+    """What tells the tables whose changes are delivered from others of the same names, by table."""
 
     def with_snapshot(self, table: str, progress: SnapshotProgress) -> CaptureState:
         """Return it with how far the snapshot of a table is."""
@@ -64,6 +68,14 @@ class CaptureState:
         again = tuple(dict.fromkeys((*self.resnapshot, table)))
         begun = self.with_snapshot(table, SnapshotProgress())
         return replace(begun, stopped=stopped, resnapshot=again, requests=self.requests + 1)
+
+    def with_identities(self, now: Mapping[str, str]) -> CaptureState:
+        """Return it for tables that are captured now, with new snapshots of those that were not until now."""
+        state = self
+        for table in self.snapshots:
+            if table in now and self.identities.get(table) != now[table] and table not in self.resnapshot:
+                state = state.with_resnapshot(table)
+        return replace(state, identities=dict(now))
 
     def to_json(self) -> str:
         """Return it as text."""
