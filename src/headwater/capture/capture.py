@@ -37,7 +37,7 @@ from headwater.capture.state import CaptureState, SnapshotProgress, StateTopic, 
 from headwater.capture.table_writer import TableWriter
 from headwater.capture.unchanged_values import LeftOut, filled
 from headwater.closing import Closing
-from headwater.errors import SourceRefused, nearest
+from headwater.errors import SourceRefused, SourceUnavailable, nearest
 from headwater.log import Log
 from headwater.pipeline.captured import OnMisfit
 
@@ -48,7 +48,7 @@ IDLE_SECONDS = 5.0
 and it is noticed that another has taken over."""
 READ_SECONDS = 0.2
 WATCH_SECONDS = 10.0
-"""How often it is looked at how much the database keeps for the capture."""
+"""How often it is looked at whether the tables are still there, and how much the database keeps for us."""
 _log = logging.getLogger("headwater")
 
 
@@ -80,7 +80,7 @@ class Capture(Closing):
         self._source, self._max_retained = source, settings.max_retained
         self._owned = ExitStack()
         self._captured = {each.table: each for each in tables}
-        self._tables = self._checked(source.tables(), load(log, name))
+        self._tables = self._checked(source.tables(), _stopped(load(log, name)))
         with ExitStack() as opened:
             self._topic = opened.enter_context(StateTopic(log, name))
             self.state = self._begin()
@@ -92,6 +92,9 @@ class Capture(Closing):
             self._leftovers = self._begin_anew()
             self._again = set[str]()
             """Tables to be read once more when their snapshot is made."""
+            if self._number() != self.state.sequences:  # before anything is written with a number
+                self.state = replace(self.state, sequences=self._number())
+                self._topic.save(self.state)
             opened.pop_all()
         self._snapshots = PendingSnapshots(source, self.snapshotting)
         self._skip = self.state.index
@@ -142,12 +145,15 @@ class Capture(Closing):
     def save(self) -> None:
         """Make everything durable, remember it, and let the source forget it."""
         self._flush()
-        sequences = {writer.captured.topic: writer.sequence for writer in self._writers.values()}
-        kept = {**self.state.sequences, **sequences, **self._misfits.sequences}
-        self.state = replace(self.state, sequences=kept)
+        self.state = replace(self.state, sequences=self._number())
         self._topic.save(self.state)
         self._source.confirm(self.state.position)
         self._saved_at, self._unsaved = time.monotonic(), False
+
+    def _number(self) -> dict[str, int]:
+        """Return the number of the next change by topic, also of tables that are not captured now."""
+        numbers = {writer.captured.topic: writer.sequence for writer in self._writers.values()}
+        return {**self.state.sequences, **numbers, **self._misfits.sequences}
 
     def close(self) -> None:
         """Let go of the topics, and of what it owns."""
@@ -207,6 +213,8 @@ class Capture(Closing):
             return
         number, index = tables[0].end
         positions = tables[0].transactions.position
+        if number:
+            self._skip = 0
         before = positions[number - 1] if number else self.state.position
         self.state = replace(self.state, position=before, index=index, transaction=positions[number])
         self.save()
@@ -231,7 +239,7 @@ class Capture(Closing):
                 index, transaction, self._skip = 0, "", 0
         last = delivery.last
         if last is not None and not self._source.passed(position, last.position):
-            index, transaction = last.index + 1, last.position
+            index, transaction = max(self._skip, last.index + 1), last.position
         self.state = replace(self.state, position=position, index=index, transaction=transaction)
 
     def _not_stored(self, changes: TableChanges) -> TableChanges:
@@ -260,6 +268,7 @@ class Capture(Closing):
         return True
 
     def _stop_table(self, table: str, why: str) -> None:
+        """Capture a table no more; that is saved when all that came with it is written."""
         _log.error('table "%s" of %s is captured no more: %s', table, self._source.title, why)
         self._snapshots.drop(table)
         self.state = replace(self.state, stopped={**self.state.stopped, table: why})
@@ -270,6 +279,11 @@ class Capture(Closing):
     def _store_chunk(self) -> None:
         table = self._snapshots.pending[0]
         chunk = self._snapshots.take(self._captured[table])
+        present = set(chunk.rows.schema.names)
+        gone = [each for each in self._captured[table].schema.names if each not in present]
+        if gone:  # the stream does not tell of it before the next change
+            self._stop_table(table, "; ".join(f'there is no column "{each}"' for each in gone))
+            return
         bad = self._writers[table].write_chunk(chunk)
         self._misfits.take_found(self._tables[table], chunk, bad)
         before = self._progress(table)
@@ -309,18 +323,30 @@ class Capture(Closing):
     # The parts
 
     def _begin(self) -> CaptureState:
-        """Return the state to go on with; a source that has none yet begins now."""
+        """Let the stream begin where it ended, and return the state from which on.
+
+        What a table lacks, because it was not captured for a while or was made anew, is noted before that:
+        afterwards nobody could tell.
+        """
         saved = self._topic.load()
-        position = None if saved is None or saved.dropped else saved.position
-        begun = self._source.begin(list(self._captured), position)
-        if saved is None:
-            state = CaptureState(begun)
-        elif saved.dropped:
-            state = replace(saved, position=begun, index=0, transaction="", dropped=False)
-        else:
-            state = saved.without_others(self._captured)
-        if state != saved:
-            self._topic.save(state)
+        going = [table for table in self._captured if table not in _stopped(saved)]
+        if not going:
+            raise SourceRefused(
+                f"no table of {self._source.title} is captured any more",
+                detail="; ".join(f"{table}: {why}" for table, why in _stopped(saved).items()),
+                hint="when the declarations fit again, `headwater capture resnapshot TABLE` takes them up",
+            )
+        identities = self._source.identities(going)
+        if saved is not None and not saved.dropped:
+            state = saved.with_identities(identities)
+            if state != saved:
+                self._topic.save(state)
+            self._source.begin(going, state.position)
+            return state
+        begun = self._source.begin(going, None)
+        kept = saved if saved is not None else CaptureState(begun)
+        state = replace(kept, position=begun, index=0, transaction="", dropped=False, identities=identities)
+        self._topic.save(state)
         return state
 
     def _writer(self, log: Log, captured: CapturedTable) -> TableWriter:
@@ -333,13 +359,13 @@ class Capture(Closing):
             self.state = state.with_resnapshot(table)
         return writer
 
-    def _checked(self, present: Sequence[SourceTable], saved: CaptureState | None) -> dict[str, SourceTable]:
+    def _checked(self, present: Sequence[SourceTable], stopped: Mapping[str, str]) -> dict[str, SourceTable]:
         """Return the captured tables as they are, or refuse what cannot be captured as it is declared."""
         found = {table.name: table for table in present}
-        stopped = saved.stopped if saved is not None else {}
         for captured in self._captured.values():
-            if captured.table in stopped and captured.table not in (saved.resnapshot if saved else ()):
-                continue  # which is known, and keeps no other from going on
+            if captured.table in stopped:
+                _log.warning('table "%s" is not captured: %s', captured.table, stopped[captured.table])
+                continue
             if captured.table not in found:
                 hint = nearest(captured.table, found) or "its tables: " + ", ".join(found)
                 raise SourceRefused(f'{self._source.title} has no table "{captured.table}"', hint=hint)
@@ -358,10 +384,30 @@ class Capture(Closing):
         self._misfits.flush()
 
     def _watch(self) -> None:
+        """See now and then whether the tables are still there, and how much is kept for us."""
+        if time.monotonic() >= self._watch_at:
+            self._watch_at = time.monotonic() + WATCH_SECONDS
+            self._watch_tables()
+            self._watch_retained()
+
+    def _watch_tables(self) -> None:
+        """Notice tables that were dropped, renamed or made anew, of which no stream tells."""
+        going = [table for table in self._captured if table not in self.state.stopped]
+        now = self._source.identities(going)
+        for table in going:
+            if table not in now:
+                self._stop_table(table, "it was dropped or renamed")
+            elif now[table] != self.state.identities[table]:
+                raise SourceUnavailable(
+                    f'table "{table}" of {self._source.title} is another one of that name',
+                    detail="the one that was captured was dropped or renamed",
+                    hint="the capture begins anew by itself, with a new snapshot of the table",
+                )
+
+    def _watch_retained(self) -> None:
         """Give up rather than let the database keep too much for us."""
-        if self._max_retained is None or time.monotonic() < self._watch_at:
+        if self._max_retained is None:
             return
-        self._watch_at = time.monotonic() + WATCH_SECONDS
         retained = self._source.retained()
         if retained is not None and retained > self._max_retained:
             self._source.drop()
@@ -370,6 +416,10 @@ class Capture(Closing):
                 detail=f"at most {self._max_retained:,} are allowed; what was not read is lost to it",
                 hint="capture it anew: delete the topics, or their state, and their snapshots are made again",
             )
+
+
+def _stopped(state: CaptureState | None) -> Mapping[str, str]:
+    return {} if state is None else state.stopped
 
 
 def _statements(changes: Sequence[TableChanges | Truncation]) -> Iterator[TableChanges | list[Truncation]]:

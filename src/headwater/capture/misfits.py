@@ -32,8 +32,10 @@ class Misfits(Closing):
     def __init__(self, log: Log, capture: str, on_error: OnMisfit, sequences: Mapping[str, int]):
         self._log, self._capture, self._on_error = log, capture, on_error
         self._topic = capture + SUFFIX
-        self._sequence = sequences.get(self._topic, 0)
         self._producers: dict[str, Producer] = {}
+        self._sequence = sequences.get(self._topic, 0)
+        if self._topic not in sequences and self._exists():  # of a capture that is forgotten
+            self._sequence = self._producer("").sequence
 
     @property
     def sequences(self) -> dict[str, int]:
@@ -75,14 +77,17 @@ class Misfits(Closing):
             raise RowError(
                 f'a row of table "{letter["table"]}" does not fit its topic: key {letter["key"]}',
                 detail=f"{letter['reason']}; at {letter['position']}",
-                hint='declare a type that holds it, or let on_error be "dead_letter"; a value that the database '
-                "does not send is there after `headwater capture resnapshot`",
+                hint='declare a type that holds it, or let on_error be "dead_letter"; a value that is not '
+                "sent is there after `headwater capture resnapshot`",
             )
         self._producer(by).send(letter, sequence=sequence)
 
+    def _exists(self) -> bool:
+        return self._topic in {topic.name for topic in self._log.topics()}
+
     def _producer(self, by: str) -> Producer:
         if by not in self._producers:
-            if self._topic not in {topic.name for topic in self._log.topics()}:
+            if not self._exists():
                 self._log.create_topic(self._topic, _SCHEMA)
             self._producers[by] = self._log.producer(self._topic, id=f"capture.{self._capture}{by}")
         return self._producers[by]

@@ -11,7 +11,7 @@ it never skips a change: a position that is no longer held, or that the database
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from headwater.capture.change import Delivery, SnapshotChunk, SourceTable
 from headwater.closing import Closing
@@ -26,6 +26,13 @@ class CaptureSource(Closing):
     @abstractmethod
     def tables(self) -> list[SourceTable]:
         """Return every table, by name, also those that cannot be captured: they have no key."""
+
+    def identities(self, tables: Iterable[str]) -> Mapping[str, str]:
+        """Return what tells each of some tables from another of its name; without those that are not there.
+
+        A source that tells of tables that were made anew by itself has nothing to add.
+        """
+        return dict.fromkeys(tables, "")
 
     @abstractmethod
     def begin(self, tables: Sequence[str], position: str | None) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -57,6 +57,8 @@ class CaptureState:
     """How many new snapshots were asked for by others, who have fenced the capture to do so."""
     dropped: bool = False
     """Whether the source has forgotten the capture: it begins anew, and reads every table again."""
+    identities: Mapping[str, str] = field(default_factory=dict)
+    """What tells the tables whose changes are delivered from others of the same names, by table."""
 
     def with_snapshot(self, table: str, progress: SnapshotProgress) -> CaptureState:
         """Return it with how far the snapshot of a table is."""
@@ -69,18 +71,20 @@ class CaptureState:
         begun = self.with_snapshot(table, SnapshotProgress())
         return replace(begun, stopped=stopped, resnapshot=again, requests=self.requests + 1)
 
-    def without_others(self, tables: Collection[str]) -> CaptureState:
-        """Return it for some tables: of those that are captured no more, a later capture knows nothing."""
-        others = [table for table in self.snapshots if table not in tables]
-        left = {table: each for table, each in self.snapshots.items() if table in tables}
-        return replace(self, snapshots=left, resnapshot=tuple(dict.fromkeys((*self.resnapshot, *others))))
-
     def as_dropped(self) -> CaptureState:
         """Return it for a source that has forgotten the capture."""
         again = tuple(dict.fromkeys((*self.resnapshot, *self.snapshots)))
         return replace(
             self, snapshots={}, stopped={}, resnapshot=again, dropped=True, requests=self.requests + 1
         )
+
+    def with_identities(self, now: Mapping[str, str]) -> CaptureState:
+        """Return it for tables that are captured now, with new snapshots of those that were not until now."""
+        state = self
+        for table in self.snapshots:
+            if table in now and self.identities.get(table) != now[table] and table not in self.resnapshot:
+                state = state.with_resnapshot(table)
+        return replace(state, identities=dict(now))
 
     def to_json(self) -> str:
         """Return it as text."""

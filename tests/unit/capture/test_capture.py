@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,15 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headwater
-from changes_kit import CAPTURED, changes, newest
+from changes_kit import CAPTURED, CUSTOMERS, batch, newest
 from headwater.capture import capture as captures
 from headwater.capture import snapshot
 from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
 from headwater.capture.captured_table import CapturedTable
-from headwater.capture.change import Delivery, Transactions
+from headwater.capture.change import Delivery, SnapshotChunk, SourceTable, TableChanges, Transactions
+from headwater.capture.source import CaptureSource
 from headwater.capture.sqlite.source import SqliteSource
 from headwater.capture.state import StateTopic
-from headwater.errors import Fenced, RowError, SourceRefused
+from headwater.errors import Fenced, RowError, SourceRefused, SourceUnavailable
 from headwater.log import Log
 
 
@@ -279,62 +280,6 @@ def test_topics_that_are_deleted_are_filled_anew(file: Path, log: Log, gone: str
     assert newest(log) == contents(file)
 
 
-def test_a_position_before_an_open_transaction_does_not_end_it(file: Path, log: Log) -> None:
-    first = changes(("insert", 1, "a"), ("insert", 2, "b"), ("insert", 3, "c"))
-    whole = replace(
-        first, transaction=np.zeros(3, int), index=np.arange(3), transactions=once("7", "00000009")
-    )
-    with capturing(file, log) as capture:
-        capture.catch_up()
-        capture._source = Told(Delivery((whole.part(0, 2),)), Delivery((), "00000005"))
-        capture.state = replace(capture.state, position="00000001")
-        capture.step()
-        capture.step()
-        assert (capture.state.position, capture.state.index) == ("00000005", 2)
-        state = capture.state
-    with capturing(file, log) as capture:  # the source delivers the transaction again, and asks before that
-        capture._source = Told(Delivery((), "00000006"), Delivery((whole,), "00000009"))
-        capture.state, capture._skip = state, state.index
-        capture._writers["customers"].sequence = 2
-        capture.step()
-        capture.step()
-        assert (capture.state.position, capture.state.index) == ("00000009", 0)
-    assert [row["id"] for batch in log.read("customers") for row in batch.to_pylist()] == [1, 2, 3]
-
-
-def once(id: str, position: str) -> Transactions:
-    return Transactions((id,), (position,), np.array([1_000_000]))
-
-
-class Told:
-    """A source that delivers what it was told to."""
-
-    def __init__(self, *deliveries: Delivery):
-        self._deliveries = list(deliveries)
-
-    def read(self, timeout: float) -> Delivery:
-        return self._deliveries.pop(0)
-
-    def passed(self, position: str, other: str) -> bool:
-        return position >= other
-
-    def confirm(self, position: str) -> None: ...
-
-
-def test_a_table_that_was_stopped_keeps_no_other_from_going_on_after_a_restart(file: Path, log: Log) -> None:
-    orders = CapturedTable("orders", "orders", CAPTURED.schema, ("id",))
-    execute(file, "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)")
-    with capturing(file, log, CAPTURED, orders) as capture:
-        capture.catch_up()
-        execute(file, "ALTER TABLE orders RENAME COLUMN name TO title", "INSERT INTO orders VALUES (1, 'x')")
-        capture.catch_up()
-    execute(file, "INSERT INTO customers VALUES (1, 'a')")
-    with capturing(file, log, CAPTURED, orders) as capture:
-        capture.catch_up()
-        assert (list(capture.state.stopped), capture.snapshotting) == (["orders"], ())
-    assert newest(log) == {1: "a"}
-
-
 def test_a_value_that_does_not_fit_stops_the_capture_or_is_set_aside(file: Path, log: Log) -> None:
     execute(file, "INSERT INTO customers VALUES (1, 'a')", "INSERT INTO customers VALUES (2, x'00ff')")
     with capturing(file, log) as capture, pytest.raises(RowError, match="key \\[2\\]"):
@@ -404,3 +349,145 @@ def statement(rng: random.Random) -> Statement:
         ("DELETE FROM customers WHERE id = ?", (id,)),
     ]
     return rng.choice(statements)
+
+
+class Scripted(CaptureSource):
+    """A source that delivers what it is given, of an empty table, at positions that are numbers as text."""
+
+    title = "a script"
+
+    def __init__(self, *deliveries: Delivery, identity: str = "1"):
+        self.deliveries, self.identity = list(deliveries), identity
+
+    def tables(self) -> list[SourceTable]:
+        return [CUSTOMERS]
+
+    def identities(self, tables: Iterable[str]) -> Mapping[str, str]:
+        return dict.fromkeys(tables, self.identity) if self.identity else {}
+
+    def begin(self, tables: Sequence[str], position: str | None) -> str:
+        return position or "00"
+
+    def read(self, timeout: float) -> Delivery:
+        return self.deliveries.pop(0) if self.deliveries else Delivery()
+
+    def confirm(self, position: str) -> None:
+        pass
+
+    def passed(self, position: str, other: str) -> bool:
+        return position >= other
+
+    def end(self) -> str:
+        return "00"
+
+    def chunk(self, table: str, after: tuple[object, ...] | None, limit: int) -> SnapshotChunk:
+        return SnapshotChunk(batch([]), "00", True)
+
+    def count(self, table: str) -> int:
+        return 0
+
+    def retained(self) -> int | None:
+        return None
+
+    def drop(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def part(first: int, end: int, position: str | None = None, table: SourceTable = CUSTOMERS) -> Delivery:
+    """Return some insertions of a transaction that ends at 50: with their numbers as keys."""
+    index = np.arange(first, end)
+    once = Transactions(("t",), ("50",), np.zeros(1, np.int64))
+    rows = batch([(int(number), "a") for number in index])
+    none = np.zeros(len(index), np.int64)
+    return Delivery((TableChanges(table, none.astype(np.int8), rows, once, none, index),), position)
+
+
+def scripted(log: Log, *deliveries: Delivery, identity: str = "1") -> Capture:
+    """Return a capture that has taken in what it is given, and has saved its state after each."""
+    with Capture(Scripted(*deliveries, identity=identity), log, "crm", [CAPTURED]) as capture:
+        for _ in deliveries:
+            capture.step()
+            capture.save()
+    return capture
+
+
+def stored(log: Log) -> list[int]:
+    return [row["id"] for part in log.read("customers") for row in part.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        [part(0, 2), part(2, 6, "51")],
+        [Delivery((), "10"), part(0, 6, "51")],  # the server is on its way to the transaction
+        [Delivery((), "10"), part(0, 2), part(2, 5), part(5, 6, "51")],
+    ],
+)
+def test_a_transaction_is_stored_once_wherever_it_is_cut_and_begun_again(
+    log: Log, again: list[Delivery]
+) -> None:
+    scripted(log, part(0, 3))
+    for end in range(1, len(again)):
+        scripted(log, *again[:end])  # killed in the middle
+        assert stored(log) == list(range(len(stored(log))))
+    capture = scripted(log, *again)
+    assert stored(log) == [0, 1, 2, 3, 4, 5]
+    assert (capture.state.position, capture.state.index, capture.state.transaction) == ("51", 0, "")
+
+
+def test_a_table_that_stops_in_the_middle_of_a_delivery_lets_nothing_be_stored_twice(log: Log) -> None:
+    altered = replace(CUSTOMERS, columns=CUSTOMERS.columns[:1])
+    both = Delivery((*part(0, 3).changes, *part(3, 4, table=altered).changes), "51")
+    with Capture(Scripted(both), log, "crm", [CAPTURED]) as capture:
+        capture.step()
+        assert "customers" in capture.state.stopped  # and then it is killed
+    with Capture(Scripted(part(0, 3, "51")), log, "crm", [CAPTURED]) as capture:
+        capture.step()
+    assert stored(log) == [0, 1, 2]
+
+
+def test_a_table_that_was_stopped_does_not_keep_the_others_from_beginning(file: Path, log: Log) -> None:
+    orders = CapturedTable("orders", "orders", CAPTURED.schema, ("id",))
+    execute(file, "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)")
+    with capturing(file, log, CAPTURED, orders) as capture:
+        capture.catch_up()
+        execute(file, "ALTER TABLE orders RENAME COLUMN name TO title", "INSERT INTO orders VALUES (1, 'x')")
+        capture.catch_up()
+    execute(file, "INSERT INTO customers VALUES (1, 'a')")
+    with capturing(file, log, CAPTURED, orders) as capture:
+        capture.catch_up()
+        assert "orders" in capture.state.stopped
+    assert newest(log) == {1: "a"}
+
+
+def test_when_every_table_was_stopped_nothing_begins(log: Log) -> None:
+    with Capture(Scripted(identity=""), log, "crm", [CAPTURED]) as capture:
+        capture.step()
+        capture.save()
+    with pytest.raises(SourceRefused, match="no table of a script is captured any more"):
+        Capture(Scripted(), log, "crm", [CAPTURED])
+
+
+def test_a_table_that_is_another_one_of_its_name_is_captured_anew(log: Log) -> None:
+    source = Scripted(part(0, 3, "51"))
+    with Capture(source, log, "crm", [CAPTURED]) as capture:
+        capture.catch_up()
+        source.identity, capture._watch_at = "2", 0
+        with pytest.raises(SourceUnavailable, match="is another one of that name"):
+            capture.step()
+    with Capture(Scripted(identity="2"), log, "crm", [CAPTURED]) as capture:
+        assert capture.snapshotting == ("customers",)
+        capture.catch_up()
+    assert newest(log) == {}
+
+
+def test_a_table_that_has_lost_a_column_before_its_snapshot_is_stopped(log: Log) -> None:
+    source = Scripted()
+    source.chunk = lambda *_: SnapshotChunk(batch([(1, "a")]).select(["id"]), "00", True)  # type: ignore[method-assign]
+    with Capture(source, log, "crm", [CAPTURED]) as capture:
+        capture.catch_up()
+        assert capture.state.stopped == {"customers": 'there is no column "name"'}
+    assert stored(log) == []

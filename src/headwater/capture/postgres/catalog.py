@@ -98,6 +98,11 @@ class Catalog:
         made = [self._table(each, columns[each["number"]], keys.get(each["number"], ())) for each in found]
         return {each.title: each for each in made}
 
+    def numbers(self, db: psycopg.Connection) -> dict[str, int]:
+        """Return the number of every table, by the name that it is captured by."""
+        found = _rows(db, _TABLES, {"number": None})
+        return {title(each["schema"], each["name"], each["own"]): each["number"] for each in found}
+
     def layout(self, db: psycopg.Connection, relation: Relation) -> Layout:
         """Return how a table is that the stream has described, which may be older than the catalog."""
         now = next(iter(self.tables(db, relation.number).values()), None)
@@ -126,7 +131,8 @@ class Catalog:
             for each, kind in zip(columns, decoders, strict=True)
         )
         schema, name, own = table["schema"], table["name"], table["own"]
-        described = SourceTable(title(schema, name, own), made, key if table["logged"] else ())
+        told = table["logged"] and not any(each.generated and each.name in key for each in made)
+        described = SourceTable(title(schema, name, own), made, key if told else ())
         partitioned = table["kind"] == "p"
         return PostgresTable(
             table["number"], schema, name, partitioned, own, table["logged"], Layout(described, decoders)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import psycopg
@@ -54,7 +54,7 @@ class PostgresSource(CaptureSource):
 
     ``name`` is the capture's: its slot and its publication are ``headwater_NAME``, unless others are given,
     which are used as they are. Positions are ``X/Y@SYSTEM``, those of single transactions ``X/Y``; either can
-    be begun at. Generated columns are listed by ``tables`` and sent by nobody: changes and chunks have none.
+    be begun at. Generated columns are sent by no server before 18: neither tables nor changes have any.
     What was removed by a TRUNCATE of a single partition is not told by PostgreSQL.
     """
 
@@ -77,7 +77,12 @@ class PostgresSource(CaptureSource):
     def tables(self) -> list[SourceTable]:
         """Return every table, by name."""
         found = self._session.run(self._catalog.tables)
-        return [found[name].layout.table for name in sorted(found)]
+        return [found[name].captured().table for name in sorted(found)]
+
+    def identities(self, tables: Iterable[str]) -> Mapping[str, str]:
+        """Return the numbers of some tables: another of the same name has another one."""
+        found = self._session.run(self._catalog.numbers)
+        return {name: str(found[name]) for name in tables if name in found}
 
     def begin(self, tables: Sequence[str], position: str | None) -> str:
         """Make ready to deliver the changes of tables, and return from where on they are delivered."""
