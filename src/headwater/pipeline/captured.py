@@ -17,7 +17,7 @@ from headwater.errors import PipelineError, nearest
 from headwater.pipeline.declaration import CapturedFrom, Declaration, Table
 
 OnMisfit = Literal["stop", "dead_letter"]
-SCHEMES = ("postgresql", "postgres", "sqlite")
+SCHEMES = ("postgresql", "postgres", "mysql", "mariadb", "sqlite")
 COMMITTED = "committed_at"
 """The column with the time of the commit, which is a captured table's event time where it names no other."""
 
@@ -98,7 +98,8 @@ def check_capture(title: str, url: object, on_error: object) -> None:
     """Refuse a URL of no database that can be captured, and settings that there are not."""
     scheme = url.partition(":")[0].lower() if isinstance(url, str) else ""
     if scheme not in SCHEMES:
-        hint = nearest(scheme, SCHEMES) or 'use "postgresql://user@host/database" or "sqlite:./app.db"'
+        use = 'use "postgresql://user@host/database", "mysql://user@host/database" or "sqlite:./app.db"'
+        hint = nearest(scheme, SCHEMES) or use
         raise PipelineError(f'{title} has no database "{scheme}:" that can be captured', hint=hint)
     if on_error not in get_args(OnMisfit):
         raise PipelineError(

@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from source_kit import Database, SqliteDatabase
+from source_kit import Database, MariadbDatabase, SqliteDatabase
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture(params=["sqlite", "mariadb"])
 def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    made = SqliteDatabase(tmp_path / "shop.db")
+    made: Database
+    if request.param == "mariadb":
+        made = MariadbDatabase(
+            request.getfixturevalue("mariadb"), request.getfixturevalue("mariadb_database")
+        )
+    else:
+        made = SqliteDatabase(tmp_path / "shop.db")
     yield made
     made.close()
