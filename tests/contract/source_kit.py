@@ -31,6 +31,8 @@ class Database(ABC):
     inserts: Sequence[str] = ("INSERT",)
     """The ways to insert a row, for better or worse."""
     updates: Sequence[str] = ("UPDATE",)
+    pause = 0.0
+    """How long a writer waits between two statements, in seconds, where it would outrun any reader."""
     makes_objects = True
     """Whether a capture makes anything in the database, so that dropping it takes something away."""
 
@@ -150,6 +152,7 @@ class MariadbDatabase(Database):
 
     inserts = ("INSERT", "INSERT IGNORE", "REPLACE")
     updates = ("UPDATE", "UPDATE IGNORE")
+    pause = 0.005
     makes_objects = False
 
     def __init__(self, server: mariadb_server.Server, name: str):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import random
 import threading
+import time
 from contextlib import closing
 from typing import Any
 
@@ -347,6 +348,7 @@ def write(database: Database, seed: int, enough: threading.Event) -> None:
                 ]
             )
             db.execute(statement)
+            time.sleep(database.pause)
 
 
 # Dropping

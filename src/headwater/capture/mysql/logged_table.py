@@ -112,7 +112,7 @@ def _from_binlog(logged: Any) -> MySqlColumn | None:
 
 
 def _is_bytes(logged: Any) -> bool:
-    return logged.character_set_name == "binary"
+    return bool(logged.character_set_name == "binary")
 
 
 def unnamed(logged: Sequence[Any]) -> bool:

@@ -235,7 +235,7 @@ class MySqlSource(CaptureSource):
         """Return a table as the binlog has it, or without columns from there as it was last."""
         if columns is None:
             return self._last[name]
-        described = [each.data for each in columns]
+        described = [vars(each) for each in columns]
         found = self._logged.get(name)
         if found is None or found[0] != described:
             made = logged_table(name, columns, self._present().get(name))
