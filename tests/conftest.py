@@ -1,4 +1,4 @@
-"""Fixtures of all tests: Kafka, a schema registry, PostgreSQL, MariaDB, Spark, a cluster, started when asked for."""
+"""Fixtures of all tests: Kafka, a registry, PostgreSQL, MariaDB, Spark, a cluster, started when asked for."""
 
 from __future__ import annotations
 

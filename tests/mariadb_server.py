@@ -79,7 +79,8 @@ class Server:
         """Start, and wait until connections are accepted."""
         settings = {"datadir": self._data, "port": self.port, "bind-address": "127.0.0.1",
                     "socket": self._directory / "socket", "pid-file": self._directory / "pid",
-                    "skip-name-resolve": 1, "debug-no-sync": 1, "innodb-flush-log-at-trx-commit": 0, "innodb-buffer-pool-size": "32M",
+                    "skip-name-resolve": 1, "debug-no-sync": 1,
+                    "innodb-flush-log-at-trx-commit": 0, "innodb-buffer-pool-size": "32M",
                     "character-set-server": "utf8mb4", "collation-server": "utf8mb4_bin",
                     **self.settings}  # fmt: skip
         command = [str(self._programs / "sbin" / "mariadbd"), *self._base()]

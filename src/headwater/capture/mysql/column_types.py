@@ -39,9 +39,11 @@ _SIMPLE: Final = {
 }
 _TEXTS: Final = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
 _BYTES: Final = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob")
-_CHARACTER_SETS: Final = frozenset(
-    ["utf8mb4", "utf8mb3", "utf8", "ascii", "latin1", "latin2", "latin5", "latin7", "cp1250", "cp1251", "cp1256", "cp1257", "greek", "hebrew", "koi8r", "koi8u", "gbk", "gb2312", "gb18030", "big5", "sjis", "cp932", "euckr", "tis620"]
-)
+_UNICODE: Final = ("utf8mb4", "utf8mb3", "utf8")
+_WESTERN: Final = ("ascii", "latin1", "latin2", "latin5", "latin7", "cp1250", "cp1257")
+_OTHERS: Final = ("cp1251", "koi8r", "koi8u", "greek", "hebrew", "cp1256", "tis620")
+_EASTERN: Final = ("gbk", "gb2312", "gb18030", "big5", "sjis", "cp932", "euckr")
+_CHARACTER_SETS: Final = frozenset((*_UNICODE, *_WESTERN, *_OTHERS, *_EASTERN))
 """Those whose texts Python reads under the same name; the binlog has each text in its own."""
 _BITS: Final = re.compile(r"bit\((\d+)\)")
 

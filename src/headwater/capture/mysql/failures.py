@@ -1,7 +1,7 @@
 """What an error of MySQL means to a capture: wait and try again, or nothing to be done.
 
-Invariant: only what is known to pass by itself is ``SourceUnavailable`` alone. No error carries the URL, which
-may hold a password.
+Invariant: only what is known to pass by itself is ``SourceUnavailable`` alone. No error carries the URL,
+which may hold a password.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Events of the binlog become transactions and runs of rows, until a delivery is made of them.
 
-A transaction begins with its GTID, by which its position is known before its end. It ends with an event of its
-own, or, if it is a single statement, with that. Invariant: changes of a transaction are numbered from 0
+A transaction begins with its GTID, by which its position is known before its end. It ends with an event of
+its own, or, if it is a single statement, with that. Invariant: changes of a transaction are numbered from 0
 through all tables that are captured; what may have changed rows of those and does not tell how is refused.
 """
 
@@ -236,7 +236,7 @@ class Gathering:
             )
         elif meaning is Meaning.ROLLBACK and self._opened().changes:
             raise _untold(
-                "a transaction was rolled back that is in the binlog, since it has changed tables without transactions",
+                "a transaction was rolled back and is in the binlog: it changed tables without transactions",
                 "keep captured tables apart from those of engines without transactions",
             )
 

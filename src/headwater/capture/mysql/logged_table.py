@@ -1,12 +1,13 @@
 """A table as the binlog describes it, beside what the catalog says.
 
-With each change the binlog has the names and types of the columns as they were then; the catalog has what it
-lacks (the declared type, whether a column is generated, widths), as it is now. They differ where a stream that
-is behind reads changes from before an ALTER TABLE: what the catalog no longer has, or has with another
+With each change the binlog has the names and types of the columns as they were then; the catalog has what
+it lacks (the declared type, whether a column is generated, widths), as it is now. They differ where a stream
+that is behind reads changes from before an ALTER TABLE: what the catalog no longer has, or has with another
 type, is then made from the binlog alone. A column that was renamed looks like one that is gone and another
 that has come.
 
-Invariant: the columns are those of the rows in the binlog; where the catalog has the same, it is the catalog's table.
+Invariant: the columns are those of the rows in the binlog; where the catalog has the same, it is the
+catalog's table.
 """
 
 from __future__ import annotations
@@ -113,8 +114,3 @@ def _from_binlog(logged: Any) -> MySqlColumn | None:
 
 def _is_bytes(logged: Any) -> bool:
     return bool(logged.character_set_name == "binary")
-
-
-def unnamed(logged: Sequence[Any]) -> bool:
-    """Tell whether the binlog has no names for the columns."""
-    return not all(each.name for each in logged)

@@ -1,8 +1,8 @@
 """Where a stream is: which transactions it has passed, and where that is in the files of one server.
 
-As text ``GTIDS@SERVER/FILE:OFFSET``, or ``GTIDS`` alone. The GTIDs are what a stream begins at. What is behind
-the ``@`` tells whether the server still has the history that it had: on a server that was made anew, or restored and
-written to since, the same numbers mean other transactions, and stand elsewhere in its files.
+As text ``GTIDS@SERVER/FILE:OFFSET``, or ``GTIDS`` alone. The GTIDs are what a stream begins at. What is
+behind the ``@`` tells whether the server still has the history that it had: on a server that was made anew,
+or restored and written to since, the same numbers mean other transactions, and stand elsewhere in its files.
 
 Invariant: ``parse(str(position)) == position``.
 """

@@ -1,7 +1,7 @@
 """Rows of the binlog's events, of one table, become its changes.
 
-The package that reads the binlog makes a dict of every row, in Python: its speed is that of a capture of MySQL.
-From there on columns are converted at once.
+The package that reads the binlog makes a dict of every row, in Python, and rows are told apart here while
+they are dicts: its speed is that of a capture of MySQL. From there on columns are converted at once.
 
 Invariant: a change that gives a row another key is two, the deletion first; all others are one.
 """

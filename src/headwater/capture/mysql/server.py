@@ -19,6 +19,7 @@ from headwater.capture.mysql.session import MySqlConnection
 from headwater.errors import SourceRefused
 
 _SYNTAX: Final = 1064
+_OTHER: Final = "it was restored from a backup, or is another one"
 _ATTEMPTS: Final = 5
 _NEEDED: Final = {
     "binlog_format": ("ROW", "the binlog has statements, not rows"),
@@ -94,8 +95,7 @@ def check_position(db: MySqlConnection, position: BinlogPosition, server: MySqlS
     if not here.covers(position.gtids):
         raise _refused(
             title,
-            f"the capture is at {position.gtids}, and the server at {str(here) or 'its beginning'}: it was restored"
-            " from a backup, or is another one",
+            f"the capture is at {position.gtids}, and the server at {str(here) or 'its beginning'}: {_OTHER}",
         )
     if server.mariadb:
         _check_place(db, position, server, title)
@@ -109,9 +109,7 @@ def _check_place(db: MySqlConnection, position: BinlogPosition, server: MySqlSer
     if place is None or place.server != server.number:
         return  # a replica, which has the same transactions in other files
     if file_number(place.file) > file_number(server.place(db).file):
-        raise _refused(
-            title, f'it has no file "{place.file}" yet: it was restored from a backup, or is another one'
-        )
+        raise _refused(title, f'it has no file "{place.file}" yet: {_OTHER}')
     try:
         found = db.value("SELECT BINLOG_GTID_POS(%s, %s)", (place.file, place.offset))
     except pymysql.Error:
@@ -120,7 +118,7 @@ def _check_place(db: MySqlConnection, position: BinlogPosition, server: MySqlSer
     if place.file in names and (found is None or sets.parse(str(found)) != position.gtids):
         raise _refused(
             title,
-            "other transactions stand at this position: it was restored from a backup, or is another one",
+            f"other transactions stand at this position: {_OTHER}",
         )
 
 
@@ -146,7 +144,7 @@ def _status(db: MySqlConnection) -> dict[str, Any] | None:
 
 
 def _setting(title: str, name: str, value: str, why: str) -> SourceRefused:
-    hint = f"SET GLOBAL {name} = '{value}', and in the server's configuration; connections that are open keep theirs"
+    hint = f"SET GLOBAL {name} = '{value}', and in its configuration; connections that are open keep theirs"
     return SourceRefused(
         f"{title} cannot be captured", detail=f"{why}: {name} is not {value or 'empty'}", hint=hint
     )

@@ -35,7 +35,7 @@ Rows = list[tuple[Any, ...]]
 
 
 class MySqlConnection:
-    """A connection on which statements are run, each committed by itself unless one has begun a transaction."""
+    """A connection on which statements are run, each a transaction unless one has begun a longer one."""
 
     def __init__(self, connection: Any):
         self._connection = connection

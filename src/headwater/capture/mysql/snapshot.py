@@ -1,7 +1,8 @@
 """Rows that a table has already, read in chunks by key beside the stream.
 
-Each chunk is a query in a transaction with a consistent snapshot. A server sends a transaction to its replicas
-before its changes can be seen, so a snapshot may miss what the stream has delivered: then another one is made.
+Each chunk is a query in a transaction with a consistent snapshot. A server sends a transaction to its
+replicas before its changes can be seen, so a snapshot may miss what the stream has delivered: then another
+one is made.
 
 Invariant: everything that was delivered before a chunk was asked for is in it; all that is in it is in the
 stream before its end.

@@ -39,13 +39,13 @@ _UNREADABLE: Final = (ValueError, LookupError, TypeError, NotImplementedError, s
 class MySqlSource(CaptureSource):
     """A database of MySQL 8 or of MariaDB 10.6 or later, captured from its binlog.
 
-    Nothing is made on the server, so a capture's ``name`` means nothing to it, and ``drop`` has nothing to do.
-    Its binlog is kept as long as the server is told to, whether it was captured or not. Positions are sets of
-    GTIDs, with their place in the files of the server.
+    Nothing is made on the server, so a capture's ``name`` means nothing to it, and ``drop`` has nothing to
+    do. Its binlog is kept as long as the server is told to, whether it was captured or not. Positions are
+    sets of GTIDs, with their place in the files of the server.
 
-    Tables that are altered are read anew from ``information_schema``. That has them as they are now, the binlog
-    as they were: where a stream is behind, names, types and keys come from the binlog, and only the declared
-    type of a column and whether it is generated may be those of a later one with the same name and type.
+    Tables that are altered are read anew from ``information_schema``. That has them as they are now, the
+    binlog as they were: where a stream is behind, names, types and keys come from the binlog, and only the
+    declared type of a column and whether it is generated may be those of a later one of its name and type.
     """
 
     def __init__(self, url: str, name: str):

@@ -1,8 +1,8 @@
 """Values of a column as Arrow: as the binlog's reader hands them out, and as a query returns them.
 
-Both make the same of the same value. A column is converted at once; only where that fails is each value looked
-at, to find the one that the column cannot hold. Invariant: a value is never turned into something near it: it
-is null, and told as one that does not fit, with its text.
+Both make the same of the same value. A column is converted at once; only where that fails is each value
+looked at, to find the one that the column cannot hold. Invariant: a value is never turned into something
+near it: it is null, and told as one that does not fit, with its text.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from mariadb_server import Server
 
 from headwater.capture.mysql.source import MySqlSource
+from mariadb_server import Server
 
 Capture = Callable[..., MySqlSource]
 Execute = Callable[..., list[tuple[Any, ...]]]

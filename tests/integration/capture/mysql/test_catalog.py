@@ -9,7 +9,8 @@ import pyarrow as pa
 
 def test_tables_are_told_with_columns_and_keys(capture: Any, execute: Any) -> None:
     execute(
-        "CREATE TABLE `odd ``name` (b VARCHAR(5) NOT NULL, a INT UNSIGNED NOT NULL, c INT AS (a) STORED, PRIMARY KEY (a, b))",
+        "CREATE TABLE `odd ``name` (b VARCHAR(5) NOT NULL, a INT UNSIGNED NOT NULL, c INT AS (a) STORED,"
+        " PRIMARY KEY (a, b))",
         "CREATE TABLE shapes (id INT PRIMARY KEY, shape GEOMETRY)",
         "CREATE TABLE keyed (id UUID PRIMARY KEY, n INT)",
         "CREATE VIEW v AS SELECT id FROM shapes",
@@ -21,12 +22,15 @@ def test_tables_are_told_with_columns_and_keys(capture: Any, execute: Any) -> No
     assert [(each.name, each.type, each.nullable, each.generated) for each in odd.columns] == [
         ("b", pa.string(), False, False),
         ("a", pa.int64(), False, False),
-        ("c", pa.int64(), True, True),
-    ] or [each.generated for each in odd.columns] == [False, False, True]
+        ("c", pa.int32(), True, True),
+    ]
 
 
 def test_what_cannot_be_read_is_left_out_and_a_key_of_it_is_none(capture: Any, execute: Any) -> None:
-    execute("CREATE TABLE shapes (id INT PRIMARY KEY, shape GEOMETRY)", "CREATE TABLE keyed (id UUID PRIMARY KEY, n INT)")
+    execute(
+        "CREATE TABLE shapes (id INT PRIMARY KEY, shape GEOMETRY)",
+        "CREATE TABLE keyed (id UUID PRIMARY KEY, n INT)",
+    )
     found = {each.name: each for each in capture().tables()}
     assert [each.name for each in found["shapes"].columns] == ["id"]
     assert (found["keyed"].key, [each.name for each in found["keyed"].columns]) == ((), ["n"])

@@ -1,15 +1,17 @@
 """Which servers are refused, and why."""
 
+# ruff: noqa: S608  # statements of a test's own
+
 from __future__ import annotations
 
 from typing import Any
 
-import mariadb_server
 import pytest
-from mariadb_server import Server
 
+import mariadb_server
 from headwater.capture.mysql.source import MySqlSource
 from headwater.errors import SourceRefused
+from mariadb_server import Server
 
 SETTINGS = [
     ("binlog_format", "MIXED", "ROW"),
@@ -20,7 +22,9 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize(("name", "wrong", "right"), SETTINGS)
-def test_a_setting_that_hides_changes_is_refused(capture: Any, execute: Any, name: str, wrong: str, right: str) -> None:
+def test_a_setting_that_hides_changes_is_refused(
+    capture: Any, execute: Any, name: str, wrong: str, right: str
+) -> None:
     execute("CREATE TABLE t (id INT PRIMARY KEY)", f"SET GLOBAL {name} = '{wrong}'")
     try:
         with pytest.raises(SourceRefused) as refused:

@@ -1,5 +1,7 @@
 """Chunks by keys of every kind."""
 
+# ruff: noqa: S608  # statements of a test's own
+
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +17,10 @@ from headwater.errors import SourceRefused
         ("INT", [str(n) for n in range(-5, 5)]),
         ("BIGINT UNSIGNED", [str(2**64 - 1 - n) for n in range(9)]),
         ("DECIMAL(38,18)", [f"0.{n:018}" for n in range(9)]),
-        ("VARCHAR(9) COLLATE utf8mb4_general_ci", [f"'{each}'" for each in ("B", "a", "é", "z", "", "%s", "\\'", "c d")]),
+        (
+            "VARCHAR(9) COLLATE utf8mb4_general_ci",
+            [f"'{each}'" for each in ("B", "a", "é", "z", "", "%s", "\\'", "c d")],
+        ),
         ("VARBINARY(4)", ["X'00'", "X''", "X'FF'", "X'27'", "X'5C'"]),
         ("DATE", ["'2024-01-02'", "'1000-01-01'", "'9999-12-31'"]),
         ("DATETIME(3)", ["'2024-01-02 03:04:05.678'", "'2024-01-02 03:04:05.679'", "'1999-01-01'"]),
@@ -23,7 +28,9 @@ from headwater.errors import SourceRefused
         ("BIT(10)", ["1", "512", "3"]),
     ],
 )
-def test_keys_of_every_kind_are_read_in_chunks(capture: Any, execute: Any, kind: str, values: list[str]) -> None:
+def test_keys_of_every_kind_are_read_in_chunks(
+    capture: Any, execute: Any, kind: str, values: list[str]
+) -> None:
     execute(f"CREATE TABLE t (k {kind}, n INT, PRIMARY KEY (k, n))")
     execute(*(f"INSERT INTO t VALUES ({value}, {n})" for value in values for n in (1, 2)))
     source = capture()

@@ -1,18 +1,20 @@
 """MariaDB captured: order, altered tables, restarts, and what is refused."""
 
+# ruff: noqa: S608  # statements of a test's own
+
 from __future__ import annotations
 
 import signal
 from typing import Any
 
 import pytest
-from mariadb_server import Server
 from source_kit import Replica, drain, snapshot, told
 
 from headwater.capture.change import DELETE, INSERT, UPDATE, TableChanges, Truncation
 from headwater.capture.mysql import source as sources
 from headwater.capture.mysql.source import MySqlSource
 from headwater.errors import SourceRefused, SourceUnavailable, UsageError
+from mariadb_server import Server
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(40))"
 
@@ -58,7 +60,12 @@ def test_a_stream_that_breaks_goes_on_in_the_middle_of_a_transaction(
     execute(T)
     source = capture()
     source.begin(["t"], None)
-    execute("BEGIN", *(f"INSERT INTO t VALUES ({n}, 'a')" for n in range(8)), "COMMIT", "INSERT INTO t VALUES (9, 'b')")
+    execute(
+        "BEGIN",
+        *(f"INSERT INTO t VALUES ({n}, 'a')" for n in range(8)),
+        "COMMIT",
+        "INSERT INTO t VALUES (9, 'b')",
+    )
     first = source.read(5.0).changes[0]
     for row in execute("SHOW PROCESSLIST"):
         if row[4] == "Binlog Dump":
@@ -77,7 +84,9 @@ def test_changes_of_other_databases_move_the_position(capture: Any, execute: Any
     execute(T)
     source = capture()
     position = source.begin(["t"], None)
-    execute("CREATE DATABASE IF NOT EXISTS elsewhere", "CREATE OR REPLACE TABLE elsewhere.t (id INT PRIMARY KEY)")
+    execute(
+        "CREATE DATABASE IF NOT EXISTS elsewhere", "CREATE OR REPLACE TABLE elsewhere.t (id INT PRIMARY KEY)"
+    )
     execute("INSERT INTO elsewhere.t VALUES (1)")
     assert everything(source, position) == []
     execute("DROP DATABASE elsewhere")
@@ -87,7 +96,9 @@ def test_changes_of_other_databases_move_the_position(capture: Any, execute: Any
 # Tables that are altered
 
 
-@pytest.mark.parametrize("statement", ["TRUNCATE TABLE t", "truncate t", "DROP TABLE t", "CREATE OR REPLACE " + T[7:]])
+@pytest.mark.parametrize(
+    "statement", ["TRUNCATE TABLE t", "truncate t", "DROP TABLE t", "CREATE OR REPLACE " + T[7:]]
+)
 def test_a_table_that_is_emptied_is_truncated(capture: Any, execute: Any, statement: str) -> None:
     execute(T, "INSERT INTO t VALUES (1, 'a')")
     source = capture()
@@ -106,7 +117,11 @@ def test_columns_come_and_go(capture: Any, execute: Any) -> None:
     execute(T)
     source = capture()
     position = source.begin(["t"], None)
-    execute("INSERT INTO t VALUES (1, 'a')", "ALTER TABLE t ADD COLUMN n INT UNSIGNED", "INSERT INTO t VALUES (2, 'b', 7)")
+    execute(
+        "INSERT INTO t VALUES (1, 'a')",
+        "ALTER TABLE t ADD COLUMN n INT UNSIGNED",
+        "INSERT INTO t VALUES (2, 'b', 7)",
+    )
     execute("ALTER TABLE t DROP COLUMN name, CHANGE n m BIGINT", "INSERT INTO t VALUES (3, 8)")
     found = everything(source, position)
     assert [[column.name for column in each.table.columns] for each in found] == [
@@ -166,6 +181,12 @@ def test_a_snapshot_has_what_is_there(capture: Any, execute: Any) -> None:
     assert len(replica.rows("t")) == 50
 
 
+def test_a_position_at_the_beginning_of_a_file_is_known_again(capture: Any, execute: Any) -> None:
+    execute(T, "FLUSH BINARY LOGS")
+    position = capture().begin(["t"], None)
+    assert capture().begin(["t"], position) == position
+
+
 # What is refused
 
 
@@ -173,7 +194,11 @@ def test_a_snapshot_has_what_is_there(capture: Any, execute: Any) -> None:
     ("changed", "back", "match"),
     [
         ("SET SESSION binlog_format = 'STATEMENT'", "SET SESSION binlog_format = 'ROW'", "statement"),
-        ("SET SESSION binlog_row_image = 'MINIMAL'", "SET SESSION binlog_row_image = 'FULL'", "parts of its rows"),
+        (
+            "SET SESSION binlog_row_image = 'MINIMAL'",
+            "SET SESSION binlog_row_image = 'FULL'",
+            "parts of its rows",
+        ),
     ],
 )
 def test_a_connection_that_tells_less_is_noticed(
@@ -192,7 +217,9 @@ def test_a_distributed_transaction_is_refused(capture: Any, execute: Any) -> Non
     execute(T)
     source = capture()
     position = source.begin(["t"], None)
-    execute("XA START 'q'", "INSERT INTO t VALUES (1, 'a')", "XA END 'q'", "XA PREPARE 'q'", "XA ROLLBACK 'q'")
+    execute(
+        "XA START 'q'", "INSERT INTO t VALUES (1, 'a')", "XA END 'q'", "XA PREPARE 'q'", "XA ROLLBACK 'q'"
+    )
     with pytest.raises(SourceRefused) as refused:
         everything(source, position)
     assert "XA" in str(refused.value.detail)

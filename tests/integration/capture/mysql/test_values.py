@@ -8,15 +8,20 @@ from typing import Any
 
 from source_kit import drain
 
-TABLE = """CREATE TABLE t (id BIGINT UNSIGNED PRIMARY KEY, a TINYINT UNSIGNED, s SMALLINT, m MEDIUMINT UNSIGNED,
- d DECIMAL(30,10), w DECIMAL(50,2), f FLOAT, g DOUBLE, ch CHAR(5), v VARCHAR(300), l VARCHAR(9) CHARACTER SET latin1,
- tx TEXT, b BINARY(4), vb VARBINARY(4), bl BLOB, da DATE, dt DATETIME(3), ts TIMESTAMP(6) NULL, ti TIME, tf TIME(2),
- y YEAR, e ENUM('a','b'), st SET('z','y','x'), j JSON, bi BIT(10), b1 BIT(1), gv INT AS (a + 1) VIRTUAL,
+TABLE = """CREATE TABLE t (id BIGINT UNSIGNED PRIMARY KEY, a TINYINT UNSIGNED, s SMALLINT,
+ m MEDIUMINT UNSIGNED,
+ d DECIMAL(30,10), w DECIMAL(50,2), f FLOAT, g DOUBLE, ch CHAR(5), v VARCHAR(300),
+ l VARCHAR(9) CHARACTER SET latin1, tx TEXT, b BINARY(4), vb VARBINARY(4), bl BLOB, da DATE,
+ dt DATETIME(3), ts TIMESTAMP(6) NULL, ti TIME, tf TIME(2), y YEAR,
+ e ENUM('a','b'), st SET('z','y','x'), j JSON, bi BIT(10), b1 BIT(1), gv INT AS (a + 1) VIRTUAL,
  gs INT AS (a + 2) STORED, u UUID)"""
-FULL = """INSERT INTO t (id, a, s, m, d, w, f, g, ch, v, l, tx, b, vb, bl, da, dt, ts, ti, tf, y, e, st, j, bi, b1, u)
- VALUES (18446744073709551615, 200, -5, 16777215, -12.345, 123456789012345678901234567890.25, 1.2345678, 1e-300,
+FULL = """INSERT INTO t
+ (id, a, s, m, d, w, f, g, ch, v, l, tx, b, vb, bl, da, dt, ts, ti, tf, y, e, st, j, bi, b1, u)
+ VALUES (18446744073709551615, 200, -5, 16777215, -12.345, 123456789012345678901234567890.25, 1.2345678,
+ 1e-300,
  'ab', 'é😀', 'é', 't', 'a', 'a', X'00FF', '2024-01-02', '2024-01-02 03:04:05.678',
- '2023-11-14 22:13:20.123456', '-838:59:59', '01:02:03.40', 2024, 'b', 'x,z', '{"a": 1}', b'1010101010', 1, UUID())"""
+ '2023-11-14 22:13:20.123456', '-838:59:59', '01:02:03.40', 2024, 'b', 'x,z', '{"a": 1}', b'1010101010',
+ 1, UUID())"""
 EXPECTED = {
     "id": Decimal(18446744073709551615), "a": 200, "s": -5, "m": 16777215, "d": Decimal("-12.3450000000"),
     "w": "123456789012345678901234567890.25", "f": 1.2345677614212036, "g": 1e-300, "ch": "ab", "v": "é😀",
@@ -52,8 +57,13 @@ def test_what_does_not_fit_is_told(capture: Any, execute: Any) -> None:
     execute(TABLE, "SET sql_mode = ''")
     source = capture()
     position = source.begin(["t"], None)
-    execute("INSERT INTO t (id, da) VALUES (1, '0000-00-00')", "INSERT INTO t (id, dt) VALUES (2, '2024-00-01')")
-    execute("INSERT INTO t (id, ts) VALUES (3, '0000-00-00')", "INSERT INTO t (id, e, st, y) VALUES (4, '', '', 0)")
+    execute(
+        "INSERT INTO t (id, da) VALUES (1, '0000-00-00')", "INSERT INTO t (id, dt) VALUES (2, '2024-00-01')"
+    )
+    execute(
+        "INSERT INTO t (id, ts) VALUES (3, '0000-00-00')",
+        "INSERT INTO t (id, e, st, y) VALUES (4, '', '', 0)",
+    )
     (changes,) = told(source, position)
     chunk = source.chunk("t", None, 10)
     assert list(changes.unfit) == list(chunk.unfit) == [0, 1, 2]

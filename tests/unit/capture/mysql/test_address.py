@@ -26,7 +26,14 @@ def test_neither_the_title_nor_its_representation_has_the_password() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://db", "mysql://db/", "mysql://ada:x@db:port/shop", "mysql://a:se/cret@db/shop", "mysql://db/a?b=c"]
+    "url",
+    [
+        "mysql://db",
+        "mysql://db/",
+        "mysql://ada:x@db:port/shop",
+        "mysql://a:se/cret@db/shop",
+        "mysql://db/a?b=c",
+    ],
 )
 def test_a_url_that_is_none_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(UsageError) as refused:

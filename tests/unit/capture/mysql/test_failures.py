@@ -23,7 +23,8 @@ def test_what_passes_by_itself_is_waited_for(error: Exception) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "hint"), [(1045, "MYSQL_PWD"), (1227, "REPLICATION SLAVE"), (1236, "begin it anew"), (1146, "waiting")]
+    ("code", "hint"),
+    [(1045, "MYSQL_PWD"), (1227, "REPLICATION SLAVE"), (1236, "begin it anew"), (1146, "waiting")],
 )
 def test_what_does_not_pass_says_what_to_do(code: int, hint: str) -> None:
     found = source_error(pymysql.err.OperationalError(code, "no\nsecond line"), "db")

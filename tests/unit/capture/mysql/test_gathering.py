@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -38,8 +39,7 @@ def query(text: str) -> Any:
 
 
 def rows(*ids: int, whole: bool = True) -> Any:
-    found = event(WriteRowsEvent, table="t", number_of_columns=1, columns=[event(MySqlColumn)])
-    found.columns = [type("Column", (), {"name": "id"})()]
+    found = event(WriteRowsEvent, table="t", number_of_columns=1, columns=[SimpleNamespace(name="id")])
     found.columns_present_bitmap = b"\x01" if whole else b"\x00"
     found._RowsEvent__rows = [{"values": {"id": id}, "none_sources": {}} for id in ids]
     return found
@@ -77,7 +77,16 @@ def test_an_open_transaction_keeps_its_numbers(gathering: Gathering) -> None:
 
 def test_changes_that_were_delivered_are_left_out(gathering: Gathering) -> None:
     gathering.begin(ServerGtids(), skip=3)
-    for each in (gtid(1), query("BEGIN"), rows(1, 2), rows(3, 4), event(XidEvent), gtid(2), query("BEGIN"), rows(5)):
+    for each in (
+        gtid(1),
+        query("BEGIN"),
+        rows(1, 2),
+        rows(3, 4),
+        event(XidEvent),
+        gtid(2),
+        query("BEGIN"),
+        rows(5),
+    ):
         gathering.take(each)
     (run,) = (gathered := gathering.taken()).parts
     assert isinstance(run, RowRun)
@@ -95,7 +104,16 @@ def test_a_truncation_stands_between_what_was_before_and_after_it(gathering: Gat
 def test_a_table_that_came_later_has_only_what_came_later() -> None:
     found = Gathering("shop", {"t": parse(f"{SERVER}:1-2")}, lambda name, columns: TABLE)
     found.begin(parse(f"{SERVER}:1"))
-    for each in (gtid(2), query("BEGIN"), rows(1), event(XidEvent), gtid(3), query("BEGIN"), rows(2), event(XidEvent)):
+    for each in (
+        gtid(2),
+        query("BEGIN"),
+        rows(1),
+        event(XidEvent),
+        gtid(3),
+        query("BEGIN"),
+        rows(2),
+        event(XidEvent),
+    ):
         found.take(each)
     (run,) = (gathered := found.taken()).parts
     assert isinstance(run, RowRun) and run.changes(gathered.transactions).rows.to_pylist() == [{"id": 2}]

@@ -31,7 +31,14 @@ def test_a_transaction_of_mysql_closes_a_gap() -> None:
 
 @pytest.mark.parametrize(
     ("more", "less"),
-    [("0-1-5", "0-1-5"), ("0-1-5", "0-2-4"), ("0-1-5", ""), ("0-1-5,1-1-1", "1-1-1"), (f"{A}:1-9", f"{A}:2-3:5"), (f"{A}:1", "")],
+    [
+        ("0-1-5", "0-1-5"),
+        ("0-1-5", "0-2-4"),
+        ("0-1-5", ""),
+        ("0-1-5,1-1-1", "1-1-1"),
+        (f"{A}:1-9", f"{A}:2-3:5"),
+        (f"{A}:1", ""),
+    ],
 )
 def test_a_set_covers_what_is_in_it(more: str, less: str) -> None:
     assert parse(more).covers(parse(less))

@@ -36,13 +36,18 @@ def test_where_both_have_the_same_it_is_the_catalogs_table() -> None:
 def test_a_column_that_is_gone_comes_from_the_binlog() -> None:
     note = logged("note", FIELD_TYPE.VARCHAR, character_set_name="utf8", max_length=40)
     found = logged_table("t", [ID, note], known(("id", "int", pa.int32()), ("new", "int", pa.int32())))
-    assert [(each.name, each.type) for each in found.table.columns] == [("id", pa.int32()), ("note", pa.string())]
+    assert [(each.name, each.type) for each in found.table.columns] == [
+        ("id", pa.int32()),
+        ("note", pa.string()),
+    ]
     assert found.table.key == ("id",)
 
 
 def test_a_column_that_has_another_type_now_has_the_one_it_had() -> None:
     count = logged("count", FIELD_TYPE.LONG, unsigned=True)
-    found = logged_table("t", [ID, count], known(("id", "int", pa.int32()), ("count", "varchar", pa.string())))
+    found = logged_table(
+        "t", [ID, count], known(("id", "int", pa.int32()), ("count", "varchar", pa.string()))
+    )
     assert found.table.columns[1].type == pa.int64()
 
 

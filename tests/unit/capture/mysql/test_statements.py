@@ -19,7 +19,9 @@ from headwater.capture.mysql.statements import Meaning, understand
         ("DROP DATABASE IF EXISTS shop", (("shop", None),)),
     ],
 )
-def test_tables_that_are_emptied_are_named(text: str, tables: tuple[tuple[str | None, str | None], ...]) -> None:
+def test_tables_that_are_emptied_are_named(
+    text: str, tables: tuple[tuple[str | None, str | None], ...]
+) -> None:
     found = understand(text)
     assert (found.meaning, found.tables) == (Meaning.EMPTIED, tables)
 

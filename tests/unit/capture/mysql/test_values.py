@@ -32,7 +32,9 @@ def column(kind: str, arrow: pa.DataType, width: int = 0, members: tuple[str, ..
         (column("bit", pa.int64(), 10), "1010101010", 682),
     ],
 )
-def test_values_of_the_binlog_become_those_of_the_column(each: MySqlColumn, value: Any, expected: Any) -> None:
+def test_values_of_the_binlog_become_those_of_the_column(
+    each: MySqlColumn, value: Any, expected: Any
+) -> None:
     found = from_binlog(each, [value, None])
     assert (found.array.to_pylist(), dict(found.unfit)) == ([expected, None], {})
 
@@ -44,9 +46,13 @@ def test_dates_that_are_none_do_not_fit() -> None:
 
 
 def test_a_timestamp_of_zero_does_not_fit() -> None:
-    found = from_binlog(column("timestamp", pa.timestamp("us", "UTC")), [datetime(1970, 1, 1), datetime(2024, 1, 2)])
+    found = from_binlog(
+        column("timestamp", pa.timestamp("us", "UTC")), [datetime(1970, 1, 1), datetime(2024, 1, 2)]
+    )
     assert dict(found.unfit) == {0: "0000-00-00 00:00:00"}
-    assert found.array[0].as_py() is None and found.array[1].as_py().isoformat() == "2024-01-02T00:00:00+00:00"
+    assert (
+        found.array[0].as_py() is None and found.array[1].as_py().isoformat() == "2024-01-02T00:00:00+00:00"
+    )
 
 
 def test_a_value_that_is_too_large_does_not_fit() -> None:
