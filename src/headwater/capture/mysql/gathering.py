@@ -217,7 +217,8 @@ class Gathering:
             transaction.grouped, transaction.prepared = True, statement.meaning is Meaning.PREPARED
             return False
         self._note(statement, schema, event.query)
-        return self._end() if not transaction.grouped or statement.meaning is Meaning.COMMIT else False
+        ended = not transaction.grouped or statement.meaning in (Meaning.COMMIT, Meaning.ROLLBACK)
+        return self._end() if ended else False
 
     def _note(self, statement: BinlogStatement, schema: str, query: str) -> None:
         meaning = statement.meaning
@@ -234,7 +235,7 @@ class Gathering:
                 f"{query.split(None, 3)[:3]}",
                 "let no connection set binlog_format to anything but ROW",
             )
-        elif meaning is Meaning.ROLLBACK and self._opened().changes:
+        elif meaning in (Meaning.ROLLBACK, Meaning.UNDONE) and self._opened().changes:
             raise _untold(
                 "a transaction was rolled back and is in the binlog: it changed tables without transactions",
                 "keep captured tables apart from those of engines without transactions",

@@ -39,7 +39,9 @@ class Meaning(Enum):
     BEGIN = "begin"
     COMMIT = "commit"
     ROLLBACK = "rollback"
-    """Of a transaction, or of a part: what stands before it in the binlog has not happened."""
+    """The end of a transaction: what stands before it in the binlog has not happened."""
+    UNDONE = "undone"
+    """The same of a part of a transaction, back to a savepoint."""
     PREPARED = "prepared"
     """A part of a distributed transaction."""
     EMPTIED = "emptied"
@@ -56,7 +58,7 @@ _KINDS: Final = {
     "begin": Meaning.BEGIN,
     "commit": Meaning.COMMIT,
     "rollback": Meaning.ROLLBACK,
-    "rollback to": Meaning.ROLLBACK,
+    "rollback to": Meaning.UNDONE,
     "xa": Meaning.PREPARED,
     **dict.fromkeys(("create", "alter", "drop", "rename", "truncate"), Meaning.SCHEMA),
     **dict.fromkeys(("insert", "update", "delete", "replace", "load", "with"), Meaning.ROWS),

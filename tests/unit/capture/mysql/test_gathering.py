@@ -139,6 +139,10 @@ def test_a_rollback_behind_changes_is_refused(gathering: Gathering) -> None:
         gathering.take(each)
     with pytest.raises(SourceRefused, match="does not tell"):
         gathering.take(query("ROLLBACK"))
-    gathering.begin(ServerGtids())
-    gathering.take(gtid(1))
-    assert gathering.take(query("DELETE FROM others"))
+
+
+def test_a_transaction_of_other_tables_ends_however_it_ends(gathering: Gathering) -> None:
+    for each in (gtid(1), query("BEGIN"), query("DELETE FROM others"), query("ROLLBACK TO `a`")):
+        assert not gathering.take(each)
+    assert gathering.take(query("ROLLBACK"))
+    assert str(gathering.gtids) == f"{SERVER}:1"

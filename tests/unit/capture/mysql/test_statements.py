@@ -32,7 +32,7 @@ def test_tables_that_are_emptied_are_named(
         ("BEGIN", Meaning.BEGIN),
         ("COMMIT", Meaning.COMMIT),
         ("ROLLBACK", Meaning.ROLLBACK),
-        ("ROLLBACK TO `a`", Meaning.ROLLBACK),
+        ("ROLLBACK TO `a`", Meaning.UNDONE),
         ("XA COMMIT X'71',X'',1", Meaning.PREPARED),
         ("alter table t add column a int", Meaning.SCHEMA),
         ("ALTER TABLE t DROP PARTITION p1", Meaning.PARTITION),
