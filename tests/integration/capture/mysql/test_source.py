@@ -5,15 +5,19 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from source_kit import Replica, drain, snapshot, told
 
+from changes_kit import CAPTURED, newest
 from headwater.capture.change import DELETE, INSERT, UPDATE, TableChanges, Truncation
 from headwater.capture.mysql import source as sources
 from headwater.capture.mysql.source import MySqlSource
+from headwater.capture.opening import open_capture
 from headwater.errors import SourceRefused, SourceUnavailable, UsageError
+from headwater.log.open import open as open_log
 from mariadb_server import Server
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(40))"
@@ -185,6 +189,24 @@ def test_a_position_at_the_beginning_of_a_file_is_known_again(capture: Any, exec
     execute(T, "FLUSH BINARY LOGS")
     position = capture().begin(["t"], None)
     assert capture().begin(["t"], position) == position
+
+
+def test_a_capture_fills_a_topic_and_goes_on(url: str, execute: Any, tmp_path: Path) -> None:
+    execute("CREATE TABLE customers (id BIGINT PRIMARY KEY, name VARCHAR(40))")
+    execute("INSERT INTO customers VALUES (1, 'a'), (2, 'b')")
+    log = f"file:{tmp_path / 'log'}"
+    statements = [
+        ["UPDATE customers SET name = 'c' WHERE id = 1"],
+        ["TRUNCATE TABLE customers", "INSERT INTO customers VALUES (3, 'd'), (4, 'e')"],
+        ["UPDATE customers SET id = 5 WHERE id = 3", "DELETE FROM customers WHERE id = 4"],
+    ]
+    for each in statements:
+        with open_capture(url, log, "crm", [CAPTURED]) as capture:
+            capture.catch_up()
+            execute(*each)
+            capture.catch_up()
+        with open_log(log) as opened:
+            assert newest(opened) == dict(execute("SELECT id, name FROM customers"))
 
 
 # What is refused
