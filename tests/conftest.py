@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 from hypothesis import settings
 
+import mariadb_server
 import opensearch_server
 import postgres_server
 import redis_server
@@ -71,6 +72,20 @@ def database(server: postgres_server.Server) -> Iterator[str]:
     """The URL of a place in the PostgreSQL server that is the test's own."""
     with postgres_server.own_schema(server) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[mariadb_server.Server]:
+    """A real MariaDB server; a test that stops it starts it again."""
+    with _or_skipped("MariaDB", mariadb_server.running_server(), mariadb_server.Missing) as started:
+        yield started
+
+
+@pytest.fixture
+def mariadb_database(mariadb: mariadb_server.Server) -> Iterator[str]:
+    """The name of a database of the MariaDB server that is the test's own."""
+    with mariadb_server.own_database(mariadb) as name:
+        yield name
 
 
 @pytest.fixture(scope="session")

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import itertools
+import re
 import sqlite3
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 
+import pymysql
+
+import mariadb_server
 from headwater.capture.change import DELETE, Delivery, TableChanges, Truncation
+from headwater.capture.mysql.source import MySqlSource
 from headwater.capture.source import CaptureSource
 from headwater.capture.sqlite.source import SqliteSource
 
 Row = tuple[Any, ...]
 SECONDS = 30.0
+DEADLOCK = 1213
 
 
 class Database(ABC):
@@ -25,6 +31,10 @@ class Database(ABC):
     inserts: Sequence[str] = ("INSERT",)
     """The ways to insert a row, for better or worse."""
     updates: Sequence[str] = ("UPDATE",)
+    pause = 0.0
+    """How long a writer waits between two statements, in seconds, where it would outrun any reader."""
+    makes_objects = True
+    """Whether a capture makes anything in the database, so that dropping it takes something away."""
 
     def __init__(self) -> None:
         self._opened: list[CaptureSource] = []
@@ -48,6 +58,9 @@ class Database(ABC):
     @abstractmethod
     def _source(self, name: str) -> CaptureSource:
         """Open it to be captured."""
+
+    def forget(self) -> None:  # noqa: B027  # most forget what is confirmed
+        """Let a database that keeps changes by a rule of its own forget those until now."""
 
     def source(self, name: str = "shop") -> CaptureSource:
         self._opened.append(self._source(name))
@@ -103,6 +116,91 @@ class SqliteDatabase(Database):
 
     def _source(self, name: str) -> CaptureSource:
         return SqliteSource(self.path, name)
+
+
+class _Statements:
+    """A connection of PyMySQL with the manners of the others, which takes statements in their dialect."""
+
+    def __init__(self, connection: Any, idle: list[Any]):
+        self._connection, self._idle = connection, idle
+
+    def execute(self, statement: str) -> Any:
+        cursor = self._connection.cursor()
+        while True:
+            try:
+                cursor.execute(_in_mysql(statement))
+                return cursor
+            except pymysql.err.OperationalError as error:
+                if error.args[0] != DEADLOCK:
+                    raise
+
+    def close(self) -> None:
+        """Leave the connection to the next, which is spared the time that it takes to make one."""
+        self._connection.rollback()
+        self._idle.append(self._connection)
+
+
+def _in_mysql(statement: str) -> str:
+    """Return a statement as MySQL says it: texts of a key have a length, and conflicts are duplicate keys."""
+    if statement.startswith("CREATE TABLE"):
+        return re.sub(r"(?<=CREATE TABLE )\w+", r"`\g<0>`", statement).replace("TEXT", "VARCHAR(40)")
+    if statement.endswith("DO NOTHING"):
+        return statement.partition(" ON CONFLICT")[0].replace("INSERT", "INSERT IGNORE", 1)
+    return re.sub(r"ON CONFLICT \(\w+\) DO UPDATE SET", "ON DUPLICATE KEY UPDATE", statement)
+
+
+class MariadbDatabase(Database):
+    """A database of a server, which keeps one binlog for all of them."""
+
+    inserts = ("INSERT", "INSERT IGNORE", "REPLACE")
+    updates = ("UPDATE", "UPDATE IGNORE")
+    pause = 0.005
+    makes_objects = False
+
+    def __init__(self, server: mariadb_server.Server, name: str):
+        super().__init__()
+        self._server, self._name = server, name
+        self._others = ExitStack()
+        self._idle: list[Any] = []
+
+    def connect(self) -> Any:
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._server.connect(self._name)
+        return _Statements(connection, self._idle)
+
+    def attempt(self, db: Any, statement: str) -> None:
+        with suppress(pymysql.err.IntegrityError):
+            db.execute(statement)
+
+    def objects(self) -> set[str]:
+        return {name for (name,) in self.rows("SHOW TABLES")}
+
+    def other(self) -> MariadbDatabase:
+        server = self._others.enter_context(mariadb_server.running_server())
+        return MariadbDatabase(server, self._others.enter_context(mariadb_server.own_database(server)))
+
+    def forget(self) -> None:
+        # A server sees that a reader has gone when it sends it something next, and keeps its file till then.
+        for row in self.rows("SHOW PROCESSLIST"):
+            if row[4] == "Binlog Dump":
+                self.execute(f"KILL {row[0]}")
+        self.execute("FLUSH BINARY LOGS")
+        last = self.rows("SHOW BINARY LOGS")[-1][0]
+        until = time.monotonic() + SECONDS
+        while len(self.rows("SHOW BINARY LOGS")) > 1:
+            assert time.monotonic() < until, "the binlog is still read"
+            self.execute(f"PURGE BINARY LOGS TO '{last}'")
+
+    def close(self) -> None:
+        super().close()
+        for each in self._idle:
+            each.close()
+        self._others.close()
+
+    def _source(self, name: str) -> CaptureSource:
+        return MySqlSource(self._server.url(self._name), name)
 
 
 class Replica:

@@ -60,7 +60,8 @@ class BackgroundCapture(Closing):
 def describe_database(url: str) -> list[SourceTable]:
     """Return the tables of a database, as ``headwater capture describe`` prints them.
 
-    - ``url``: the database: ``"postgresql://shop@db/shop"`` or ``"sqlite:./crm.db"``.
+    - ``url``: the database: ``"postgresql://shop@db/shop"``, ``"mysql://shop@db/shop"`` or
+      ``"sqlite:./crm.db"``.
 
     Nothing is changed in it.
     """

@@ -23,13 +23,27 @@ def open_source(url: str, name: str) -> CaptureSource:
         from headwater.capture.sqlite.source import SqliteSource
 
         return SqliteSource(rest.removeprefix("//"), name)
+    if scheme.lower() in ("mysql", "mariadb"):
+        return _mysql(url, name)
     raise UsageError(
         # What has no scheme is not shown: it may be settings with a password.
         f'no database "{scheme}:" can be captured'
         if rest and scheme.isalnum()
         else "this is no URL of a database",
-        hint='use "postgresql://user@host/database" or "sqlite:./app.db"',
+        hint='use "postgresql://user@host/database", "mysql://user@host/database" or "sqlite:./app.db"',
     )
+
+
+def _mysql(url: str, name: str) -> CaptureSource:
+    try:
+        from headwater.capture.mysql.source import MySqlSource
+    except ImportError as error:
+        if (error.name or "").split(".")[0] not in ("pymysql", "pymysqlreplication"):
+            raise
+        raise UsageError(
+            "MySQL support is not installed", hint="run `pip install 'headwater[mysql]'`"
+        ) from None
+    return MySqlSource(url, name)
 
 
 def open_capture(

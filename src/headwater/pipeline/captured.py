@@ -18,7 +18,7 @@ from headwater.pipeline.declaration import CapturedFrom, Declaration, Table
 
 OnMisfit = Literal["stop", "dead_letter"]
 """What becomes of a row that the declared columns cannot hold."""
-SCHEMES = ("postgresql", "postgres", "sqlite")
+SCHEMES = ("postgresql", "postgres", "mysql", "mariadb", "sqlite")
 COMMITTED = "committed_at"
 """The column with the time of the commit, which is a captured table's event time where it names no other."""
 
@@ -99,7 +99,8 @@ def check_capture(title: str, url: object, on_error: object) -> None:
     """Refuse a URL of no database that can be captured, and settings that there are not."""
     scheme = url.partition(":")[0].lower() if isinstance(url, str) else ""
     if scheme not in SCHEMES:
-        hint = nearest(scheme, SCHEMES) or 'use "postgresql://user@host/database" or "sqlite:./app.db"'
+        use = 'use "postgresql://user@host/database", "mysql://user@host/database" or "sqlite:./app.db"'
+        hint = nearest(scheme, SCHEMES) or use
         # What has no scheme is not shown: it may be settings with a password.
         shown = f' "{scheme}:"' if isinstance(url, str) and ":" in url and scheme.isalnum() else ""
         raise PipelineError(f"{title} has no database{shown} that can be captured", hint=hint)

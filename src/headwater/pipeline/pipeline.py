@@ -215,8 +215,8 @@ class Pipeline(PipelineContents):
         """Declare a database whose changes fill tables, for as long as the pipeline runs.
 
         - ``name``: what ``captured=`` calls it: ``table(..., captured="NAME.TABLE")``.
-        - ``url``: the database: ``"postgresql://shop@db/shop"`` or ``"sqlite:./crm.db"``. It is not shown in
-          messages; a password may come from the environment.
+        - ``url``: the database: ``"postgresql://shop@db/shop"``, ``"mysql://shop@db/shop"`` or
+          ``"sqlite:./crm.db"``. It is not shown in messages; a password may come from the environment.
         - ``on_error="stop"``: what becomes of a row that the declared columns cannot hold: ``"stop"`` stops
           the capture there and names it; ``"dead_letter"`` sets it aside in the topic
           ``PIPELINE.NAME.dead``.

@@ -8,14 +8,18 @@ from pathlib import Path
 import pytest
 
 from postgres_database import PostgresDatabase
-from source_kit import Database, SqliteDatabase
+from source_kit import Database, MariadbDatabase, SqliteDatabase
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mariadb"])
 def application(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     made: Database
     if request.param == "postgres":
         made = PostgresDatabase(request.getfixturevalue("server").dsn)
+    elif request.param == "mariadb":
+        made = MariadbDatabase(
+            request.getfixturevalue("mariadb"), request.getfixturevalue("mariadb_database")
+        )
     else:
         made = SqliteDatabase(tmp_path / "shop.db")
     yield made

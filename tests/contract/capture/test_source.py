@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import random
 import threading
+import time
 from contextlib import closing
 from typing import Any
 
@@ -223,6 +224,7 @@ def test_a_position_that_was_forgotten_is_refused(shop: Database) -> None:
     shop.execute(*insert(*range(50)))
     source.confirm(drain(source, lambda _: None, begun))
     source.close()
+    shop.forget()
     with pytest.raises(SourceRefused):
         shop.source().begin(["customers"], begun)
 
@@ -340,6 +342,7 @@ def write(database: Database, seed: int, enough: threading.Event) -> None:
                 ]
             )
             database.attempt(db, statement)
+            time.sleep(database.pause)
 
 
 # Dropping
@@ -349,7 +352,7 @@ def test_drop_leaves_nothing_behind(shop: Database) -> None:
     before = shop.objects()
     source = shop.source()
     position = source.begin(["customers", "orders"], None)
-    assert shop.objects() != before
+    assert (shop.objects() != before) == shop.makes_objects
     shop.execute(*insert(1))
     drain(source, lambda _: None, position)
     source.drop()
@@ -367,6 +370,8 @@ def test_dropping_one_capture_leaves_others_alone(shop: Database) -> None:
 
 
 def test_a_position_before_a_drop_is_refused(shop: Database) -> None:
+    if not shop.makes_objects:
+        pytest.skip("nothing is made in this database, so nothing is dropped")
     source = shop.source()
     position = source.begin(["customers"], None)
     source.drop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,24 @@ def test_what_is_no_database_is_refused_and_nothing_of_it_shown(url: str, told: 
     with pytest.raises(UsageError, match=told) as refused:
         open_source(url, "crm")
     assert "password" not in str(refused.value)
+
+
+@pytest.mark.parametrize("scheme", ["mysql", "MariaDB"])
+def test_mysql_is_opened_without_a_connection(scheme: str) -> None:
+    from headwater.capture.mysql.source import MySqlSource
+
+    with open_source(f"{scheme}://ada:secret@db.invalid/shop", "crm") as source:
+        assert isinstance(source, MySqlSource)
+        assert "secret" not in source.title
+
+
+def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [each for each in sys.modules if each.startswith("headwater.capture.mysql")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pymysqlreplication", None)
+    with pytest.raises(UsageError, match="not installed") as missing:
+        open_source("mysql://db/shop", "crm")
+    assert "headwater[mysql]" in str(missing.value.hint)
 
 
 def test_a_capture_closes_what_it_was_opened_with(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ class _CaptureGroup(click.Group):
 def capture() -> None:
     """Capture the changes of a database into the log.
 
-    URL is "postgresql://user@host/database" or "sqlite:./app.db". A pipeline that declares a capture
-    does this by itself as long as it runs.
+    URL is "postgresql://user@host/database", "mysql://user@host/database" or "sqlite:./app.db". A pipeline
+    that declares a capture does this by itself as long as it runs.
 
     \b
     Examples:
