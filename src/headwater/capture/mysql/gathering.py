@@ -49,7 +49,7 @@ class EmptiedTables:
 
 
 @dataclass
-class OpenTransaction:
+class BinlogTransaction:
     """A transaction whose end has not come yet."""
 
     gtid: str
@@ -84,7 +84,7 @@ class Gathered:
         """The transactions of it that have changes."""
         return Transactions(tuple(self.ids), tuple(self.positions), np.array(self.committed, np.int64))
 
-    def number(self, transaction: OpenTransaction) -> int:
+    def number(self, transaction: BinlogTransaction) -> int:
         """Return the number of a transaction in it, which is the last one."""
         if not self.ids or self.ids[-1] != transaction.gtid:
             self.ids.append(transaction.gtid)
@@ -121,7 +121,7 @@ class Gathering:
             r"(?<![\w$])(?:" + "|".join(map(re.escape, tables)) + r")(?![\w$])", re.IGNORECASE
         )
         self.gathered = Gathered()
-        self.open: OpenTransaction | None = None
+        self.open: BinlogTransaction | None = None
         self.altered = False
         """Whether tables may be other ones since the last time it was looked at."""
 
@@ -151,7 +151,7 @@ class Gathering:
 
     def _begin(self, event: Any) -> None:
         flags = event.flags if isinstance(event, MariadbGtidEvent) else _STANDALONE
-        self.open = OpenTransaction(
+        self.open = BinlogTransaction(
             event.gtid,
             self.gtids.with_gtid(event.gtid),
             event.timestamp * 1_000_000,
@@ -192,11 +192,11 @@ class Gathering:
         run.add(_operation(event), rows[delivered:], self.gathered.number(transaction), first + delivered)
         self.gathered.rows += len(rows) - delivered
 
-    def _left_out(self, table: str, transaction: OpenTransaction) -> bool:
+    def _left_out(self, table: str, transaction: BinlogTransaction) -> bool:
         since = self._since.get(table)
         return table not in self._since or (since is not None and since.covers(transaction.gtids))
 
-    def _opened(self) -> OpenTransaction:
+    def _opened(self) -> BinlogTransaction:
         if self.open is None:
             raise _untold(
                 "the binlog has changes without a GTID", "let the server give every transaction one"
