@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -81,9 +81,10 @@ class Capture(Closing):
         self._captured = {each.table: each for each in tables}
         self._tables = self._checked(source.tables(), _stopped(load(log, name)))
         self._topic = StateTopic(log, name)
-        self.state = self._begin()
+        self.state = self._begin({topic.name for topic in log.topics()})
         self._writers = self._open_writers(log)
         self._misfits = Misfits(log, name, settings.on_error, self.state.sequences)
+        self._remember_sequences()
         self._leftovers = self._begin_anew(log)
         self._snapshots = PendingSnapshots(source, self.snapshotting)
         self._skip = self.state.index
@@ -132,9 +133,7 @@ class Capture(Closing):
     def save(self) -> None:
         """Make everything durable, remember it, and let the source forget it."""
         self._flush()
-        sequences = {writer.captured.topic: writer.sequence for writer in self._writers.values()}
-        known = self.state.sequences  # also of tables that are not captured now
-        self.state = replace(self.state, sequences={**known, **sequences, **self._misfits.sequences})
+        self.state = replace(self.state, sequences=self._sequences())
         self._topic.save(self.state)
         self._source.confirm(self.state.position)
         self._saved_at, self._unsaved = time.monotonic(), False
@@ -194,7 +193,7 @@ class Capture(Closing):
             self._snapshots.note_truncation(each.table.name)
             if each.table.name in self._leftovers:
                 self._leftovers[each.table.name].clear()
-            self._writers[each.table.name].truncate(positions[number])
+            self._writers[each.table.name].truncate(each)
         self.state = replace(self.state, index=index + 1)
         self.save()
 
@@ -290,11 +289,11 @@ class Capture(Closing):
 
     # The parts
 
-    def _begin(self) -> CaptureState:
+    def _begin(self, topics: Container[str]) -> CaptureState:
         """Let the stream begin where it ended, and return the state from which on.
 
-        What a table lacks, because it was not captured for a while or was made anew, is noted before that:
-        afterwards nobody could tell.
+        What a topic lacks, because its table was not captured for a while or was made anew, or because the
+        topic was deleted, is noted before that: afterwards nobody could tell.
         """
         saved = self._topic.load()
         going = [table for table in self._captured if table not in _stopped(saved)]
@@ -306,7 +305,8 @@ class Capture(Closing):
             )
         identities = self._source.identities(going)
         if saved is not None:
-            state = saved.with_identities(identities)
+            kept = {table: told for table, told in saved.identities.items() if self._is_in(topics, table)}
+            state = replace(saved, identities=kept).with_identities(identities)
             if state != saved:
                 self._topic.save(state)
             self._source.begin(going, state.position)
@@ -314,6 +314,9 @@ class Capture(Closing):
         state = CaptureState(self._source.begin(going, None), identities=identities)
         self._topic.save(state)
         return state
+
+    def _is_in(self, topics: Container[str], table: str) -> bool:
+        return table in self._captured and self._captured[table].topic in topics
 
     def _checked(self, present: Sequence[SourceTable], stopped: Mapping[str, str]) -> dict[str, SourceTable]:
         """Return the captured tables as they are, or refuse what cannot be captured as it is declared."""
@@ -338,10 +341,21 @@ class Capture(Closing):
         with ExitStack() as opened:
             writers = {}
             for table, captured in self._captured.items():
-                sequence = self.state.sequences.get(captured.topic, 0)
+                sequence = self.state.sequences.get(captured.topic)
                 writers[table] = opened.enter_context(TableWriter(log, self.name, captured, sequence))
             opened.pop_all()
         return writers
+
+    def _remember_sequences(self) -> None:
+        """Save the numbers of the next changes before any is written: it may have to be written again."""
+        if self.state.sequences != self._sequences():
+            self.state = replace(self.state, sequences=self._sequences())
+            self._topic.save(self.state)
+
+    def _sequences(self) -> dict[str, int]:
+        """Return the number of the next change by topic, also of tables that are not captured now."""
+        numbers = {writer.captured.topic: writer.sequence for writer in self._writers.values()}
+        return {**self.state.sequences, **numbers, **self._misfits.sequences}
 
     def _flush(self) -> None:
         for writer in self._writers.values():

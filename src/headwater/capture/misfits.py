@@ -33,8 +33,9 @@ class Misfits(Closing):
     def __init__(self, log: Log, capture: str, on_error: OnMisfit, sequences: Mapping[str, int]):
         self._log, self._capture, self._on_error = log, capture, on_error
         self._topic = capture + SUFFIX
-        self._sequence = sequences.get(self._topic, 0)
         self._producers: dict[str, Producer] = {}
+        known = sequences.get(self._topic)
+        self._sequence = self._behind() if known is None else known
 
     @property
     def sequences(self) -> dict[str, int]:
@@ -80,9 +81,16 @@ class Misfits(Closing):
             )
         self._producer(by).send(letter, sequence=sequence)
 
+    def _behind(self) -> int:
+        """Return the number behind those that a capture has set aside which was begun before."""
+        return self._producer("").sequence if self._exists() else 0
+
+    def _exists(self) -> bool:
+        return self._topic in {topic.name for topic in self._log.topics()}
+
     def _producer(self, by: str) -> Producer:
         if by not in self._producers:
-            if self._topic not in {topic.name for topic in self._log.topics()}:
+            if not self._exists():
                 self._log.create_topic(self._topic, _SCHEMA)
             self._producers[by] = self._log.producer(self._topic, id=f"capture.{self._capture}{by}")
         return self._producers[by]

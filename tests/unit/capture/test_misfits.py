@@ -22,7 +22,7 @@ def test_they_are_set_aside_once_where_that_is_asked() -> None:
     delivered = changes(("insert", 1, "a"), ("delete", 2, None))
     with headwater.open("memory:") as log:
         for _ in range(2):  # the second time after a crash
-            with Misfits(log, "crm", "dead_letter", {}) as misfits:
+            with Misfits(log, "crm", "dead_letter", {"crm.dead": 0}) as misfits:
                 misfits.take(delivered, [UnfitRow(0, "too long"), UnfitRow(1, "too odd")])
         rows = [row for part in log.read("crm.dead") for row in part.to_pylist()]
     assert [(row["key"], row["operation"], row["position"], row["reason"]) for row in rows] == [
