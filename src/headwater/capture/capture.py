@@ -311,7 +311,8 @@ class Capture(Closing):
                 self._topic.save(state)
             self._source.begin(going, state.position)
             return state
-        state = CaptureState(self._source.begin(going, None), identities=identities)
+        filled = tuple(table for table in going if self._is_in(topics, table))  # by one that was before it
+        state = CaptureState(self._source.begin(going, None), identities=identities, resnapshot=filled)
         self._topic.save(state)
         return state
 

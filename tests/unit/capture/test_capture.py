@@ -465,3 +465,14 @@ def test_a_topic_that_was_deleted_is_filled_anew(file: Path, log: Log) -> None:
             capture.catch_up()
         assert newest(log) == contents(file)
         log.delete_topic("customers")
+
+
+def test_a_capture_that_is_begun_anew_deletes_what_is_gone(file: Path, log: Log) -> None:
+    execute(file, "INSERT INTO customers VALUES (1, 'a'), (2, 'b')")
+    with capturing(file, log) as capture:
+        capture.catch_up()
+    log.delete_topic("crm.capture")
+    execute(file, "DELETE FROM customers WHERE id = 1")
+    with capturing(file, log) as capture:
+        capture.catch_up()
+    assert newest(log) == contents(file) == {2: "b"}
