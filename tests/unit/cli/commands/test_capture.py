@@ -9,6 +9,10 @@ from pathlib import Path
 import pytest
 from tests.unit.cli.conftest import Run
 
+from headwater import CaptureStatus
+from headwater.cli.commands.capture import _show
+from headwater.errors import SourceUnavailable
+
 
 @pytest.fixture
 def database(tmp_path: Path) -> str:
@@ -68,3 +72,9 @@ def test_a_database_that_is_not_there_is_told(run: Run, tmp_path: Path) -> None:
     assert result.exit_code != 0
     assert "none.db" in result.stderr
     assert not (tmp_path / "none.db").exists()
+
+
+def test_a_capture_that_waits_says_for_what(capsys: pytest.CaptureFixture[str]) -> None:
+    away = SourceUnavailable("the database cannot be read", detail="connection refused")
+    _show(CaptureStatus("crm", "waiting", error=away), "lines")
+    assert "warning: the database cannot be read: connection refused" in capsys.readouterr().err
