@@ -222,7 +222,7 @@ class Capture(Closing):
             self._snapshots.note_truncation(each.table.name)
             if each.table.name in self._leftovers:
                 self._leftovers[each.table.name].clear()
-            self._writers[each.table.name].truncate(positions[number])
+            self._writers[each.table.name].truncate(each)
         self.state = replace(self.state, index=index + 1)
         self.save()
 
@@ -325,8 +325,8 @@ class Capture(Closing):
     def _begin(self) -> CaptureState:
         """Let the stream begin where it ended, and return the state from which on.
 
-        What a table lacks, because it was not captured for a while or was made anew, is noted before that:
-        afterwards nobody could tell.
+        What a topic lacks, because its table was not captured for a while or was made anew, or because the
+        topic was deleted, is noted before that: afterwards nobody could tell.
         """
         saved = self._topic.load()
         going = [table for table in self._captured if table not in _stopped(saved)]

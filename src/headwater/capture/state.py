@@ -93,10 +93,11 @@ class CaptureState:
     @classmethod
     def from_json(cls, text: str) -> CaptureState:
         """Return what ``to_json`` has written."""
-        told = json.loads(text, object_hook=_untagged)
+        told = json.loads(text)
         snapshots = {table: SnapshotProgress(**each) for table, each in told.pop("snapshots").items()}
         for table, each in snapshots.items():
-            snapshots[table] = replace(each, after=None if each.after is None else tuple(each.after))
+            after = None if each.after is None else tuple(map(_untagged, each.after))
+            snapshots[table] = replace(each, after=after)
         return cls(**{**told, "resnapshot": tuple(told["resnapshot"])}, snapshots=snapshots)
 
 
@@ -177,9 +178,9 @@ def _tagged(value: object) -> dict[str, str]:
     raise TypeError(f"a key cannot hold a {type(value).__name__}")
 
 
-def _untagged(told: dict[str, Any]) -> Any:
-    if len(told) == 1:
-        name, value = next(iter(told.items()))
-        if name.startswith("$") and name[1:] in _TAGS:
-            return _TAGS[name[1:]](value)
+def _untagged(told: Any) -> Any:
+    """Return a value of a key as it was: no other part of a state is tagged, whatever tables are named."""
+    if isinstance(told, dict):
+        ((name, value),) = told.items()
+        return _TAGS[name.removeprefix("$")](value)
     return told

@@ -8,9 +8,9 @@ same time, so what comes later in the source's history comes later in the topic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from itertools import pairwise
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +22,21 @@ from headwater import durations
 from headwater.bisection import failing
 from headwater.capture import record_headers
 from headwater.capture.captured_table import CapturedTable
-from headwater.capture.change import DELETE, OPERATIONS, READ, TRUNCATE, SnapshotChunk, TableChanges
+from headwater.capture.change import (
+    DELETE,
+    OPERATIONS,
+    READ,
+    TRUNCATE,
+    SnapshotChunk,
+    TableChanges,
+    Truncation,
+)
 from headwater.capture.last_rows import LastRows
 from headwater.capture.leftovers import Leftovers
 from headwater.capture.live_rows import live_rows
 from headwater.closing import Closing
 from headwater.errors import RowError
-from headwater.log import Log
+from headwater.log import Log, Producer
 from headwater.pipeline.captured import COMMITTED
 from headwater.record import DELETED
 from headwater.schema import TIMESTAMP, type_name
@@ -62,7 +70,8 @@ class TableWriter(Closing):
         self.is_first = not (self._stream.sequence or self._snapshot.sequence)
         """Whether nothing was written by this capture before: the topic is new."""
         # A number that the log has is left out: where none is remembered, it goes on behind them.
-        self.sequence = self._stream.sequence if sequence is None else sequence
+        behind = max(each.sequence for each in (self._stream, self._history) if each is not None)
+        self.sequence = behind if sequence is None else sequence
 
     def write(self, changes: TableChanges) -> list[UnfitRow]:
         """Append changes of the stream, and return those that do not fit."""
@@ -73,8 +82,7 @@ class TableWriter(Closing):
             lambda rows, start: self._stream.send_changes(rows, sequence=first + start),
         )
         if self._history is not None:
-            for start, end in _between(len(changes), [each.row for each in bad]):
-                self._history.send_batch(self._changes(changes.part(start, end)), sequence=first + start)
+            self._keep(changes, {each.row for each in bad}, self._history)
         self.sequence += len(changes)
         return bad
 
@@ -112,10 +120,17 @@ class TableWriter(Closing):
         self._snapshot.send_changes(self._found(keys, TRUNCATE, position))
         self._snapshot.flush()
 
-    def truncate(self, position: str) -> None:
-        """Append a deletion of every key that the topic has."""
+    def truncate(self, emptied: Truncation) -> None:
+        """Append a deletion of every key that the topic has; the topic of changes is told of each, too.
+
+        Done again after a kill, it is told again there, at the same position and index.
+        """
         self.flush()
-        self.delete_all(live_rows(self._log, self._topic, self.captured.key, self.captured.key), position)
+        keys = live_rows(self._log, self._topic, self.captured.key, self.captured.key)
+        if self._history is not None and keys.num_rows:
+            with self._log.producer(self.captured.changes_topic, id=self._snapshot.id) as history:
+                history.send_batch(self._emptied(keys, emptied))
+        self.delete_all(keys, emptied.transactions.position[emptied.transaction])
 
     def flush(self) -> None:
         """Make everything durable."""
@@ -144,6 +159,44 @@ class TableWriter(Closing):
 
         bad = failing(table.num_rows, attempt)
         return [UnfitRow(row, error.reason or error.message) for row, error in bad]
+
+    def _keep(self, changes: TableChanges, unfit: set[int], history: Producer) -> None:
+        """Append changes to the topic of changes, but for those that do not fit.
+
+        Where only the row before does not fit, it is left out: it was set aside in its time.
+        """
+
+        def attempt(start: int, end: int) -> bool | None:
+            if not unfit.isdisjoint(range(start, end)):
+                return True
+            part = changes.part(start, end)
+            try:
+                table = self._changes(part)
+            except RowError:
+                if end - start > 1:
+                    return True
+                table = self._changes(replace(part, before=None))
+            history.send_batch(table, sequence=self.sequence + start)
+            return None
+
+        list(failing(len(changes), attempt))
+
+    def _emptied(self, keys: pa.Table, emptied: Truncation) -> pa.Table:
+        """Return the rows of the topic of changes that tell of a truncation."""
+        once, number = emptied.transactions, emptied.transaction
+        about = {
+            "operation": pa.scalar(OPERATIONS[TRUNCATE]),
+            COMMITTED: pa.scalar(int(once.committed[number])).cast(TIMESTAMP),
+            "position": pa.scalar(once.position[number]),
+            "transaction": pa.scalar(once.id[number]),
+            "index": pa.scalar(emptied.index),
+        }
+        for field in self.captured.changes_schema:
+            if field.name not in self.captured.key:
+                value = about.get(field.name)
+                column = pa.nulls(len(keys), field.type) if value is None else pa.repeat(value, len(keys))
+                keys = keys.append_column(field, column)
+        return keys
 
     def _table(self, changes: TableChanges) -> pa.Table:
         """Return changes as the topic stores them."""
@@ -185,7 +238,8 @@ class TableWriter(Closing):
         after = self._struct(changes.rows, changes.operation != DELETE)
         known = changes.rows.slice(0, 0) if changes.before is None else changes.before
         before = self._struct(known, np.ones(len(known), bool))
-        keys = {name: changes.rows.column(name) for name in self.captured.key}
+        fields = [self.captured.schema.field(name) for name in self.captured.key]
+        keys = {field.name: conformed(changes.rows.column(field.name), field) for field in fields}
         return pa.table(
             {
                 **keys,
@@ -202,7 +256,7 @@ class TableWriter(Closing):
     def _struct(self, rows: pa.RecordBatch, present: npt.NDArray[np.bool_]) -> pa.Array:
         """Return rows as one column, null where they are not present."""
         fields = [field.with_nullable(True) for field in self.captured.schema]
-        columns = [conformed(rows.column(field.name), field) for field in fields]
+        columns = [conformed(rows.column(field.name), field).cast(field.type) for field in fields]
         return pa.StructArray.from_arrays(columns, fields=fields, mask=pa.array(~present))
 
 
@@ -218,17 +272,6 @@ def conformed(column: pa.Array, field: pa.Field) -> pa.Array:
         raise RowError(
             f'column "{field.name}" has a text that is no {type_name(field)}', detail=reason
         ) from None
-
-
-def _between(count: int, left_out: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the stretches of rows between those that are left out.
-
-    >>> list(_between(5, [0, 3]))
-    [(1, 3), (4, 5)]
-    """
-    for start, end in pairwise([-1, *left_out, count]):
-        if end > start + 1:
-            yield start + 1, end
 
 
 def _times(changes: TableChanges) -> pa.Array:

@@ -15,5 +15,5 @@ def label(declared: Declaration) -> str:
 
 
 def everything(pipeline: Pipeline) -> tuple[Declaration, ...]:
-    """Return sources and tables, then nodes, each after what it reads."""
-    return (*pipeline.input_topics, *pipeline.order())
+    """Return captures, sources and tables, then nodes, each after what it reads."""
+    return (*pipeline.captures, *pipeline.input_topics, *pipeline.order())

@@ -20,6 +20,7 @@ from headwater.capture import snapshot
 from headwater.capture.capture import Capture
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.opening import open_capture
+from headwater.errors import SourceUnavailable
 from headwater.log import Log
 
 PAGES = CapturedTable(
@@ -256,3 +257,34 @@ def test_a_key_may_be_declared_in_another_order_and_in_wider_types(
     query = "SELECT id, rate, views, text FROM prices"
     with headwater.open(log_url) as log:
         assert newest(log, "prices") == {row[0]: row for row in db.execute(query).fetchall()}
+
+
+def test_a_table_that_takes_the_place_of_another_is_captured_anew(
+    db: psycopg.Connection, database: str, log_url: str, name: str
+) -> None:
+    db.execute("INSERT INTO pages VALUES (1, 0, 'a'), (2, 0, 'b')")
+    with opened(database, log_url, name) as capture:
+        capture.catch_up()
+        with db.transaction():
+            db.execute("CREATE TABLE newer (LIKE pages INCLUDING ALL)")
+            db.execute("INSERT INTO newer SELECT * FROM pages WHERE id > 1")
+            db.execute("ALTER TABLE pages RENAME TO older")
+            db.execute("ALTER TABLE newer RENAME TO pages")
+        db.execute("INSERT INTO pages VALUES (3, 0, 'c')")
+        capture._watch_at = 0
+        with pytest.raises(SourceUnavailable, match="is another one of that name"):
+            capture.step()
+    with opened(database, log_url, name) as capture:
+        capture.catch_up()
+        db.execute("INSERT INTO pages VALUES (4, 0, 'd')")
+        capture.catch_up()
+        same(db, log_url)
+        db.execute("DROP TABLE links")
+        capture._watch_at = 0
+        capture.catch_up()
+        assert capture.state.stopped == {"links": "it was dropped or renamed"}
+    with opened(database, log_url, name) as capture:
+        db.execute("INSERT INTO pages VALUES (5, 0, 'e')")
+        capture.catch_up()
+    with headwater.open(log_url) as log:
+        assert set(newest(log, "pages")) == {2, 3, 4, 5}

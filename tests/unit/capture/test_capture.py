@@ -491,3 +491,43 @@ def test_a_table_that_has_lost_a_column_before_its_snapshot_is_stopped(log: Log)
         capture.catch_up()
         assert capture.state.stopped == {"customers": 'there is no column "name"'}
     assert stored(log) == []
+
+
+def test_a_capture_that_is_begun_anew_stores_what_comes_behind_what_its_topics_have(
+    file: Path, log: Log
+) -> None:
+    letters = CaptureSettings("dead_letter")
+    captured = replace(CAPTURED, history=True)
+    for number in range(3):
+        with capturing(file, log, captured, settings=letters) as capture:
+            capture.catch_up()
+            execute(file, (INSERT, (2 * number, "a")), (INSERT, (2 * number + 1, b"odd")))
+            capture.catch_up()
+        log.delete_topic("crm.capture")
+    assert set(newest(log)) == {0, 2, 4}
+    aside = [row for batch in log.read("crm.dead") for row in batch.to_pylist()]
+    assert {row["key"] for row in aside if row["operation"] == "insert"} == {"[1]", "[3]", "[5]"}
+    after = [row["id"] for batch in log.read("customers.changes") for row in batch.to_pylist()]
+    assert after == [0, 2, 4]
+
+
+def test_a_topic_that_was_deleted_is_filled_anew(file: Path, log: Log) -> None:
+    for number in range(3):
+        execute(file, (INSERT, (number, "a")))
+        with capturing(file, log) as capture:
+            capture.catch_up()
+            execute(file, (INSERT, (10 + number, "b")))
+            capture.catch_up()
+        assert newest(log) == contents(file)
+        log.delete_topic("customers")
+
+
+def test_a_capture_that_is_begun_anew_deletes_what_is_gone(file: Path, log: Log) -> None:
+    execute(file, "INSERT INTO customers VALUES (1, 'a'), (2, 'b')")
+    with capturing(file, log) as capture:
+        capture.catch_up()
+    log.delete_topic("crm.capture")
+    execute(file, "DELETE FROM customers WHERE id = 1")
+    with capturing(file, log) as capture:
+        capture.catch_up()
+    assert newest(log) == contents(file) == {2: "b"}

@@ -66,3 +66,8 @@ def test_what_is_no_state_is_refused() -> None:
             producer.send({"name": "crm", "state": "{}"})
         with pytest.raises(DamagedLog, match="does not hold the state"):
             load(log, "crm")
+
+
+def test_a_table_may_have_any_name() -> None:
+    state = CaptureState("7", snapshots={"$date": SnapshotProgress((b"a",))}, stopped={"$bytes": "why"})
+    assert CaptureState.from_json(state.to_json()) == state

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import headwater
-from changes_kit import CAPTURED, batch, changes, newest
-from headwater.capture.change import SnapshotChunk
+from changes_kit import CAPTURED, CUSTOMERS, batch, changes, newest
+from headwater.capture.change import SnapshotChunk, Transactions, Truncation
 from headwater.capture.table_writer import TableWriter, UnfitRow
 from headwater.log import Log
+
+EMPTIED = Truncation(CUSTOMERS, Transactions(("t8",), ("0/8",), np.array([8_000_000])), 0, 3)
 
 
 @pytest.fixture
@@ -79,7 +82,7 @@ def test_a_snapshot_comes_behind_what_was_written(log: Log) -> None:
 def test_a_truncation_deletes_every_key(log: Log) -> None:
     with TableWriter(log, "crm", CAPTURED, 0) as writer:
         writer.write(changes(("insert", 1, "a"), ("insert", 2, "b")))
-        writer.truncate("0/8")
+        writer.truncate(EMPTIED)
         writer.write(changes(("insert", 2, "again"), first=2))
     assert newest(log) == {2: "again"}
 
@@ -104,3 +107,46 @@ def test_the_history_has_every_change_with_the_row_before(log: Log) -> None:
         ("delete", "b", None),
     ]
     assert [row["transaction"] for row in rows] == ["t0", "t1", "t2", "t3"]
+
+
+NUMBERS = replace(
+    CAPTURED, schema=pa.schema([("id", pa.decimal128(20, 0)), ("name", pa.int32())]), history=True
+)
+"""The table with wider keys, and names that have to be read."""
+
+
+def history(log: Log) -> list[tuple[object, ...]]:
+    rows = [row for part in log.read("customers.changes") for row in part.to_pylist()]
+    name = lambda row: row and row["name"]  # noqa: E731
+    return [(int(row["id"]), row["operation"], name(row["before"]), name(row["after"])) for row in rows]
+
+
+def test_the_topic_of_changes_has_what_fits_in_the_declared_types(log: Log) -> None:
+    told = changes(("insert", 1, "1"), ("insert", 2, "two"), ("update", 2, "2"), ("update", 1, "3"))
+    befores = batch([(1, None), (2, None), (2, "two"), (1, "1")])
+    with TableWriter(log, "crm", NUMBERS, 0) as writer:
+        assert [each.row for each in writer.write(replace(told, before=befores))] == [1]
+        writer.write(changes(("insert", 5, "5"), first=4))
+    assert history(log) == [
+        (1, "insert", None, 1),
+        (2, "update", None, 2),
+        (1, "update", 1, 3),
+        (5, "insert", None, 5),
+    ]
+
+
+def test_the_topic_of_changes_tells_of_a_truncation(log: Log) -> None:
+    with TableWriter(log, "crm", NUMBERS, 0) as writer:
+        writer.write(changes(("insert", 1, "1"), ("insert", 2, "2"), ("delete", 1, None)))
+        writer.truncate(EMPTIED)
+        writer.truncate(EMPTIED)  # there is nothing left
+        writer.write(changes(("insert", 2, "9"), first=9))
+    assert newest(log) == {2: 9}
+    assert history(log)[-2:] == [(2, "truncate", None, None), (2, "insert", None, 9)]
+    row = [row for part in log.read("customers.changes") for row in part.to_pylist()][-2]
+    assert (row["committed_at"].second, row["position"], row["transaction"], row["index"]) == (
+        8,
+        "0/8",
+        "t8",
+        3,
+    )

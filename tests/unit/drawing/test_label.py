@@ -22,3 +22,13 @@ def test_inputs_come_first_and_each_node_after_what_it_reads(shop: Pipeline) -> 
 def test_all_drawings_say_the_same_of_a_declaration(shop: Pipeline) -> None:
     for each in everything(shop):
         assert all(label(each) in draw(shop) for draw in FORMS.values())
+
+
+def test_a_captured_table_is_drawn_behind_its_capture(shop: Pipeline) -> None:
+    shop.capture("crm", "postgresql://shop:secret@db/shop")
+    shop.table("tiers", "id BIGINT", key="id", captured="crm.tiers")
+    names = [each.name for each in everything(shop)]
+    assert names.index("crm") < names.index("tiers")
+    for draw in FORMS.values():
+        assert "crm" in draw(shop)
+        assert "secret" not in draw(shop)

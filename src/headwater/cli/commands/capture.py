@@ -153,5 +153,7 @@ def _show(status: CaptureStatus, form: str) -> None:
         f"{status.capture}: {status.state}, {units.plural(rows, 'row')} of snapshots,"
         f" {units.plural(status.changes, 'change')}, at {status.position or 'the beginning'}"
     )
+    if status.state == "waiting" and status.error is not None:
+        say("warning", f"{status.error.message}: {status.error.detail or 'it is tried again'}")
     for table, why in status.stopped.items():
         say("warning", f'table "{table}" is captured no more: {why}')

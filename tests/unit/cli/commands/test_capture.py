@@ -10,6 +10,9 @@ import pytest
 from tests.unit.cli.conftest import Run
 
 import headwater
+from headwater import CaptureStatus
+from headwater.cli.commands.capture import _show
+from headwater.errors import SourceUnavailable
 
 
 @pytest.fixture
@@ -92,3 +95,9 @@ shop.table("customers", "id BIGINT, name STRING", key="id", captured="crm.custom
     assert result.exit_code == 1
     assert "should be (id=1, name=ada), is (id=1, name=wrong)" in result.stderr
     assert "takes no NODE" in run("verify", str(file), "customers", "--against", "source").stderr
+
+
+def test_a_capture_that_waits_says_for_what(capsys: pytest.CaptureFixture[str]) -> None:
+    away = SourceUnavailable("the database cannot be read", detail="connection refused")
+    _show(CaptureStatus("crm", "waiting", error=away), "lines")
+    assert "warning: the database cannot be read: connection refused" in capsys.readouterr().err
