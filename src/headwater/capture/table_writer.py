@@ -158,8 +158,10 @@ class TableWriter(Closing):
         """Return rows with the types of the topic, where a source tells them as text."""
         for field in self.captured.schema:
             if field.name in table.schema.names:
-                column = conformed(table.column(field.name), field)
-                table = table.set_column(table.schema.get_field_index(field.name), field.name, column)
+                told = table.column(field.name)
+                column = conformed(told, field)
+                if column is not told:
+                    table = table.set_column(table.schema.get_field_index(field.name), field.name, column)
         return table
 
     def _changes(self, changes: TableChanges) -> pa.Table:
