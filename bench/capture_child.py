@@ -1,4 +1,4 @@
-"""Headwater's side of ``bench/capture.py``: ``capture_child.py KIND URL LOG TABLE [COUNT]``, a process each."""
+"""Headwater's side of ``bench/capture.py``: ``capture_child.py KIND URL LOG TABLE [COUNT]``."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SCHEMA = pa.schema([("id", pa.int64()), ("bid", pa.int32()), ("balance", pa.int3
 
 
 def catch_up(url: str, log: str, table: str) -> None:
-    """Capture what there is, from opening the capture on, and print what it took."""
-    began, before = time.time(), cpu()
+    """Capture what there is, durably, and print what it took from when it was open on."""
     with open_capture(url, log, table, [captured(table)]) as capture:
+        began, before = time.time(), cpu()
         capture.catch_up()
         seconds, spent = time.time() - began, cpu() - before
         found = capture.changes or capture.state.snapshots[table].rows

@@ -1,4 +1,4 @@
-"""What is written to PostgreSQL where captures are measured: rows of about 100 bytes, changed in many ways."""
+"""What is written to PostgreSQL where captures are measured: rows of about 100 bytes, and their changes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import psycopg
 from psycopg.sql import SQL, Identifier
 
 COLUMNS = "id BIGINT PRIMARY KEY, bid INT NOT NULL, balance INT NOT NULL, filler TEXT NOT NULL, at FLOAT8"
-_FILLER = "repeat(md5(n::text), 3)"
-_ROWS = f"SELECT n, n %% 100, n %% 7, {_FILLER}, 0 FROM generate_series(%s::int8, %s::int8 - 1) AS n"
+_FILL = """
+INSERT INTO {} SELECT n, n %% 100, n %% 7, repeat(md5(n::text), 3), 0
+FROM generate_series(0, %s::int8 - 1) AS n
+"""
 _CHANGES = """
 CREATE PROCEDURE {procedure}(transactions INT, together INT) AS $$
 DECLARE made INT := 0; gone INT := 0; step INT;
@@ -37,7 +39,7 @@ END $$ LANGUAGE plpgsql
 def create(db: psycopg.Connection, table: str, rows: int = 0) -> None:
     """Make a table that holds some rows."""
     db.execute(SQL(f"CREATE TABLE {{}} ({COLUMNS})").format(Identifier(table)))
-    db.execute(SQL("INSERT INTO {} " + _ROWS).format(Identifier(table)), (0, rows))
+    db.execute(SQL(_FILL).format(Identifier(table)), (rows,))
     db.execute(SQL("ANALYZE {}").format(Identifier(table)))
 
 

@@ -33,7 +33,7 @@ class Counter:
         self.began, self.before = 0.0, 0.0
 
     @jpype.JOverride
-    def handleBatch(self, records, committer):  # type: ignore[no-untyped-def]  # noqa: N802
+    def handleBatch(self, records, committer):  # type: ignore[no-untyped-def]
         now = time.time()
         if not self.count:
             self.began, self.before = now, cpu()
@@ -46,7 +46,7 @@ class Counter:
             self.end()
 
     @jpype.JOverride
-    def supportsTombstoneEvents(self):  # type: ignore[no-untyped-def]  # noqa: N802
+    def supportsTombstoneEvents(self):  # type: ignore[no-untyped-def]
         return True
 
     def end(self) -> None:

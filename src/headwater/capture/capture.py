@@ -34,6 +34,9 @@ from headwater.log import Log
 SAVE_SECONDS = 0.5
 """How often the state is saved: what was delivered since is delivered again after a crash."""
 READ_SECONDS = 0.2
+MANY = 2_000
+"""So many changes are on their way to the disk while the next are read; fewer are awaited, for what is read
+meanwhile would come later behind them than all at once after them."""
 WATCH_SECONDS = 10.0
 """How often it is looked at how much the database keeps for the capture."""
 _log = logging.getLogger("headwater")
@@ -111,7 +114,7 @@ class Capture(Closing):
         delivery = self._source.read(0 if self._snapshots.due(self.state.position) else timeout)
         for group in _statements(delivery.changes):
             self._apply(group)
-        if delivery.changes:
+        if 0 < sum(map(len, delivery.changes)) < MANY:
             self._flush()
         self._advance(delivery)
         if self._snapshots.due(self.state.position):
@@ -237,7 +240,8 @@ class Capture(Closing):
         after = before.after if chunk.after is None else chunk.after
         done = SnapshotProgress(after, before.rows + len(chunk.rows), chunk.last)
         self.state = self.state.with_snapshot(table, done)
-        self.save()
+        if chunk.last:
+            self.save()
 
     def _progress(self, table: str) -> SnapshotProgress:
         return self.state.snapshots.get(table, SnapshotProgress())

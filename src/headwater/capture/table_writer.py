@@ -48,12 +48,14 @@ class TableWriter(Closing):
         self._last: LastRows | None = None
         self._stream = log.producer(self._topic, id=f"capture.{capture}")
         self._snapshot = log.producer(self._topic, id=f"capture.{capture}.snapshot")
+        self._snapshot_waits = False
         self._history = (
             log.producer(captured.changes_topic, id=f"capture.{capture}") if captured.history else None
         )
 
     def write(self, changes: TableChanges) -> list[UnfitRow]:
         """Append changes of the stream, and return those that do not fit."""
+        self._settle_snapshot()
         first = self.sequence
         bad = self._append(
             self._table(changes),
@@ -78,20 +80,20 @@ class TableWriter(Closing):
 
     def write_chunk(self, chunk: Chunk) -> list[UnfitRow]:
         """Append rows of a snapshot, behind all that was written; return those that do not fit."""
-        self.flush()
-        bad = self._append(
+        self._stream.flush()
+        self._snapshot_waits = True
+        return self._append(
             self._found(chunk.rows, READ, chunk.end),
             chunk.unfit,
             lambda rows, _: self._snapshot.send_changes(rows),
         )
-        self._snapshot.flush()
-        return bad
 
     def delete_all(self, keys: pa.Table, position: str) -> None:
         """Append a deletion of each of some keys."""
-        self.flush()
+        self._stream.flush()
+        self._snapshot_waits = True
         self._snapshot.send_changes(self._found(keys, TRUNCATE, position))
-        self._snapshot.flush()
+        self._settle_snapshot()
 
     def truncate(self, position: str) -> None:
         """Append a deletion of every key that the topic has."""
@@ -100,6 +102,7 @@ class TableWriter(Closing):
 
     def flush(self) -> None:
         """Make everything durable."""
+        self._settle_snapshot()
         self._stream.flush()
         if self._history is not None:
             self._history.flush()
@@ -109,6 +112,12 @@ class TableWriter(Closing):
         for producer in (self._stream, self._snapshot, self._history):
             if producer is not None:
                 producer.close()
+
+    def _settle_snapshot(self) -> None:
+        """Wait until what a snapshot has found is stored: only then the stream goes on behind it."""
+        if self._snapshot_waits:
+            self._snapshot.flush()
+            self._snapshot_waits = False
 
     def _append(
         self, table: pa.Table, unfit: Mapping[int, str], send: Callable[[pa.Table, int], None]
