@@ -35,7 +35,7 @@ Results = dict[tuple[str, ...], tuple[float, ...]]
 
 
 def main() -> None:
-    sys.path.insert(0, str(ROOT / "tests"))
+    sys.path.insert(0, str(ROOT / "tests" / "servers"))
     from kafka_broker import running_broker
 
     table = Table(title=f"{EVENTS:,} JSON events on Kafka", title_justify="left")
@@ -127,7 +127,7 @@ def fill(servers: str, topic: str, count: int, seed: int) -> None:
 
 def fetch_flink() -> Path | None:
     """Return the Python that has Flink, fetched the first time; None where it cannot be had."""
-    sys.path.insert(0, str(ROOT / "tests"))
+    sys.path.insert(0, str(ROOT / "tests" / "servers"))
     python, jars = FLINK / "bin" / "python", FLINK / "jars"
     try:
         if not python.exists():

@@ -26,7 +26,7 @@ from bench import events
 from bench.stages import limits, stages
 from headwater import schema as schemas
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "servers"))
 from kafka_broker import Broker, running_broker  # the tests' own broker
 
 PARTITIONS = 4

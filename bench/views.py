@@ -27,7 +27,7 @@ from headwater.sinks.sink import Sink
 from headwater.views import View, ViewStore, open_views
 from headwater.views.postgres import PostgresStore
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "servers"))
 from postgres_server import running_server  # the tests' own server
 
 SCHEMA = "id BIGINT, name STRING, amount DOUBLE"

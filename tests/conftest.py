@@ -1,4 +1,4 @@
-"""Fixtures of all tests: Kafka, a schema registry, PostgreSQL, Spark, a cluster, started when asked for."""
+"""Fixtures of all tests: servers, Spark and a cluster of it, started when asked for."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-import pytest
-from hypothesis import settings
-
+import opensearch_server
 import postgres_server
+import pytest
+import redis_server
+from hypothesis import settings
 from kafka_broker import Broker, Missing, running_broker
 from schema_registry import running_registry
+
 from soaking import examples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
     from spark_cluster import Cluster
 
 S = TypeVar("S")
@@ -82,6 +83,21 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     started = session(master="local[2]", settings=brief, output=output)
     yield started
     started.stop()
+
+
+@pytest.fixture(scope="session")
+def redis() -> Iterator[redis_server.Server]:
+    """A real Redis server that syncs each write; a test that kills it starts it again."""
+    starting = redis_server.running_server("--appendfsync", "always")
+    with _or_skipped("Redis", starting, redis_server.Missing) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def opensearch() -> Iterator[opensearch_server.Server]:
+    """A real OpenSearch node; a test that kills it starts it again."""
+    with _or_skipped("OpenSearch", opensearch_server.running_server(), Missing) as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from headwater import clock, drawing, errors
-    from headwater.api.captures import BackgroundCapture, capture_tables, describe_database, drop_capture
+    from headwater.api.captures import (
+        BackgroundCapture,
+        capture_tables,
+        describe_database,
+        drop_capture,
+        resnapshot,
+    )
     from headwater.api.check import NodeColumns, check
     from headwater.api.dead_letters import DeadLetter, dead_letters, redrive
     from headwater.api.lateness import LatenessReport, LatenessSetting, lateness
@@ -98,6 +104,7 @@ __all__ = [
     "rebuild",
     "redrive",
     "reset",
+    "resnapshot",
     "run",
     "scan",
     "status",
@@ -119,7 +126,13 @@ _MODULES = {
     "windows": "headwater.transforms.windows",
 }
 _NAMES_BY_MODULE = {
-    "headwater.api.captures": ("BackgroundCapture", "capture_tables", "describe_database", "drop_capture"),
+    "headwater.api.captures": (
+        "BackgroundCapture",
+        "capture_tables",
+        "describe_database",
+        "drop_capture",
+        "resnapshot",
+    ),
     "headwater.api.check": ("NodeColumns", "check"),
     "headwater.api.dead_letters": ("DeadLetter", "dead_letters", "redrive"),
     "headwater.api.lateness": ("LatenessReport", "LatenessSetting", "lateness"),

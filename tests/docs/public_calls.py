@@ -40,7 +40,8 @@ AGGREGATES: Calls = {
     f"agg.{name}": getattr(agg, name) for name in agg.__all__ if name not in ("Aggregate", "may_contain")
 }
 TARGETS: Calls = {
-    f"targets.{name}": getattr(targets, name) for name in ("parquet", "postgres", "sqlite", "foreach")
+    f"targets.{name}": getattr(targets, name)
+    for name in ("parquet", "postgres", "sqlite", "search", "cache", "warehouse", "foreach")
 }
 PIPELINE: Calls = {"Pipeline": headwater.Pipeline, **_methods(headwater.Pipeline)}
 HARNESS: Calls = {"Harness": Harness, **_methods(Harness)}

@@ -15,9 +15,11 @@ from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
 from headwater.capture.describe import declarations
 from headwater.capture.opening import open_capture, open_source
+from headwater.capture.state import StateTopic, load
 from headwater.capture.worker import CaptureStatus, CaptureWorker
 from headwater.closing import Closing
 from headwater.errors import PipelineError, UsageError, nearest
+from headwater.log.open import open as open_log
 from headwater.names import listed
 from headwater.pipeline.captured import COMMITTED, CaptureDeclaration, OnMisfit
 from headwater.pipeline.pipeline import Pipeline
@@ -81,7 +83,8 @@ def capture_tables(
     - ``name``: of the capture, under which it goes on after a restart.
     - ``on_error="stop"``: as for ``Pipeline.capture``.
     """
-    return CaptureWorker(name, partial(_open_alone, url, listed(tables), log, name, on_error))
+    make = partial(_open_alone, url, listed(tables), log, name, on_error)
+    return CaptureWorker(name, make, partial(_requests, log, name))
 
 
 def drop_capture(url: str, name: str) -> None:
@@ -94,10 +97,32 @@ def drop_capture(url: str, name: str) -> None:
         source.drop()
 
 
+def resnapshot(log: str, name: str, table: str) -> None:
+    """Let a capture make a new snapshot of a table, beside the stream, whether it runs now or not.
+
+    - ``log``: the URL of the log.
+    - ``name``: of the capture; that of a pipeline is ``PIPELINE.CAPTURE``.
+    - ``table``: its name in the database. One that was stopped is captured again.
+
+    Rows that the table has are written again, and those that it has not are deleted.
+    """
+    with open_log(log) as opened:
+        state = load(opened, name)
+        if state is None:
+            raise UsageError(f'there is no capture "{name}" in this log', hint="its topic is NAME.capture")
+        known = {*state.snapshots, *state.stopped}
+        if table not in known:
+            hint = nearest(table, known) or "its tables: " + ", ".join(sorted(known))
+            raise UsageError(f'capture "{name}" has no table "{table}"', hint=hint)
+        with StateTopic(opened, name) as topic:  # which fences the capture: it goes on with this state
+            topic.save((topic.load() or state).with_resnapshot(table))
+
+
 def workers(pipeline: Pipeline) -> Iterator[CaptureWorker]:
     """Yield the captures of a pipeline, not begun yet."""
     for capture in pipeline.captures:
-        yield CaptureWorker(capture.name, partial(_open_of, pipeline, capture))
+        requests = partial(_requests, pipeline.log, capture_name(pipeline, capture))
+        yield CaptureWorker(capture.name, partial(_open_of, pipeline, capture), requests)
 
 
 def check_captures(pipeline: Pipeline) -> None:
@@ -133,6 +158,12 @@ def capture_name(pipeline: Pipeline, capture: CaptureDeclaration) -> str:
 
 def _without_commit_time(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field for field in schema if field.name != COMMITTED])
+
+
+def _requests(log: str, name: str) -> int:
+    with open_log(log) as opened:
+        state = load(opened, name)
+    return 0 if state is None else state.requests
 
 
 def _open_of(pipeline: Pipeline, capture: CaptureDeclaration) -> Capture:

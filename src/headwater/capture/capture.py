@@ -20,7 +20,16 @@ import numpy as np
 
 from headwater.capture import columns
 from headwater.capture.captured_table import CapturedTable
-from headwater.capture.change import Delivery, SourceTable, TableChanges, Transactions, Truncation
+from headwater.capture.change import (
+    Delivery,
+    SnapshotChunk,
+    SourceTable,
+    TableChanges,
+    Transactions,
+    Truncation,
+)
+from headwater.capture.leftovers import Leftovers
+from headwater.capture.live_keys import live_keys
 from headwater.capture.misfits import Misfits, OnMisfit
 from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.source import CaptureSource
@@ -33,6 +42,9 @@ from headwater.log import Log
 
 SAVE_SECONDS = 0.5
 """How often the state is saved: what was delivered since is delivered again after a crash."""
+IDLE_SECONDS = 5.0
+"""How often it is saved when nothing was written: so that the database may forget what concerns nobody here,
+and it is noticed that another has taken over."""
 READ_SECONDS = 0.2
 MANY = 2_000
 """So many changes are on their way to the disk while the next are read; fewer are awaited, for what is read
@@ -79,13 +91,15 @@ class Capture(Closing):
             self._topic.save(self.state)
         self._writers = self._open_writers(log)
         self._misfits = Misfits(log, name, settings.on_error, self.state.sequences)
+        self._leftovers = self._begin_anew(log)
         self._snapshots = PendingSnapshots(
             source, (each for each in self._captured if not self._progress(each).done)
         )
         self._skip = self.state.index
         self._first: str | None = None
         """The transaction of which so many changes are stored already."""
-        self._save_at = self._watch_at = time.monotonic()
+        self._saved_at = self._watch_at = time.monotonic()
+        self._unsaved = False
 
     @property
     def snapshotting(self) -> Sequence[str]:
@@ -116,10 +130,11 @@ class Capture(Closing):
             self._apply(group)
         if 0 < sum(map(len, delivery.changes)) < MANY:
             self._flush()
+            self._unsaved = True
         self._advance(delivery)
         if self._snapshots.due(self.state.position):
             self._store_chunk()
-        if time.monotonic() >= self._save_at:
+        if time.monotonic() >= self._saved_at + (SAVE_SECONDS if self._unsaved else IDLE_SECONDS):
             self.save()
         self._watch()
 
@@ -130,13 +145,13 @@ class Capture(Closing):
         self.state = replace(self.state, sequences={**sequences, **self._misfits.sequences})
         self._topic.save(self.state)
         self._source.confirm(self.state.position)
-        self._save_at = time.monotonic() + SAVE_SECONDS
+        self._saved_at, self._unsaved = time.monotonic(), False
 
     def close(self) -> None:
         """Let go of the topics, and of what it owns."""
-        for each in (*self._writers.values(), self._misfits, self._topic):
-            each.close()
-        self._owned.close()
+        with self._owned as closed:  # all of it, also when some of it cannot be flushed any more
+            for each in (self._topic, self._misfits, *self._writers.values()):
+                closed.push(each)
 
     def owns(self, what: ExitStack) -> None:
         """Close what it was made of when it is closed."""
@@ -166,6 +181,8 @@ class Capture(Closing):
                 continue
             self._misfits.take(part, writer.write(part))
         self._snapshots.note(changes)
+        if table in self._leftovers:
+            self._leftovers[table].take(changes.rows)
 
     def _truncate(self, tables: Sequence[Truncation]) -> None:
         """Empty the topics of tables that one statement has emptied.
@@ -181,6 +198,8 @@ class Capture(Closing):
         self.save()
         for each in tables:
             self._snapshots.note_truncation(each.table.name)
+            if each.table.name in self._leftovers:
+                self._leftovers[each.table.name].clear()
             self._writers[each.table.name].truncate(positions[number])
         self.state = replace(self.state, index=index + 1)
         self.save()
@@ -236,12 +255,33 @@ class Capture(Closing):
         table, chunk = self._snapshots.take(self._captured[self._snapshots.pending[0]].key)
         bad = self._writers[table].write_chunk(chunk)
         self._misfits.take_found(self._tables[table], chunk, bad)
+        self._delete_leftovers(table, chunk)
         before = self._progress(table)
         after = before.after if chunk.after is None else chunk.after
         done = SnapshotProgress(after, before.rows + len(chunk.rows), chunk.last)
         self.state = self.state.with_snapshot(table, done)
         if chunk.last:
             self.save()
+
+    def _begin_anew(self, log: Log) -> dict[str, Leftovers]:
+        """Let new snapshots begin, and note what they have to find of what is there."""
+        leftovers = {}
+        for table in self.state.resnapshot:
+            if table in self._captured:
+                captured = self._captured[table]
+                leftovers[table] = Leftovers(live_keys(log, captured.topic, captured.key))
+                self.state = self.state.with_snapshot(table, SnapshotProgress())
+        return leftovers
+
+    def _delete_leftovers(self, table: str, chunk: SnapshotChunk) -> None:
+        """Delete what a new snapshot has not found, when it has found the rest."""
+        if table not in self._leftovers:
+            return
+        self._leftovers[table].take(chunk.rows)
+        if chunk.last:
+            self._writers[table].delete_all(self._leftovers.pop(table).rest(), chunk.end)
+            left = tuple(each for each in self.state.resnapshot if each != table)
+            self.state = replace(self.state, resnapshot=left)
 
     def _progress(self, table: str) -> SnapshotProgress:
         return self.state.snapshots.get(table, SnapshotProgress())

@@ -163,7 +163,7 @@ class Delivery:
 
 
 @dataclass(frozen=True)
-class Chunk:
+class SnapshotChunk:
     """Rows of a table in the order of its key, as one moment has them."""
 
     rows: pa.RecordBatch

@@ -12,7 +12,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from headwater.capture.change import OPERATIONS, READ, Chunk, SourceTable, TableChanges
+from headwater.capture.change import OPERATIONS, READ, SnapshotChunk, SourceTable, TableChanges
 from headwater.capture.table_writer import UnfitRow
 from headwater.closing import Closing
 from headwater.errors import RowError
@@ -55,7 +55,7 @@ class Misfits(Closing):
             self._take(letter, "", self._sequence)
             self._sequence += 1
 
-    def take_found(self, table: SourceTable, chunk: Chunk, bad: Sequence[UnfitRow]) -> None:
+    def take_found(self, table: SourceTable, chunk: SnapshotChunk, bad: Sequence[UnfitRow]) -> None:
         """Set rows aside that a snapshot has found, or raise the first; found again, they are there twice."""
         place = {"operation": OPERATIONS[READ], "position": chunk.end, "transaction": None, "index": None}
         for misfit in bad:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.capture.change import Chunk, TableChanges
+from headwater.capture.change import SnapshotChunk, TableChanges
 from headwater.capture.source import CaptureSource
 from headwater.capture.state import SnapshotProgress
 from headwater.values.keys import key_bytes
@@ -31,7 +31,7 @@ class PendingSnapshots:
     def __init__(self, source: CaptureSource, tables: Iterable[str]):
         self._source = source
         self._pending = list(tables)
-        self._chunk: Chunk | None = None
+        self._chunk: SnapshotChunk | None = None
         self._changed: list[pa.Array] = []
         """The keys that the stream has changed since the chunk was read."""
 
@@ -74,7 +74,7 @@ class PendingSnapshots:
         """Tell whether the stream has passed the moment of the chunk."""
         return self._chunk is not None and self._source.passed(position, self._chunk.end)
 
-    def take(self, key: Sequence[str]) -> tuple[str, Chunk]:
+    def take(self, key: Sequence[str]) -> tuple[str, SnapshotChunk]:
         """Return the table at hand, and its chunk without the keys that were changed meanwhile."""
         assert self._chunk is not None
         table, chunk, self._chunk = self._pending[0], self._chunk, None
@@ -93,7 +93,7 @@ def _keys(rows: pa.RecordBatch, key: Sequence[str]) -> pa.Array:
     return key_bytes([rows.column(name) for name in key])
 
 
-def _without(chunk: Chunk, key: Sequence[str], changed: list[pa.Array]) -> Chunk:
+def _without(chunk: SnapshotChunk, key: Sequence[str], changed: list[pa.Array]) -> SnapshotChunk:
     if not changed or not len(chunk.rows):
         return chunk
     keep = pc.invert(pc.is_in(_keys(chunk.rows, key), pa.concat_arrays(changed)))

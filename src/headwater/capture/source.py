@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from headwater.capture.change import Chunk, Delivery, SourceTable
+from headwater.capture.change import Delivery, SnapshotChunk, SourceTable
 from headwater.closing import Closing
 
 
@@ -53,7 +53,7 @@ class CaptureSource(Closing):
         """Return the position behind everything that is committed now."""
 
     @abstractmethod
-    def chunk(self, table: str, after: tuple[object, ...] | None, limit: int) -> Chunk:
+    def chunk(self, table: str, after: tuple[object, ...] | None, limit: int) -> SnapshotChunk:
         """Return rows of a table behind a key, in the order of the key, as they are at one moment.
 
         Whatever was delivered before the call is in it.

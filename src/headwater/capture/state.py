@@ -49,10 +49,21 @@ class CaptureState:
     """By table."""
     stopped: Mapping[str, str] = field(default_factory=dict)
     """Why a table is not captured any more, by table."""
+    resnapshot: tuple[str, ...] = ()
+    """Tables of which a new snapshot is to be made, from the beginning whenever the capture begins."""
+    requests: int = 0
+    """How many new snapshots were asked for by others, who have fenced the capture to do so."""
 
     def with_snapshot(self, table: str, progress: SnapshotProgress) -> CaptureState:
         """Return it with how far the snapshot of a table is."""
         return replace(self, snapshots={**self.snapshots, table: progress})
+
+    def with_resnapshot(self, table: str) -> CaptureState:
+        """Return it with a new snapshot of a table to be made, also of one that was stopped."""
+        stopped = {name: why for name, why in self.stopped.items() if name != table}
+        again = tuple(dict.fromkeys((*self.resnapshot, table)))
+        begun = self.with_snapshot(table, SnapshotProgress())
+        return replace(begun, stopped=stopped, resnapshot=again, requests=self.requests + 1)
 
     def to_json(self) -> str:
         """Return it as text."""
@@ -65,7 +76,7 @@ class CaptureState:
         snapshots = {table: SnapshotProgress(**each) for table, each in told.pop("snapshots").items()}
         for table, each in snapshots.items():
             snapshots[table] = replace(each, after=None if each.after is None else tuple(each.after))
-        return cls(**told, snapshots=snapshots)
+        return cls(**{**told, "resnapshot": tuple(told["resnapshot"])}, snapshots=snapshots)
 
 
 class StateTopic(Closing):

@@ -20,7 +20,7 @@ from headwater import durations
 from headwater.bisection import failing
 from headwater.capture import record_headers
 from headwater.capture.captured_table import COMMITTED, CapturedTable
-from headwater.capture.change import DELETE, OPERATIONS, READ, TRUNCATE, Chunk, TableChanges
+from headwater.capture.change import DELETE, OPERATIONS, READ, TRUNCATE, SnapshotChunk, TableChanges
 from headwater.capture.last_rows import LastRows
 from headwater.capture.live_keys import live_keys
 from headwater.closing import Closing
@@ -78,7 +78,7 @@ class TableWriter(Closing):
             self._last = LastRows(self._log, self._topic, self.captured.key)
         return self._last.find(keys)
 
-    def write_chunk(self, chunk: Chunk) -> list[UnfitRow]:
+    def write_chunk(self, chunk: SnapshotChunk) -> list[UnfitRow]:
         """Append rows of a snapshot, behind all that was written; return those that do not fit."""
         self._stream.flush()
         self._snapshot_waits = True

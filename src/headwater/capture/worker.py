@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 
 from headwater.capture.capture import Capture
 from headwater.capture.state import SnapshotProgress
-from headwater.errors import HeadwaterError, LogRefused, LogUnavailable, SourceRefused, SourceUnavailable
+from headwater.errors import (
+    Fenced,
+    HeadwaterError,
+    LogRefused,
+    LogUnavailable,
+    SourceRefused,
+    SourceUnavailable,
+)
 from headwater.values.json_ready import JsonReady
 
 SHORTEST, LONGEST = 0.5, 30.0
@@ -38,8 +45,8 @@ class CaptureStatus(JsonReady):
 class CaptureWorker:
     """Runs a capture, in the thread that calls it."""
 
-    def __init__(self, name: str, make: Callable[[], Capture]):
-        self.name, self._make = name, make
+    def __init__(self, name: str, make: Callable[[], Capture], requests: Callable[[], int] = lambda: 0):
+        self.name, self._make, self._requests = name, make, requests
         self._capture: Capture | None = None
         self._state, self._before = "starting", 0
         self._error: HeadwaterError | None = None
@@ -77,6 +84,12 @@ class CaptureWorker:
                 if isinstance(error, LogRefused | SourceRefused):
                     self._state = "broken"
                     raise
+            except Fenced as error:
+                self._error = error
+                if not self._was_asked():
+                    self._state = "broken"
+                    raise
+                continue
             except BaseException as error:
                 self._state = "broken"
                 self._error = error if isinstance(error, HeadwaterError) else None
@@ -84,6 +97,10 @@ class CaptureWorker:
             self._state = "waiting"
             pause = SHORTEST if time.monotonic() - started > LONGEST else min(2 * pause, LONGEST)
             stop.wait(pause)
+
+    def _was_asked(self) -> bool:
+        """Tell whether it was fenced by somebody who asks for something, and not by another capture."""
+        return self._capture is not None and self._requests() > self._capture.state.requests
 
     def _run_once(self, stop: threading.Event) -> None:
         with self._make() as capture:

@@ -14,17 +14,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import NamedTuple
 
 import pyarrow as pa
 
+from headwater import durations
 from headwater.names import listed
+from headwater.sinks.cache import declaration as caches
 from headwater.sinks.foreach import ForeachSink
 from headwater.sinks.owning import OwningSink
 from headwater.sinks.parquet import ParquetSink
+from headwater.sinks.search import SearchSink
+from headwater.sinks.search.declaration import declare_search
+from headwater.sinks.search.opensearch import address
+from headwater.sinks.search.opensearch.sink import OpenSearchSink, declare_opensearch
 from headwater.sinks.sink import Sink
+from headwater.sinks.warehouse.declaration import declare_warehouse
 from headwater.stores import limits
 from headwater.values.fitting import shaped
 from headwater.values.keyed import declare
@@ -149,6 +157,121 @@ def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...])
         limits.check_sqlite(declare(f'view "{table}"', schema, key))
 
     return SinkTarget("sqlite", open, listed(key), check, os.path.realpath(file), (table,))
+
+
+def search(url: str, key: str | tuple[str, ...], text: str | Sequence[str]) -> SinkTarget:
+    """Keep a full-text index by key: in a directory, or on an OpenSearch server.
+
+    - ``url``: ``"file:./index"``, a directory that is made if it is not there, and found from where the
+      program is now; or ``"opensearch://search.example:9200/customers"``, an index that is made if it is not
+      there (one that is has to be empty). ``opensearch+https://`` is encrypted; ``elasticsearch://`` is taken
+      too. A user and a password in it are not shown in messages.
+    - ``key``: the column(s) that tell rows apart.
+    - ``text``: the STRING column(s) whose words are searched.
+
+    Out: one row for each key, the last one; ``_deleted`` deletes it. ``headwater.sinks.search.open`` reads a
+    directory, while the pipeline writes: rows, words and batch number are committed in one transaction. A
+    server has none: there rows carry versions, so that an older one never replaces a newer; the number
+    follows them.
+    Restart: a batch that comes again changes nothing; a runner that was replaced is refused. On a server a
+    crash may leave a part of a batch visible, until the batch comes again.
+
+    >>> search("opensearch://shop:secret@search.example:9200/customers", key="id", text=["name"]).tables
+    ('customers',)
+    """
+    return _opensearch(url, key, text) if address.is_server(url) else _embedded(url, key, text)
+
+
+def _embedded(url: str, key: str | tuple[str, ...], text: str | Sequence[str]) -> SinkTarget:
+    path = os.path.abspath(url.removeprefix("file:"))  # now: a program may go elsewhere
+    return SinkTarget(
+        "search",
+        lambda schema: SearchSink(path, schema, key, text),
+        listed(key),
+        lambda schema: declare_search(f'search index "{path}"', schema, key, text),
+        os.path.realpath(path),
+        (path,),
+    )
+
+
+def _opensearch(url: str, key: str | tuple[str, ...], text: str | Sequence[str]) -> SinkTarget:
+    place = address.parse(url)
+    return SinkTarget(
+        "search",
+        lambda schema: OpenSearchSink(url, schema, key, text),
+        listed(key),
+        lambda schema: declare_opensearch(url, schema, key, text),
+        f"{place.host}:{place.port}",
+        (place.index,),
+    )
+
+
+def cache(
+    url: str, key: str | tuple[str, ...], *, prefix: str, ttl: str | timedelta | None = None
+) -> SinkTarget:
+    """Keep rows in Redis or Valkey, each as JSON text under a prefix and its key.
+
+    - ``url``: the server: ``"redis://cache.example:6379/0"``; ``rediss://`` is encrypted. It is not shown in
+      messages.
+    - ``key``: the column(s) that tell rows apart.
+    - ``prefix``: how the keys begin: ``"customer:"``. Nobody else writes keys that begin so.
+    - ``ttl=None``: how long after it was written last a row goes by itself: ``"1 hour"``; None for never.
+
+    Out: ``GET customer:42`` is ``{"_version":…,"id":42,"name":"Ada"}``; ``_deleted`` deletes the key. A row
+    that is older than the one there never replaces it. Up to 5,000 rows and their batch number are written at
+    once, by a script that the server runs; a larger batch is several of them.
+    Restart: a batch that comes again changes nothing; a runner that was replaced is refused. A crash may
+    leave a part of a large batch visible, until the batch comes again. A server that has lost batches is
+    refused.
+
+    >>> cache("redis://:secret@cache.example/0", key="id", prefix="customer:").tables
+    ('customer:',)
+    """
+
+    def open(schema: pa.Schema) -> Sink:
+        from headwater.sinks.cache.sink import CacheSink
+
+        return CacheSink(url, schema, key, prefix=prefix, ttl=ttl)
+
+    def check(schema: pa.Schema) -> None:
+        caches.declare_cache(schema, key, prefix)
+
+    caches.check_prefix(prefix)
+    if ttl is not None:
+        durations.interval(ttl)
+    return SinkTarget("cache", open, listed(key), check, caches.database(url), (prefix,))
+
+
+def warehouse(
+    directory: str | os.PathLike[str], key: str | tuple[str, ...], *, history: bool = True
+) -> SinkTarget:
+    """Keep a Delta Lake table by key, and what its rows were before.
+
+    - ``directory``: made if it is not there; a relative one is found from where the program is now. The file
+      system needs atomic links: no object store.
+    - ``key``: the column(s) that tell rows apart.
+    - ``history=True``: keep each version of a row, with ``valid_from``, ``valid_to`` and ``is_current`` (SCD
+      type 2); False for the current rows alone.
+
+    Out: with a history a row for each version that a batch has left, by the time of its commit; ``_deleted``
+    ends the last one. Any tool that reads Delta reads it. A batch is one commit: rows, batch number and
+    positions.
+    Restart: a batch that comes again changes nothing; a runner that was replaced is refused.
+
+    >>> warehouse("./warehouse/customers", key="id").key
+    ('id',)
+    """
+    path = os.path.abspath(directory)  # now: a program may go elsewhere
+
+    def open(schema: pa.Schema) -> Sink:
+        from headwater.sinks.warehouse.sink import WarehouseSink
+
+        return WarehouseSink(path, schema, key, history=history)
+
+    def check(schema: pa.Schema) -> None:
+        declare_warehouse(f'table "{path}"', schema, key, history)
+
+    return SinkTarget("warehouse", open, listed(key), check, os.path.realpath(path), (path,))
 
 
 def foreach(function: Callable[[pa.Table, int], object]) -> SinkTarget:

@@ -45,8 +45,7 @@ def test_the_tables_of_a_database_are_described(database: str) -> None:
 def test_a_capture_runs_by_itself_until_it_is_stopped(database: str, tmp_path: Path) -> None:
     log = f"file:{tmp_path / 'data'}"
     with BackgroundCapture(headwater.capture_tables(database, "customers", log=log, name="crm")) as work:
-        while work.status().state != "streaming":
-            assert not work.ended(0.01)
+        wait_for(work)
     work.result()
     with headwater.open(log) as opened:
         assert newest(opened) == {1: "ada"}
@@ -84,3 +83,29 @@ def test_declared_columns_are_compared_with_those_of_the_database(database: str,
     with pytest.raises(PipelineError, match='has no table "clients"'):
         check_captures(shop(database, tmp_path, table="clients"))
     assert not (tmp_path / "data").exists()
+
+
+def test_a_capture_that_runs_makes_a_new_snapshot_when_it_is_asked(database: str, tmp_path: Path) -> None:
+    log = f"file:{tmp_path / 'data'}"
+    with pytest.raises(UsageError, match='no capture "crm"'):
+        headwater.resnapshot(log, "crm", "customers")
+    with BackgroundCapture(headwater.capture_tables(database, "customers", log=log, name="crm")) as work:
+        wait_for(work)
+        with headwater.open(log) as opened, opened.producer("customers") as somebody:
+            somebody.send_batch([{"id": 1, "name": "wrong"}, {"id": 99, "name": "wrong"}])
+        with pytest.raises(UsageError, match='no table "customer"'):
+            headwater.resnapshot(log, "crm", "customer")
+        headwater.resnapshot(log, "crm", "customers")
+        db = sqlite3.connect(database.removeprefix("sqlite:"))
+        with db:  # so that the capture notices that it was fenced
+            db.execute("INSERT INTO customers VALUES (2, 'bob')")
+        db.close()
+        with headwater.open(log) as opened:
+            while newest(opened) != {1: "ada", 2: "bob"}:
+                assert not work.ended(0.02)
+        wait_for(work)
+
+
+def wait_for(work: BackgroundCapture) -> None:
+    while work.status().state != "streaming":
+        assert not work.ended(0.01)

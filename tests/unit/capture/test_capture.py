@@ -16,11 +16,13 @@ from hypothesis import strategies as st
 
 import headwater
 from changes_kit import CAPTURED, newest
+from headwater.capture import capture as captures
 from headwater.capture import snapshot
 from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.sqlite.source import SqliteSource
-from headwater.errors import RowError, SourceRefused
+from headwater.capture.state import StateTopic
+from headwater.errors import Fenced, RowError, SourceRefused
 from headwater.log import Log
 
 
@@ -91,7 +93,7 @@ def test_what_was_not_saved_is_delivered_again_and_stored_once(file: Path, log: 
         capture.catch_up()
         for number in range(5):
             execute(file, (INSERT, (number, "a")))
-        capture._save_at = float("inf")  # as if it had been killed before it could
+        capture._saved_at = float("inf")  # as if it had been killed before it could
         while capture.changes < 5:
             capture.step()
     execute(file, "UPDATE customers SET name = 'b' WHERE id = 4")
@@ -120,6 +122,20 @@ def test_a_snapshot_goes_on_behind_its_last_chunk(
         assert capture.state.snapshots["customers"].done
     assert newest(log) == contents(file)
     assert sum(len(batch) for batch in log.read("customers")) < 95 + 40
+
+
+def test_an_idle_capture_saves_its_state_seldom_and_notices_its_successor(
+    file: Path, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Fenced), capturing(file, log) as capture:
+        capture.catch_up()
+        saved = sum(len(batch) for batch in log.read("crm.capture"))
+        for _ in range(5):
+            capture.step(0.01)
+        assert sum(len(batch) for batch in log.read("crm.capture")) == saved
+        with StateTopic(log, "crm"), pytest.raises(Fenced):
+            monkeypatch.setattr(captures, "IDLE_SECONDS", 0.0)
+            capture.step(0.01)
 
 
 def test_a_table_may_come_later(file: Path, log: Log) -> None:
@@ -163,6 +179,45 @@ def test_a_column_that_is_added_and_not_declared_is_left_out(file: Path, log: Lo
     assert newest(log) == {1: "a"}
 
 
+def test_a_new_snapshot_mends_what_was_missed_and_deletes_what_is_gone(file: Path, log: Log) -> None:
+    execute(file, *((INSERT, (number, "a")) for number in range(6)))
+    with capturing(file, log) as capture:
+        capture.catch_up()
+    with log.producer("customers") as somebody:  # who has no business here
+        somebody.send_batch([{"id": 1, "name": "wrong"}, {"id": 99, "name": "wrong"}])
+    with StateTopic(log, "crm") as topic:
+        saved = topic.load()
+        assert saved is not None
+        topic.save(saved.with_resnapshot("customers"))
+    with capturing(file, log) as capture:
+        execute(file, "DELETE FROM customers WHERE id = 2", "UPDATE customers SET name = 'b' WHERE id = 3")
+        capture.step()
+    with capturing(file, log) as capture:  # it begins anew
+        capture.catch_up()
+        assert (capture.state.resnapshot, capture.snapshotting) == ((), ())
+    assert newest(log) == contents(file)
+
+
+def test_a_table_that_was_stopped_is_captured_again(file: Path, log: Log) -> None:
+    with capturing(file, log) as capture:
+        capture.catch_up()
+        execute(
+            file, "ALTER TABLE customers RENAME COLUMN name TO title", "INSERT INTO customers VALUES (1, 'x')"
+        )
+        capture.catch_up()
+        execute(
+            file, "ALTER TABLE customers RENAME COLUMN title TO name", "INSERT INTO customers VALUES (2, 'y')"
+        )
+        capture.catch_up()
+        assert "customers" in capture.state.stopped
+        state = capture.state.with_resnapshot("customers")
+    with StateTopic(log, "crm") as topic:
+        topic.save(state)
+    with capturing(file, log) as capture:
+        capture.catch_up()
+    assert newest(log) == contents(file) == {1: "x", 2: "y"}
+
+
 def test_a_value_that_does_not_fit_stops_the_capture_or_is_set_aside(file: Path, log: Log) -> None:
     execute(file, "INSERT INTO customers VALUES (1, 'a')", "INSERT INTO customers VALUES (2, x'00ff')")
     with capturing(file, log) as capture, pytest.raises(RowError, match="key \\[2\\]"):
@@ -201,7 +256,7 @@ def test_whatever_happens_the_topic_is_the_table(
         while steps > 0:
             with capturing(path, log) as capture:
                 if rng.random() < 0.3:
-                    capture._save_at = float("inf")
+                    capture._saved_at = float("inf")
                 for _ in range(rng.randint(1, 6)):
                     execute(path, *(statement(rng) for _ in range(rng.randint(0, 4))))
                     steps -= 1

@@ -10,7 +10,7 @@ import pytest
 
 import headwater
 from changes_kit import CAPTURED, batch, changes, newest
-from headwater.capture.change import Chunk
+from headwater.capture.change import SnapshotChunk
 from headwater.capture.table_writer import TableWriter, UnfitRow
 from headwater.log import Log
 
@@ -71,7 +71,7 @@ def test_rows_that_the_source_cannot_tell_are_left_out(log: Log) -> None:
 def test_a_snapshot_comes_behind_what_was_written(log: Log) -> None:
     with TableWriter(log, "crm", CAPTURED, 0) as writer:
         writer.write(changes(("insert", 1, "old")))
-        assert writer.write_chunk(Chunk(batch([(1, "new"), (2, "b")]), "0/7", last=True)) == []
+        assert writer.write_chunk(SnapshotChunk(batch([(1, "new"), (2, "b")]), "0/7", last=True)) == []
         writer.write(changes(("delete", 2, None), first=1))
     assert newest(log) == {1: "new"}
 

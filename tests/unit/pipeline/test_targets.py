@@ -8,9 +8,21 @@ import pyarrow as pa
 import pytest
 
 from headwater.errors import HeadwaterError
-from headwater.pipeline.targets import SinkTarget, TableName, database, foreach, parquet, postgres, sqlite
+from headwater.pipeline.targets import (
+    SinkTarget,
+    TableName,
+    cache,
+    database,
+    foreach,
+    parquet,
+    postgres,
+    search,
+    sqlite,
+    warehouse,
+)
 from headwater.schema import parse
-from headwater.sinks import Batch
+from headwater.sinks import Batch, Sink
+from headwater.sinks import search as index
 from headwater.sinks.parquet import read
 from headwater.views import open_views
 
@@ -69,3 +81,51 @@ def test_columns_are_refused_before_anything_is_made(tmp_path: Path) -> None:
         with pytest.raises(HeadwaterError, match="itme"):
             target.check(COLUMNS)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_index_in_a_directory_is_written_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    target = search("file:./index", key="item", text=["item"])
+    monkeypatch.chdir("/")
+    commit(target)
+    with index.open(tmp_path / "index") as opened:
+        assert [row["n"] for row in opened.search("tea")] == [1]
+    assert target.table_names() == [TableName(str(tmp_path / "index"), str(tmp_path / "index"))]
+
+
+def test_servers_are_named_without_who_connects_and_not_reached_by_a_check() -> None:
+    url = "opensearch://shop:secret@127.0.0.1:1/customers"
+    on_server = search(url, key="item", text="item")
+    cached = cache("redis://shop:secret@127.0.0.1:1/3", key="item", prefix="customer:", ttl="1 hour")
+    for target in (on_server, cached):
+        target.check(COLUMNS)
+        assert "secret" not in repr(target) + str(target.table_names())
+    assert on_server.table_names() == [TableName("127.0.0.1:1", "customers")]
+    assert cached.table_names() == [TableName("127.0.0.1:1/3", "customer:")]
+
+
+def test_what_an_index_or_a_cache_cannot_be_is_refused_when_it_is_declared_or_checked() -> None:
+    for declare in (
+        lambda: search("opensearch://host", key="item", text="item"),
+        lambda: search("file:index", key="item", text="n").check(COLUMNS),
+        lambda: search("opensearch://host/index", key="itm", text="item").check(COLUMNS),
+        lambda: cache("http://host", key="item", prefix="a:"),
+        lambda: cache("redis://host", key="item", prefix=""),
+        lambda: cache("redis://host", key="item", prefix="a:", ttl="soon"),
+        lambda: cache("redis://host", key="itm", prefix="a:").check(COLUMNS),
+    ):
+        with pytest.raises(HeadwaterError):
+            declare()
+
+
+def test_a_warehouse_is_found_from_where_it_was_declared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    target = warehouse("customers", key="item")
+    monkeypatch.chdir("/")
+    target.check(COLUMNS)
+    assert target.table_names() == [TableName(str(tmp_path / "customers"), str(tmp_path / "customers"))]
+    assert isinstance(target.open(COLUMNS), Sink)
+    with pytest.raises(HeadwaterError, match="valid_to"):
+        target.check(parse("item STRING, valid_to DATE"))

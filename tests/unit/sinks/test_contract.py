@@ -1,10 +1,12 @@
-"""Every sink against the public suite; views are in tests/contract, Postgres is in tests/integration."""
+"""Sinks against the public suite; views are in tests/contract, those with a server in tests/integration."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,11 @@ import pyarrow as pa
 import pytest
 
 from headwater.log.embedded import EmbeddedLog
-from headwater.sinks import parquet
+from headwater.sinks import parquet, search
 from headwater.sinks.foreach import ForeachSink
 from headwater.sinks.owning import OwningSink
 from headwater.sinks.parquet import ParquetSink, merge
+from headwater.sinks.search import SearchSink
 from headwater.sinks.sink import Sink
 from headwater.sinks.topic import TopicSink
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, TargetUnderTest, checks
@@ -66,6 +69,22 @@ def parquet_target(path: Path) -> TargetUnderTest:
     return TargetUnderTest(opened, visible, partial(saved, path / "rows"), keyed=False)
 
 
+def search_target(path: Path) -> TargetUnderTest:
+    """An index, and what lies in it; its words are those of the rows, or SQLite says so."""
+    opened = partial(SearchSink, path / "index", SCHEMA, KEY, ["k", "note"])
+
+    def visible() -> list[dict[str, Any]]:
+        with closing(sqlite3.connect(path / "index" / "index.db")) as db:
+            db.execute("INSERT INTO words (words, rank) VALUES ('integrity-check', 1)")
+            db.rollback()
+        with search.open(path / "index") as index:
+            return index.search("k* OR new*", limit=1000)
+
+    with opened() as sink:
+        sink.begin()
+    return TargetUnderTest(opened, visible, partial(saved, path / "index"))
+
+
 def foreach_target(path: Path) -> TargetUnderTest:
     """A function that appends lines to a file: it has the rows of a batch once for each call."""
     lines = path / "rows.jsonl"
@@ -92,6 +111,11 @@ def test_parquet_files_are_effectively_once(
 ) -> None:
     monkeypatch.setattr(merge, "FILES", 3)  # so that merging is among the steps
     check(parquet_target(tmp_path))
+
+
+@pytest.mark.parametrize("check", checks(), ids=named)
+def test_an_embedded_index_is_effectively_once(check: Check, tmp_path: Path) -> None:
+    check(search_target(tmp_path))
 
 
 @pytest.mark.parametrize("check", checks(exactly_once=False), ids=named)

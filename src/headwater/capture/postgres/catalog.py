@@ -56,7 +56,7 @@ _NAMES: Final = """
 
 
 @dataclass(frozen=True)
-class Table:
+class PostgresTable:
     """A table with what the catalog knows beside its columns."""
 
     number: int
@@ -86,7 +86,7 @@ class Catalog:
     def __init__(self) -> None:
         self._types: dict[int, SqlType] = {}
 
-    def tables(self, db: psycopg.Connection, number: int | None = None) -> dict[str, Table]:
+    def tables(self, db: psycopg.Connection, number: int | None = None) -> dict[str, PostgresTable]:
         """Return every table, or that of a number, by the name that it is captured by."""
         found = _rows(db, _TABLES, {"number": number})
         numbers = [each["number"] for each in found]
@@ -117,7 +117,9 @@ class Catalog:
         key = _key(relation, now.layout.table.key if now is not None else ())
         return Layout(SourceTable(title(relation.schema, relation.name, own), columns, key), decoders)
 
-    def _table(self, table: dict[str, Any], columns: list[dict[str, Any]], key: tuple[str, ...]) -> Table:
+    def _table(
+        self, table: dict[str, Any], columns: list[dict[str, Any]], key: tuple[str, ...]
+    ) -> PostgresTable:
         decoders = tuple(self._decoder(each["type"], each["modifier"]) for each in columns)
         made = tuple(
             SourceColumn(each["name"], kind.type, each["sql_type"], each["nullable"], each["generated"])
@@ -126,7 +128,7 @@ class Catalog:
         schema, name, own = table["schema"], table["name"], table["own"]
         described = SourceTable(title(schema, name, own), made, key if table["logged"] else ())
         partitioned = table["kind"] == "p"
-        return Table(
+        return PostgresTable(
             table["number"], schema, name, partitioned, own, table["logged"], Layout(described, decoders)
         )
 

@@ -56,7 +56,7 @@ class Relation:
 
 
 @dataclass(frozen=True)
-class Run:
+class RowMessages:
     """Changes of rows of one table, in their order."""
 
     relation: Relation
@@ -69,7 +69,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Cut:
+class TruncateMessage:
     """Tables were emptied."""
 
     relations: tuple[Relation, ...]
@@ -78,7 +78,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Open:
+class OpenTransaction:
     """A transaction whose end has not come yet."""
 
     number: int
@@ -92,7 +92,7 @@ class Open:
 class Parsed:
     """What a fetch has brought."""
 
-    parts: tuple[Run | Cut, ...]
+    parts: tuple[RowMessages | TruncateMessage, ...]
     transactions: Transactions
     numbers: Numbers
     """The numbers of the transactions, as the server's snapshots name them."""
@@ -106,8 +106,8 @@ class Parser:
     changes are left out.
     """
 
-    def __init__(self, delivered: Open | None = None):
-        self.open: Open | None = None
+    def __init__(self, delivered: OpenTransaction | None = None):
+        self.open: OpenTransaction | None = None
         self._delivered = delivered
         self._relations: dict[int, Relation] = {}
 
@@ -118,7 +118,7 @@ class Parser:
         self.open = fetch.still_open()
         return Parsed(parts, fetch.transactions(), fetch.numbers, fetch.position())
 
-    def _parts(self, fetch: _Fetch) -> Iterator[Run | Cut]:
+    def _parts(self, fetch: _Fetch) -> Iterator[RowMessages | TruncateMessage]:
         """Yield what lies between messages that change what follows."""
         wanted = self._wanted(fetch)
         breaks = np.flatnonzero((fetch.kind == RELATION) | ((fetch.kind == TRUNCATE) & wanted))
@@ -138,18 +138,18 @@ class Parser:
         known: Flags = (fetch.transaction == 0) & (fetch.index < before.changes)
         return changes & ~known
 
-    def _runs(self, fetch: _Fetch, rows: Places) -> Iterator[Run]:
+    def _runs(self, fetch: _Fetch, rows: Places) -> Iterator[RowMessages]:
         if not len(rows):
             return
         relations = fetch.buffer.numbers("u4", fetch.start[rows] + 1)
         for number in np.unique(relations).tolist():
             mine = rows[relations == number]
-            yield Run(
+            yield RowMessages(
                 self._relations[number], fetch.buffer, fetch.kind[mine], fetch.start[mine],
                 fetch.transaction[mine], fetch.index[mine],
             )  # fmt: skip
 
-    def _broken(self, fetch: _Fetch, at: int) -> Iterator[Cut]:
+    def _broken(self, fetch: _Fetch, at: int) -> Iterator[TruncateMessage]:
         start = int(fetch.start[at])
         if fetch.kind[at] == RELATION:
             relation = relation_at(fetch.buffer.data, start)
@@ -158,13 +158,13 @@ class Parser:
         count, _ = struct.unpack_from(">IB", fetch.buffer.data, start + 1)
         numbers = struct.unpack_from(f">{count}I", fetch.buffer.data, start + 6)
         relations = tuple(self._relations[number] for number in numbers)
-        yield Cut(relations, int(fetch.transaction[at]), int(fetch.index[at]))
+        yield TruncateMessage(relations, int(fetch.transaction[at]), int(fetch.index[at]))
 
 
 class _Fetch:
     """The messages of one fetch, with what holds for all of them."""
 
-    def __init__(self, messages: Messages, carried: Open | None):
+    def __init__(self, messages: Messages, carried: OpenTransaction | None):
         self.buffer, data = messages.buffer, messages.buffer.bytes
         alive = data[messages.start] == _KEEPALIVE
         self.start = messages.start + np.where(alive, 0, HEADER)
@@ -196,14 +196,14 @@ class _Fetch:
             self.committed,
         )
 
-    def still_open(self) -> Open | None:
+    def still_open(self) -> OpenTransaction | None:
         """Return the transaction that goes on behind the fetch."""
         if not len(self.kind):
             return self._carried
         if not self._depth[-1]:
             return None
         number, final, committed = (int(each[-1]) for each in (self.numbers, self.final, self.committed))
-        return Open(number, final, committed, self._seen - int(self._base[-1]))
+        return OpenTransaction(number, final, committed, self._seen - int(self._base[-1]))
 
     def position(self) -> int | None:
         """Return where the last transaction has ended, or how far the server is with none open."""

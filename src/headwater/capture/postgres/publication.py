@@ -13,7 +13,7 @@ from typing import Any, Final
 import psycopg
 from psycopg.sql import SQL, Composable, Identifier
 
-from headwater.capture.postgres.catalog import Table
+from headwater.capture.postgres.catalog import PostgresTable
 from headwater.errors import SourceRefused
 
 _FOUND: Final = """
@@ -39,7 +39,7 @@ class Publication:
         """Tell whether it is there."""
         return self._found(db) is not None
 
-    def publish(self, db: psycopg.Connection, tables: Sequence[Table]) -> None:
+    def publish(self, db: psycopg.Connection, tables: Sequence[PostgresTable]) -> None:
         """Let it have these tables, or check that it has them."""
         if self.given:
             self._check(db, tables)
@@ -50,8 +50,10 @@ class Publication:
             hint = "let the owner of the tables create it, and give its name: publication=…"
             raise self._refused(str(error).splitlines()[0], hint) from None
 
-    def _make(self, db: psycopg.Connection, tables: Sequence[Table]) -> None:
+    def _make(self, db: psycopg.Connection, tables: Sequence[PostgresTable]) -> None:
         if self.exists(db):
+            if self._published(db) == {(each.schema, each.name) for each in tables}:
+                return  # no lock is asked for where nothing changes
             db.execute(
                 SQL("ALTER PUBLICATION {} SET TABLE {}").format(Identifier(self.name), _listed(tables))
             )
@@ -67,7 +69,7 @@ class Publication:
     def _found(self, db: psycopg.Connection) -> tuple[Any, ...] | None:
         return db.execute(_FOUND, (self.name,)).fetchone()
 
-    def _check(self, db: psycopg.Connection, tables: Sequence[Table]) -> None:
+    def _check(self, db: psycopg.Connection, tables: Sequence[PostgresTable]) -> None:
         found = self._found(db)
         if found is None:
             raise SourceRefused(
@@ -85,12 +87,15 @@ class Publication:
             raise self._refused("it publishes partitions, and not the tables that they are parts of", option)
         self._check_tables(db, tables)
 
-    def _check_tables(self, db: psycopg.Connection, tables: Sequence[Table]) -> None:
-        published = set(db.execute(_TABLES, (self.name,)).fetchall())
+    def _check_tables(self, db: psycopg.Connection, tables: Sequence[PostgresTable]) -> None:
+        published = self._published(db)
         missing = [each.title for each in tables if (each.schema, each.name) not in published]
         if missing:
             detail = f"it does not have {', '.join(missing)}"
             raise self._refused(detail, "add the tables to it: ALTER PUBLICATION … ADD TABLE …")
+
+    def _published(self, db: psycopg.Connection) -> set[tuple[str, str]]:
+        return {(schema, table) for schema, table in db.execute(_TABLES, (self.name,)).fetchall()}
 
     def _filtered(self, db: psycopg.Connection) -> bool:
         newer = db.info.server_version >= _FILTERS_FROM
@@ -100,7 +105,7 @@ class Publication:
         return SourceRefused(f'publication "{self.name}" cannot be captured', detail=detail, hint=hint)
 
 
-def _listed(tables: Sequence[Table]) -> Composable:
+def _listed(tables: Sequence[PostgresTable]) -> Composable:
     # Without ONLY, the tables that inherit from one would be published too, under names of their own.
     return SQL(", ").join(
         SQL("{}" if each.partitioned else "ONLY {}").format(Identifier(each.schema, each.name))

@@ -37,7 +37,7 @@ class Subscription:
     binary: bool
 
 
-class Stream:
+class ReplicationStream:
     """The changes of a slot from a position on."""
 
     def __init__(self, dsn: str, subscription: Subscription, start: int):

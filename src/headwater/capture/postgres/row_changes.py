@@ -17,7 +17,7 @@ from headwater.capture import change
 from headwater.capture.change import SourceTable, TableChanges, Transactions
 from headwater.capture.postgres import pgoutput
 from headwater.capture.postgres.columns import Decoder
-from headwater.capture.postgres.pgoutput import Run
+from headwater.capture.postgres.pgoutput import RowMessages
 from headwater.capture.postgres.tuples import UNCHANGED, Cells, Flags, Places, filled, split
 
 _TAG, _TUPLE = 5, 6
@@ -56,7 +56,7 @@ class _Places:
     new: tuple[Cells, ...]
 
 
-def table_changes(run: Run, layout: Layout, transactions: Transactions) -> TableChanges:
+def table_changes(run: RowMessages, layout: Layout, transactions: Transactions) -> TableChanges:
     """Return the changes of a run."""
     places = _places(run, len(layout.decoders))
     new, old = decoded(places.new, layout), decoded(places.old, layout)
@@ -92,7 +92,7 @@ def decoded(cells: Sequence[Cells], layout: Layout) -> Columns:
     return Columns(tuple(arrays), unfit, unchanged)
 
 
-def _places(run: Run, columns: int) -> _Places:
+def _places(run: RowMessages, columns: int) -> _Places:
     """Split the tuples of all messages; what is unchanged and in the old tuple is taken from there."""
     tag = run.buffer.bytes[run.start + _TAG]
     old_rows = np.flatnonzero(tag != _NEW)
@@ -108,7 +108,7 @@ def _places(run: Run, columns: int) -> _Places:
     return _Places(old_rows, new_rows, old.columns, new)
 
 
-def _moved(run: Run, places: _Places, columns: tuple[Columns, Columns], layout: Layout) -> Flags:
+def _moved(run: RowMessages, places: _Places, columns: tuple[Columns, Columns], layout: Layout) -> Flags:
     """Tell which messages give a row another key."""
     moved = np.zeros(len(run.kind), bool)
     both = np.flatnonzero(run.kind[places.old_rows] == pgoutput.UPDATE)
@@ -134,7 +134,7 @@ class _Order:
     """The number of the old row, or -1."""
 
 
-def _order(run: Run, places: _Places, moved: Flags) -> _Order:
+def _order(run: RowMessages, places: _Places, moved: Flags) -> _Order:
     count = len(run.kind)
     message = np.repeat(np.arange(count), 1 + moved)
     second = np.concatenate([[False], message[1:] == message[:-1]]) if count else np.zeros(0, bool)

@@ -24,7 +24,7 @@ _SETTINGS: Final = (
 server waits for a reader that copies a large chunk between two reads."""
 
 
-class Session:
+class PostgresSession:
     """A connection to the database that is captured, for one thread."""
 
     def __init__(self, url: str, title: str):

@@ -35,11 +35,13 @@ _COMMITTING: Final = """
     WHERE datname = current_database() AND backend_xid IS NOT NULL AND wait_event = 'SyncRep'
 """
 _SETTLE_SECONDS, _PATIENCE, _PAUSE = 0.05, 30.0, 0.1
+_CREATE: Final = "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, 'pgoutput')"
+_CREATE_TIMEOUT = "60s"
 _AGAIN: Final = "drop the capture and begin it anew, with a new snapshot"
 
 
 @dataclass(frozen=True)
-class Slot:
+class ReplicationSlot:
     """A replication slot, which is there or not."""
 
     name: str
@@ -52,23 +54,23 @@ class Slot:
     def create(self, db: psycopg.Connection) -> int:
         """Make it, and return the position from which on it keeps changes.
 
-        The server waits until every transaction that is open now has ended.
+        The server waits until every transaction that is open now has ended, a minute at most.
         """
         if self.given:
             raise SourceRefused(
                 f'replication slot "{self.name}" does not exist',
                 hint=f"create it: SELECT pg_create_logical_replication_slot('{self.name}', 'pgoutput')",
             )
+        db.execute("SELECT set_config('statement_timeout', %s, true)", (_CREATE_TIMEOUT,))
         try:
-            made = db.execute(
-                "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, 'pgoutput')", (self.name,)
-            )
+            found = db.execute(_CREATE, (self.name,)).fetchone()
+        except psycopg.errors.QueryCanceled:
+            raise self._waiting() from None
         except psycopg.errors.ConfigurationLimitExceeded:
             raise SourceRefused(
                 f'replication slot "{self.name}" cannot be made: all slots of the server are in use',
                 hint="raise max_replication_slots and restart the server, or drop a slot that nobody reads",
             ) from None
-        found = made.fetchone()
         assert found is not None
         return positions.number(found[0])
 
@@ -118,6 +120,14 @@ class Slot:
     def _found(self, db: psycopg.Connection) -> dict[str, Any] | None:
         with db.cursor(row_factory=psycopg.rows.dict_row) as cursor:
             return cursor.execute(_SLOT, (self.name,)).fetchone()
+
+    def _waiting(self) -> SourceUnavailable:
+        return SourceUnavailable(
+            f'replication slot "{self.name}" cannot be made while older transactions are open',
+            detail=f"some have not ended within {_CREATE_TIMEOUT}",
+            hint="see which, and end them: SELECT pid, xact_start, query FROM pg_stat_activity "
+            "WHERE backend_xid IS NOT NULL ORDER BY xact_start",
+        )
 
     def _lost(self, detail: str) -> SourceRefused:
         return SourceRefused(

@@ -23,10 +23,10 @@ from psycopg.sql import SQL, Composable, Identifier, Literal
 
 from headwater.capture.change import Numbers
 from headwater.capture.postgres import position
-from headwater.capture.postgres.catalog import Table
+from headwater.capture.postgres.catalog import PostgresTable
 from headwater.capture.postgres.fetching import Messages, failure, finish, take, wait
 from headwater.capture.postgres.row_changes import Columns, Layout, decoded
-from headwater.capture.postgres.session import Session
+from headwater.capture.postgres.session import PostgresSession
 from headwater.capture.postgres.slot import unseen
 from headwater.capture.postgres.tuples import split_copied
 
@@ -48,10 +48,10 @@ class Rows:
     end: int
 
 
-class Snapshots:
+class ChunkReader:
     """Reads chunks on an ordinary connection."""
 
-    def __init__(self, session: Session, title: str):
+    def __init__(self, session: PostgresSession, title: str):
         self._session, self._title = session, title
         self._delivered = np.zeros(0, np.int64)
 
@@ -59,7 +59,7 @@ class Snapshots:
         """Remember transactions that the stream has handed out."""
         self._delivered = np.concatenate([self._delivered, transactions[-_REMEMBERED:]])[-_REMEMBERED:]
 
-    def chunk(self, table: Table, after: Sequence[object] | None, limit: int) -> Rows:
+    def chunk(self, table: PostgresTable, after: Sequence[object] | None, limit: int) -> Rows:
         """Return the next rows, by a moment that sees all that was delivered."""
         deadline = time.monotonic() + _PATIENCE
         while (rows := self._session.run(lambda db: self._attempt(db, table, after, limit))) is None:
@@ -68,12 +68,12 @@ class Snapshots:
             time.sleep(_PAUSE)
         return rows
 
-    def count(self, table: Table) -> int:
+    def count(self, table: PostgresTable) -> int:
         """Return how many rows a table has: exactly if they are few, else as the planner estimates."""
         return self._session.run(lambda db: _count(db, _source(table)))
 
     def _attempt(
-        self, db: psycopg.Connection, table: Table, after: Sequence[object] | None, limit: int
+        self, db: psycopg.Connection, table: PostgresTable, after: Sequence[object] | None, limit: int
     ) -> Rows | None:
         db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         found = db.execute(_MOMENT).fetchone()
@@ -125,7 +125,7 @@ def _all_messages(pg: pq.abc.PGconn) -> Messages:
     return Messages.of(messages + taken.messages)
 
 
-def _query(table: Table, layout: Layout, after: Sequence[object] | None, limit: int) -> Composable:
+def _query(table: PostgresTable, layout: Layout, after: Sequence[object] | None, limit: int) -> Composable:
     columns = [
         SQL("{}" if decoder.binary is not None else "{}::text").format(Identifier(column.name))
         for column, decoder in zip(layout.table.columns, layout.decoders, strict=True)
@@ -135,17 +135,17 @@ def _query(table: Table, layout: Layout, after: Sequence[object] | None, limit: 
     )
 
 
-def _source(table: Table) -> Composable:
+def _source(table: PostgresTable) -> Composable:
     name = Identifier(table.schema, table.name)
     return SQL("{} AS source" if table.partitioned else "ONLY {} AS source").format(name)
 
 
-def _keys(table: Table) -> Composable:
+def _keys(table: PostgresTable) -> Composable:
     # A name alone would mean the column of the result, which may be its text.
     return SQL(", ").join(Identifier("source", name) for name in table.layout.table.key)
 
 
-def _behind(table: Table, after: Sequence[object] | None) -> Composable:
+def _behind(table: PostgresTable, after: Sequence[object] | None) -> Composable:
     """Return the condition for rows behind a key, by the order of the key's own types."""
     if after is None:
         return SQL("")
@@ -167,7 +167,10 @@ def key_text(value: object) -> str:
 
 
 def _last_key(
-    db: psycopg.Connection, table: Table, batch: pa.RecordBatch, asked: tuple[Sequence[object] | None, int]
+    db: psycopg.Connection,
+    table: PostgresTable,
+    batch: pa.RecordBatch,
+    asked: tuple[Sequence[object] | None, int],
 ) -> tuple[object, ...] | None:
     """Return the key of the last row as texts, which can be stored and are exact."""
     if not batch.num_rows:

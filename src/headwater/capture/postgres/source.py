@@ -14,18 +14,25 @@ from typing import Final, TypeVar
 
 import psycopg
 
-from headwater.capture.change import Chunk, Delivery, SourceTable, TableChanges, Truncation
+from headwater.capture.change import Delivery, SnapshotChunk, SourceTable, TableChanges, Truncation
 from headwater.capture.postgres import position as positions
 from headwater.capture.postgres import slot as slots
-from headwater.capture.postgres.catalog import Catalog, Table
+from headwater.capture.postgres.catalog import Catalog, PostgresTable
 from headwater.capture.postgres.failures import source_error
-from headwater.capture.postgres.pgoutput import Cut, Open, Parsed, Parser, Relation, Run
+from headwater.capture.postgres.pgoutput import (
+    OpenTransaction,
+    Parsed,
+    Parser,
+    Relation,
+    RowMessages,
+    TruncateMessage,
+)
 from headwater.capture.postgres.publication import Publication
-from headwater.capture.postgres.replication import Stream, Subscription
+from headwater.capture.postgres.replication import ReplicationStream, Subscription
 from headwater.capture.postgres.row_changes import Layout, table_changes
-from headwater.capture.postgres.session import Session, title_of
-from headwater.capture.postgres.slot import Slot
-from headwater.capture.postgres.snapshot import Snapshots
+from headwater.capture.postgres.session import PostgresSession, title_of
+from headwater.capture.postgres.slot import ReplicationSlot
+from headwater.capture.postgres.snapshot import ChunkReader
 from headwater.capture.source import CaptureSource
 from headwater.errors import SourceRefused, SourceUnavailable, UsageError, nearest
 
@@ -53,18 +60,18 @@ class PostgresSource(CaptureSource):
 
     def __init__(self, url: str, name: str, *, slot: str | None = None, publication: str | None = None):
         self.title = title_of(url)
-        self._slot = Slot(slot or object_name(name), slot is not None)
+        self._slot = ReplicationSlot(slot or object_name(name), slot is not None)
         self._publication = Publication(publication or object_name(name), publication is not None)
-        self._session = Session(url, self.title)
-        self._snapshots = Snapshots(self._session, self.title)
+        self._session = PostgresSession(url, self.title)
+        self._snapshots = ChunkReader(self._session, self.title)
         self._catalog = Catalog()
         self._captured: dict[int, str] = {}
-        self._tables: dict[str, Table] = {}
-        self._stream: Stream | None = None
+        self._tables: dict[str, PostgresTable] = {}
+        self._stream: ReplicationStream | None = None
         self._begun, self._system, self._binary = False, "", True
         self._position, self._flushed = 0, 0
         self._parser = Parser()
-        self._open: Open | None = None
+        self._open: OpenTransaction | None = None
         self._layouts: dict[int, tuple[Relation, Layout]] = {}
 
     def tables(self) -> list[SourceTable]:
@@ -110,10 +117,12 @@ class PostgresSource(CaptureSource):
         """Return the position behind everything that is committed now."""
         return self._reached(self._session.run(slots.current))
 
-    def chunk(self, table: str, after: tuple[object, ...] | None, limit: int) -> Chunk:
+    def chunk(self, table: str, after: tuple[object, ...] | None, limit: int) -> SnapshotChunk:
         """Return rows of a table behind a key, in the order of the key, as they are at one moment."""
         rows = self._snapshots.chunk(self._table(table), after, limit)
-        return Chunk(rows.batch, self._reached(rows.end), rows.batch.num_rows < limit, rows.after, rows.unfit)
+        return SnapshotChunk(
+            rows.batch, self._reached(rows.end), rows.batch.num_rows < limit, rows.after, rows.unfit
+        )
 
     def count(self, table: str) -> int:
         """Return about how many rows a table has."""
@@ -135,7 +144,9 @@ class PostgresSource(CaptureSource):
         self._disconnect()
         self._session.close()
 
-    def _checked(self, db: psycopg.Connection, names: Sequence[str], position: str | None) -> list[Table]:
+    def _checked(
+        self, db: psycopg.Connection, names: Sequence[str], position: str | None
+    ) -> list[PostgresTable]:
         """Return the tables of some names, of a server that can go on from a position."""
         self._system = slots.check_server(db, self.title)
         if position is not None:
@@ -155,7 +166,7 @@ class PostgresSource(CaptureSource):
                 hint="drop the capture and begin it anew, with a new snapshot",
             )
 
-    def _capturable(self, name: str) -> Table:
+    def _capturable(self, name: str) -> PostgresTable:
         table = self._tables.get(name)
         if table is None:
             raise SourceRefused(f'table "{name}" does not exist', hint=nearest(name, self._tables))
@@ -183,7 +194,7 @@ class PostgresSource(CaptureSource):
         slots.settle(db, self.title)
         return begin
 
-    def _connected(self) -> Stream:
+    def _connected(self) -> ReplicationStream:
         if not self._begun:
             raise UsageError("a capture is read before it has begun", hint="call begin first")
         if self._stream is None:
@@ -204,9 +215,9 @@ class PostgresSource(CaptureSource):
         if self._flushed:
             self._stream.confirm(self._flushed)
 
-    def _streaming(self, subscription: Subscription) -> Stream:
+    def _streaming(self, subscription: Subscription) -> ReplicationStream:
         try:
-            return Stream(self._session.dsn, subscription, self._position)
+            return ReplicationStream(self._session.dsn, subscription, self._position)
         except psycopg.errors.ObjectInUse:
             raise self._slot.busy(self._session.run(self._slot.active)) from None
         except psycopg.Error as error:
@@ -231,13 +242,15 @@ class PostgresSource(CaptureSource):
     def _next(self, timeout: float) -> Delivery:
         try:
             return self._delivery(self._parser.parse(self._connected().fetch(timeout)))
-        except psycopg.Error as error:
-            self._disconnect()
-            raise source_error(error, self.title) from None
         except _NeedsText:
             self._binary = False
             self._disconnect()
             return Delivery()
+        except BaseException as error:
+            self._disconnect()  # what was fetched and not handed out is sent again
+            if isinstance(error, psycopg.Error):
+                raise source_error(error, self.title) from None
+            raise
 
     def _delivery(self, parsed: Parsed) -> Delivery:
         changes = [each for part in parsed.parts for each in self._changes(part, parsed)]
@@ -248,8 +261,10 @@ class PostgresSource(CaptureSource):
         self._position = parsed.position
         return Delivery(tuple(changes), positions.of_system(self._position, self._system))
 
-    def _changes(self, part: Run | Cut, parsed: Parsed) -> list[TableChanges | Truncation]:
-        if isinstance(part, Run):
+    def _changes(
+        self, part: RowMessages | TruncateMessage, parsed: Parsed
+    ) -> list[TableChanges | Truncation]:
+        if isinstance(part, RowMessages):
             if part.relation.number not in self._captured:
                 return []
             return [table_changes(part, self._layout(part.relation), parsed.transactions)]
@@ -266,7 +281,7 @@ class PostgresSource(CaptureSource):
             raise _NeedsText
         return layout
 
-    def _table(self, name: str) -> Table:
+    def _table(self, name: str) -> PostgresTable:
         """Return a table as it is now."""
         known = self._tables.pop(name, None)
         if known is not None:

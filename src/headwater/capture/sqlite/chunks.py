@@ -6,7 +6,7 @@ chunk.
 
 from __future__ import annotations
 
-from headwater.capture.change import Chunk
+from headwater.capture.change import SnapshotChunk
 from headwater.capture.sqlite import catalog, decoding
 from headwater.capture.sqlite.catalog import SqliteTable
 from headwater.capture.sqlite.connection import Row, SqliteConnection
@@ -16,7 +16,9 @@ from headwater.capture.sqlite.outbox import Outbox
 Key = tuple[object, ...]
 
 
-def read_chunk(db: SqliteConnection, outbox: Outbox, table: str, after: Key | None, limit: int) -> Chunk:
+def read_chunk(
+    db: SqliteConnection, outbox: Outbox, table: str, after: Key | None, limit: int
+) -> SnapshotChunk:
     """Return the rows behind a key; those without a whole key, which never fit, are with the first."""
     with db.snapshot():
         shape = catalog.table_shape(db, table)
@@ -26,7 +28,7 @@ def read_chunk(db: SqliteConnection, outbox: Outbox, table: str, after: Key | No
     found = [*nulls, *rows]
     columns = list(zip(*found, strict=True)) or [()] * len(shape.table.columns)
     batch, unfit = decoding.batch(columns, shape.table)
-    return Chunk(batch, str(end), len(rows) < limit, _key(shape, rows[-1]) if rows else None, unfit)
+    return SnapshotChunk(batch, str(end), len(rows) < limit, _key(shape, rows[-1]) if rows else None, unfit)
 
 
 def _rows(db: SqliteConnection, shape: SqliteTable, after: Key | None, limit: int) -> list[Row]:

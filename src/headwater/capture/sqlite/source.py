@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headwater.capture.change import Chunk, Delivery, SourceTable, Transactions
+from headwater.capture.change import Delivery, SnapshotChunk, SourceTable, Transactions
 from headwater.capture.source import CaptureSource
 from headwater.capture.sqlite import catalog, decoding
 from headwater.capture.sqlite.chunks import read_chunk
@@ -103,7 +103,7 @@ class SqliteSource(CaptureSource):
         with self._db.snapshot():
             return str(self._outbox.end())
 
-    def chunk(self, table: str, after: tuple[object, ...] | None, limit: int) -> Chunk:
+    def chunk(self, table: str, after: tuple[object, ...] | None, limit: int) -> SnapshotChunk:
         """Return rows of a table behind a key, in SQLite's order of keys, as they are at one moment."""
         return read_chunk(self._db, self._outbox, table, after, limit)
 

@@ -120,6 +120,26 @@ def drop(database: str, name: str) -> None:
     click.echo(f'removed capture "{name}" from the database')
 
 
+@capture.command()
+@click.argument("table")
+@click.option("--name", default="capture", show_default=True, help="The name of the capture.")
+@log_option
+@verbose_option
+def resnapshot(table: str, name: str, url: str | None) -> None:
+    """Make a new snapshot of TABLE, beside the stream.
+
+    A capture that runs goes on with it within a second; one that does not, when it is started. Rows that
+    the table has are written again, and those that it has not are deleted. A table that was captured no
+    more, because it did not fit, is captured again.
+
+    \b
+    Example:
+      headwater capture resnapshot customers --name shop.crm
+    """
+    headwater.resnapshot(log_url(url), name, table)
+    click.echo(f'a new snapshot of table "{table}" is made')
+
+
 def _show(status: CaptureStatus, form: str) -> None:
     if form == "ndjson":
         print_ndjson([status.to_dict()])

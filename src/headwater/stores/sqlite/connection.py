@@ -1,4 +1,4 @@
-"""Connections to the SQLite file of a view store: one that writes, any number that read.
+"""Connections to a SQLite file of ours, such as a view store: one that writes, any number that read.
 
 Invariant: a connection is used by one thread at a time, in the process that opened it; what SQLite
 refuses reaches the caller as an error that names the store.
@@ -15,6 +15,7 @@ import time
 import urllib.parse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -24,9 +25,6 @@ from headwater.sqlite_wal import write_ahead
 from headwater.stores import disk
 
 Durability = Literal["fsync", "os"]
-FORMAT = 2
-_MARK = 0x68777673
-"""The application id in the header of a view store, by which it is translated_errors from other databases."""
 _BUSY_SECONDS = 60.0
 _MAKING_SECONDS = 5.0
 _TRANSIENT = {
@@ -50,25 +48,42 @@ CREATE UNIQUE INDEX IF NOT EXISTS published ON views (name) WHERE published;
 """
 
 
+@dataclass(frozen=True)
+class FileKind:
+    """What a file is for; its mark is the application id in its header, which no other database has."""
+
+    name: str
+    mark: int
+    format: int
+    tables: str
+    outdated: str
+    """What to do with a file of an older format."""
+
+
+VIEW_STORE = FileKind(
+    "view store", 0x68777673, 2, _TABLES, "delete the pipeline's home: its views are computed anew"
+)
+
+
 class Writer:
     """The connection that changes a store; all sinks of one store take turns with it."""
 
-    def __init__(self, path: Path, durability: Durability):
+    def __init__(self, path: Path, durability: Durability, kind: FileKind = VIEW_STORE):
         if durability not in ("fsync", "os"):
             raise UsageError(f'durability is "fsync" or "os", not "{durability}"')
-        self._path, self._process = path, os.getpid()
+        self._path, self._kind, self._process = path, kind, os.getpid()
         self._lock = threading.RLock()
-        with translated_errors(path):
-            self._db = _create(path, durability)
+        with translated_errors(path, kind):
+            self._db = _create(path, durability, kind)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Change the store, all or nothing."""
         if os.getpid() != self._process:
             raise UsageError(
-                "the view store was opened in another process", hint="open it again after a fork"
+                f"the {self._kind.name} was opened in another process", hint="open it again after a fork"
             )
-        with self._lock, translated_errors(self._path):
+        with self._lock, translated_errors(self._path, self._kind):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -86,18 +101,18 @@ class Writer:
 class SqliteReaders:
     """Connections for reading, lent to whoever reads and kept for the next."""
 
-    def __init__(self, path: Path):
+    def __init__(self, path: Path, kind: FileKind = VIEW_STORE):
         if not path.exists():
             raise UsageError(
-                f'no view store at "{path}"', hint="it is there when its pipeline has run for the first time"
+                f'no {kind.name} at "{path}"', hint="it is there when its pipeline has run for the first time"
             )
-        self._path, self._process = path, os.getpid()
+        self._path, self._kind, self._process = path, kind, os.getpid()
         self._idle: list[sqlite3.Connection] = []
 
     @contextmanager
     def lend(self) -> Iterator[sqlite3.Connection]:
         """Lend a connection on which nobody else is reading."""
-        with translated_errors(self._path):
+        with translated_errors(self._path, self._kind):
             db = self._take()
             try:
                 yield db
@@ -121,7 +136,7 @@ class SqliteReaders:
             self._process, self._idle = os.getpid(), []
         with suppress(IndexError):
             return self._idle.pop()
-        return _open_for_reading(self._path)
+        return _open_for_reading(self._path, self._kind)
 
     def _give_back(self, db: sqlite3.Connection) -> None:
         if len(self._idle) < _IDLE:
@@ -142,18 +157,18 @@ def read_transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def translated_errors(path: Path) -> Iterator[None]:
+def translated_errors(path: Path, kind: FileKind = VIEW_STORE) -> Iterator[None]:
     """Raise errors of SQLite and of the disk as our own, which name the store."""
     try:
         yield
     except sqlite3.ProgrammingError as error:
         if "closed database" not in str(error):
             raise
-        raise UsageError(f'view store "{path}" is closed') from None
+        raise UsageError(f'{kind.name} "{path}" is closed') from None
     except OSError as error:
-        raise disk.sink_error(error, f'view store "{path}"') from error
+        raise disk.sink_error(error, f'{kind.name} "{path}"') from error
     except sqlite3.Error as error:
-        raise _sink_error(error, f'view store "{path}"') from error
+        raise _sink_error(error, f'{kind.name} "{path}"') from error
 
 
 def _sink_error(error: sqlite3.Error, what: str) -> HeadwaterError:
@@ -176,25 +191,25 @@ def _connect(database: Path | str, uri: bool = False) -> sqlite3.Connection:
     )
 
 
-def _create(path: Path, durability: Durability) -> sqlite3.Connection:
+def _create(path: Path, durability: Durability, kind: FileKind) -> sqlite3.Connection:
     durable.make(path.parent)
     db = _connect(path)
     try:
-        _check_format(db, path)
+        _check_format(db, path, kind)
         write_ahead(db, _BUSY_SECONDS)
         db.execute(f"PRAGMA synchronous={'FULL' if durability == 'fsync' else 'NORMAL'}")
         db.execute("PRAGMA temp_store=MEMORY")
         db.execute("PRAGMA cache_size=-65536")
         db.execute("PRAGMA journal_size_limit=67108864")  # one large batch must not hold its space for ever
-        marks = f"PRAGMA user_version={FORMAT}; PRAGMA application_id={_MARK};"
-        db.executescript(f"BEGIN IMMEDIATE; {_TABLES} {marks} COMMIT;")
+        marks = f"PRAGMA user_version={kind.format}; PRAGMA application_id={kind.mark};"
+        db.executescript(f"BEGIN IMMEDIATE; {kind.tables} {marks} COMMIT;")
     except BaseException:
         db.close()
         raise
     return db
 
 
-def _open_for_reading(path: Path) -> sqlite3.Connection:
+def _open_for_reading(path: Path, kind: FileKind) -> sqlite3.Connection:
     """Open a store so that reading it changes nothing, also in a place which cannot be written.
 
     Who may write, and is the last to close, moves the write-ahead log into the file; who may not leaves an
@@ -204,11 +219,11 @@ def _open_for_reading(path: Path) -> sqlite3.Connection:
         (_mode("ro"), _copy) if _has_log(path) else (_mode("rw"), _mode("ro"), _mode("ro&immutable=1"))
     )
     try:
-        return _opened(first(path), path)
+        return _opened(first(path), path, kind)
     except sqlite3.OperationalError as error:
         for way in others if error.sqlite_errorcode & 0xFF in _CANNOT_CREATE else ():
             with suppress(sqlite3.OperationalError):
-                return _opened(way(path), path)
+                return _opened(way(path), path, kind)
         raise
 
 
@@ -243,23 +258,23 @@ def _copy(path: Path) -> sqlite3.Connection:
         return db
 
 
-def _opened(db: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+def _opened(db: sqlite3.Connection, path: Path, kind: FileKind) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA query_only=1")
-        _await_tables(db, path)  # opens the file, which connecting does not
-        _check_format(db, path)
+        _await_tables(db, path, kind)  # opens the file, which connecting does not
+        _check_format(db, path, kind)
         return db
     except BaseException:
         db.close()
         raise
 
 
-def _await_tables(db: sqlite3.Connection, path: Path) -> None:
+def _await_tables(db: sqlite3.Connection, path: Path, kind: FileKind) -> None:
     """Wait for a store that another process is just making: there is a moment when its file is empty."""
     until = time.monotonic() + _MAKING_SECONDS
     while not _has_tables(db):
         if time.monotonic() > until:
-            raise SinkUnavailable(f'"{path}" is empty, and no view store', hint="run its pipeline first")
+            raise SinkUnavailable(f'"{path}" is empty, and no {kind.name}', hint="run its pipeline first")
         time.sleep(0.01)
 
 
@@ -267,17 +282,17 @@ def _has_tables(db: sqlite3.Connection) -> bool:
     return bool(db.execute("SELECT EXISTS (SELECT 1 FROM sqlite_master)").fetchone()[0])
 
 
-def _check_format(db: sqlite3.Connection, path: Path) -> None:
+def _check_format(db: sqlite3.Connection, path: Path, kind: FileKind) -> None:
     """Refuse a database of something else, or of a newer format; an empty one is neither."""
     if not _has_tables(db):
         return
-    if db.execute("PRAGMA application_id").fetchone()[0] != _MARK:
-        raise SinkRefused(f'"{path}" is a database, but no view store', hint="choose another path")
+    if db.execute("PRAGMA application_id").fetchone()[0] != kind.mark:
+        raise SinkRefused(f'"{path}" is a database, but no {kind.name}', hint="choose another path")
     format = int(db.execute("PRAGMA user_version").fetchone()[0])
-    if format != FORMAT:
-        newer = format > FORMAT
+    if format != kind.format:
+        newer = format > kind.format
         raise SinkRefused(
-            f'view store "{path}" was made by {"a newer" if newer else "an older"} Headwater',
-            detail=f"its format is {format}, this one knows {FORMAT}",
-            hint="upgrade Headwater" if newer else "delete the pipeline's home: its views are computed anew",
+            f'{kind.name} "{path}" was made by {"a newer" if newer else "an older"} Headwater',
+            detail=f"its format is {format}, this one knows {kind.format}",
+            hint="upgrade Headwater" if newer else kind.outdated,
         )

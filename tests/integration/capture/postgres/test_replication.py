@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from headwater.capture.postgres import position
-from headwater.capture.postgres.replication import Stream, Subscription
+from headwater.capture.postgres.replication import ReplicationStream, Subscription
 from headwater.capture.postgres.source import PostgresSource
 
 Capture = Callable[..., PostgresSource]
@@ -26,17 +26,17 @@ def begun(db: psycopg.Connection, capture: Capture) -> int:
     return position.number(found)
 
 
-def streaming(database: str, begun: int) -> Stream:
+def streaming(database: str, begun: int) -> ReplicationStream:
     deadline = time.monotonic() + 10
     while True:
         try:
-            return Stream(database, WORD, begun)
+            return ReplicationStream(database, WORD, begun)
         except psycopg.errors.ObjectInUse:
             assert time.monotonic() < deadline
             time.sleep(0.05)
 
 
-def kinds(stream: Stream) -> bytes:
+def kinds(stream: ReplicationStream) -> bytes:
     messages = stream.fetch(1)
     data = messages.buffer.data
     return b"".join(
@@ -89,4 +89,4 @@ def test_a_stream_that_the_server_ends_says_so(database: str, db: psycopg.Connec
 
 def test_a_slot_that_is_not_there_is_an_error(database: str) -> None:
     with pytest.raises(psycopg.errors.UndefinedObject):
-        Stream(database, Subscription("nobodys", "nobodys", binary=False), 0)
+        ReplicationStream(database, Subscription("nobodys", "nobodys", binary=False), 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-import postgres_server
-from headwater.capture.postgres.session import Session, title_of
+from headwater.capture.postgres.session import PostgresSession, title_of
 from headwater.errors import SourceRefused, SourceUnavailable, UsageError
+from server_process import free_ports
 
 
 def test_a_title_has_no_secret() -> None:
@@ -18,7 +18,7 @@ def test_a_title_has_no_secret() -> None:
 
 
 def test_values_look_the_same_whatever_the_user_has_set(database: str, db: psycopg.Connection) -> None:
-    session = Session(
+    session = PostgresSession(
         f"{database}%20-cdatestyle%3DGerman%20-cextra_float_digits%3D-3%20-ctimezone%3DAsia/Tokyo", "it"
     )
     query = (
@@ -31,7 +31,7 @@ def test_values_look_the_same_whatever_the_user_has_set(database: str, db: psyco
 
 
 def test_a_connection_that_broke_unnoticed_is_made_anew(database: str, db: psycopg.Connection) -> None:
-    session = Session(database, "it")
+    session = PostgresSession(database, "it")
     mine = session.run(lambda db: db.info.backend_pid)
     db.execute("SELECT pg_terminate_backend(%s, 5000)", (mine,))
     assert session.run(lambda db: db.info.backend_pid) != mine
@@ -39,10 +39,10 @@ def test_a_connection_that_broke_unnoticed_is_made_anew(database: str, db: psyco
 
 
 def test_errors_are_ours(database: str) -> None:
-    session = Session(database, "the database")
+    session = PostgresSession(database, "the database")
     with pytest.raises(SourceRefused, match="the database cannot be captured"):
         session.run(lambda db: db.execute("SELECT nothing"))
     session.close()
-    away = Session(f"postgresql://postgres@127.0.0.1:{postgres_server._free_port()}/postgres", "the database")
+    away = PostgresSession(f"postgresql://postgres@127.0.0.1:{free_ports(1)[0]}/postgres", "the database")
     with pytest.raises(SourceUnavailable, match="the database cannot be read"):
         away.run(lambda db: None)

@@ -11,6 +11,7 @@ import pytest
 import postgres_server
 from capture_kit import deliveries, last_position, singles
 from headwater.capture.postgres import position as positions
+from headwater.capture.postgres import slot as slot_module
 from headwater.capture.postgres import source as source_module
 from headwater.capture.postgres.source import PostgresSource
 from headwater.errors import SourceRefused, SourceUnavailable
@@ -120,6 +121,19 @@ def test_a_given_slot_is_used_and_stays(db: psycopg.Connection, capture: Capture
     assert len(singles(deliveries(source))) == 1
     source.drop()
     _drop(db, "given_slot")
+
+
+def test_a_slot_waits_for_open_transactions_and_says_so(
+    database: str, capture: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot_module, "_CREATE_TIMEOUT", "300ms")
+    source = capture()
+    with psycopg.connect(database) as writer:
+        writer.execute("INSERT INTO items VALUES (1, 'open')")
+        with pytest.raises(SourceUnavailable, match="cannot be made while older transactions") as waiting:
+            source.begin(["items"], None)
+        assert not isinstance(waiting.value, SourceRefused)
+    source.begin(["items"], None)
 
 
 def test_a_slot_that_is_there_already_begins_now(db: psycopg.Connection, capture: Capture) -> None:

@@ -114,6 +114,7 @@ def test_values_are_those_that_psycopg_reads(
     names = table_of(db, kinds, form)
     source = capture()
     source.begin(["everything"], None)
+    assert source._binary == (form == "binary")
     filled(db, names, kinds)
     streamed, chunk = captured(source), source.chunk("everything", None, 100).rows
     with psycopg.connect(f"{database}%20-ctimezone%3DUTC") as reader:

@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pgoutput_kit as kit
-from headwater.capture.postgres.pgoutput import Cut, Open, Parsed, Parser, Run, relation_at
+from headwater.capture.postgres.pgoutput import (
+    OpenTransaction,
+    Parsed,
+    Parser,
+    RowMessages,
+    TruncateMessage,
+    relation_at,
+)
 from headwater.capture.postgres.tuples import split
 
 COLUMNS = [("id", 23, True), ("name", 25, False)]
@@ -47,10 +54,10 @@ def changes_of(parsed: Parsed) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
     for part in parsed.parts:
         ids = parsed.transactions.id
-        if isinstance(part, Cut):
+        if isinstance(part, TruncateMessage):
             found += [("T", each.number, ids[part.transaction], part.index) for each in part.relations]
         else:
-            assert isinstance(part, Run)
+            assert isinstance(part, RowMessages)
             rows = zip(part.kind.tolist(), part.transaction.tolist(), part.index.tolist(), strict=True)
             found += [(chr(kind), part.relation.number, ids[at], index) for kind, at, index in rows]
     return found
@@ -88,7 +95,7 @@ def test_the_position_is_behind_whole_transactions_alone() -> None:
     parser = Parser()
     opened = [kit.begin(1, 100), kit.relation(7, COLUMNS), kit.insert(7, [b"1", None]), kit.keepalive(500)]
     assert parser.parse(kit.fetched(opened)).position is None
-    assert parser.open == Open(1, 100, 946_684_800_000_000, 1)
+    assert parser.open == OpenTransaction(1, 100, 946_684_800_000_000, 1)
     assert parser.parse(kit.fetched([kit.commit(100, 120)])).position == 120
     assert parser.parse(kit.fetched([kit.keepalive(130)])).position == 130
     assert parser.parse(kit.fetched([])).position is None
@@ -109,7 +116,7 @@ def test_a_table_that_changes_has_its_new_columns_from_then_on() -> None:
         kit.relation(7, more), kit.insert(7, [b"2", b"b", b"3"]), kit.commit(100, 120),
     ]  # fmt: skip
     parsed = Parser().parse(kit.fetched(messages))
-    widths = [len(part.relation.columns) for part in parsed.parts if isinstance(part, Run)]
+    widths = [len(part.relation.columns) for part in parsed.parts if isinstance(part, RowMessages)]
     assert widths == [2, 3]
 
 
@@ -123,7 +130,7 @@ def test_a_table_is_described_with_its_identity() -> None:
 def test_a_run_says_where_its_messages_are() -> None:
     messages = [kit.begin(1, 1), kit.relation(7, COLUMNS), kit.insert(7, [b"x", None])]
     (run,) = Parser().parse(kit.fetched(messages)).parts
-    assert isinstance(run, Run)
+    assert isinstance(run, RowMessages)
     assert split(run.buffer, run.start + 6, 2).columns[0].binary().to_pylist() == [b"x"]
 
 

@@ -11,7 +11,7 @@ import pgoutput_kit as kit
 from headwater.capture.change import DELETE, INSERT, UPDATE, SourceColumn, SourceTable, TableChanges
 from headwater.capture.postgres.binary_columns import dates, numbers, texts
 from headwater.capture.postgres.columns import Decoder
-from headwater.capture.postgres.pgoutput import Parser, Run
+from headwater.capture.postgres.pgoutput import Parser, RowMessages
 from headwater.capture.postgres.row_changes import Layout, table_changes
 from pgoutput_kit import UNCHANGED
 
@@ -40,7 +40,7 @@ def changes_of(messages: list[bytes], layout: Layout = LAYOUT) -> TableChanges |
     if not parsed.parts:
         return None
     (run,) = parsed.parts
-    assert isinstance(run, Run)
+    assert isinstance(run, RowMessages)
     return table_changes(run, layout, parsed.transactions)
 
 

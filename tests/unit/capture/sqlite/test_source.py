@@ -188,6 +188,16 @@ def test_what_triggers_say_is_understood_by_old_versions_of_sqlite(database: Sql
     assert not any(word in sql for (sql,) in made for word in ("unixepoch", "subsec", "ON CONFLICT", "->"))
 
 
+def test_what_is_confirmed_takes_no_room(database: SqliteDatabase) -> None:
+    database.execute(TABLE)
+    source = database.source()
+    position = source.begin(["t"], None)
+    database.execute(FILL)
+    full = source.retained()
+    source.confirm(drain(source, lambda _: None, position))
+    assert source.retained() < full / 100
+
+
 def test_the_title_names_the_file(database: SqliteDatabase) -> None:
     with closing(SqliteSource(database.path, "shop")) as source:
         assert source.title == f'SQLite database "{database.path}"'

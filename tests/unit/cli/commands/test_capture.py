@@ -49,6 +49,14 @@ def test_what_a_capture_has_made_is_removed(run: Run, database: str) -> None:
     assert left == []
 
 
+def test_a_new_snapshot_is_asked_for(run: Run, database: str) -> None:
+    run("capture", database, "--tables", "customers", "--until-caught-up")
+    result = run("capture", "resnapshot", "customers")
+    assert result.stdout == 'a new snapshot of table "customers" is made\n'
+    again = run("capture", database, "--tables", "customers", "--until-caught-up", "--format", "ndjson")
+    assert json.loads(again.stdout)["snapshots"]["customers"]["done"]
+
+
 def test_a_table_that_is_not_there_is_told(run: Run, database: str) -> None:
     result = run("capture", database, "--tables", "customer", "--until-caught-up")
     assert result.exit_code == 2

@@ -31,7 +31,7 @@ from server_process import free_ports, stop
 VERSION = "4.3.1"
 ARTIFACTS = (f"org.apache.kafka:kafka_2.13:{VERSION}", "org.slf4j:slf4j-simple:1.7.36")
 TOOLS = f"org.apache.kafka:kafka-tools:{VERSION}"
-CACHE = Path(__file__).resolve().parents[1] / ".cache" / "kafka"
+CACHE = Path(__file__).resolve().parents[2] / ".cache" / "kafka"
 USER, PASSWORD = "alice", "wonderland-7391"
 START_SECONDS = 60.0
 
@@ -180,7 +180,7 @@ def _java(hasty: bool = True) -> list[str]:
 
 def fetch_tools() -> Path:
     """Return the jar of Kafka's command-line tools, fetching it the first time."""
-    return _fetched(f"{VERSION}-tools", (TOOLS,), alone=True)
+    return fetched(f"{VERSION}-tools", (TOOLS,), alone=True)
 
 
 def run_tool(*arguments: str, stdin: bytes = b"", seconds: float = 60) -> str:
@@ -208,15 +208,15 @@ def find_java() -> Path:
 
 def fetch() -> Path:
     """Return the directory of the broker's jars, fetching them the first time."""
-    return _fetched(VERSION, ARTIFACTS)
+    return fetched(VERSION, ARTIFACTS)
 
 
-def _fetched(name: str, artifacts: tuple[str, ...], alone: bool = False) -> Path:
+def fetched(name: str, artifacts: tuple[str, ...], alone: bool = False, cache: Path = CACHE) -> Path:
     """Return a directory of jars: the artifacts, with all that they need unless they are wanted alone."""
-    jars = CACHE / name
+    jars = cache / name
     if not jars.is_dir():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(dir=CACHE, prefix=".new-"))
+        cache.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(dir=cache, prefix=".new-"))
         try:
             _fetch_into(draft, artifacts, alone)
             if not jars.is_dir():  # another process may have been first
@@ -233,7 +233,7 @@ def _fetch_into(directory: Path, artifacts: tuple[str, ...], alone: bool) -> Non
     except (subprocess.CalledProcessError, OSError, RuntimeError) as error:
         told = getattr(error, "output", b"") or b""
         reason = told.decode("utf-8", "replace").strip().splitlines()[-1:] or [str(error)]
-        raise Missing(f"Kafka {VERSION} could not be fetched from Maven Central: {reason[0]}") from None
+        raise Missing(f"{artifacts[0]} could not be fetched from Maven Central: {reason[0]}") from None
 
 
 def _by_maven(directory: Path, artifacts: tuple[str, ...], alone: bool) -> None:
@@ -264,7 +264,9 @@ def _by_jgo(directory: Path, artifacts: tuple[str, ...], alone: bool) -> None:
         from jgo.maven import MavenContext, PythonResolver
         from jgo.parse import Coordinate
     except ImportError:
-        raise Missing("no way to fetch Kafka: put mvn on the PATH, or `pip install jgo`") from None
+        raise Missing(
+            "no way to fetch from Maven Central: put mvn on the PATH, or `pip install jgo`"
+        ) from None
     with tempfile.TemporaryDirectory() as scratch:
         maven = MavenContext(resolver=PythonResolver(), repo_cache=Path(scratch))
         parsed = [replace(Coordinate.parse(each), scope="compile") for each in artifacts]

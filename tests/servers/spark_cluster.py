@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyspark
+from server_process import stop
 
 from headwater.engine.spark import java
-from server_process import stop
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 START_SECONDS = 90.0

@@ -23,7 +23,7 @@ from server_process import free_ports, stop
 
 VERSION = "3.0.9"
 ARTIFACT = ("io.apicurio", "apicurio-registry-app", VERSION, "tar.gz", "all")
-CACHE = Path(__file__).resolve().parents[1] / ".cache" / "schema-registry"
+CACHE = Path(__file__).resolve().parents[2] / ".cache" / "schema-registry"
 PATH = "/apis/ccompat/v7"
 START_SECONDS = 60.0
 

@@ -1,0 +1,58 @@
+"""What a cache is declared to hold, and where; known without the client of a server.
+
+Invariant: a prefix is a cache's own, and no column has the name of what is stored beside the columns.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+
+from headwater.errors import SchemaError, UsageError
+from headwater.values.keyed import KeyedSchema, declare
+
+OWN = "headwater:"
+"""How our own keys begin."""
+VERSION = "_version"
+"""The member of a row's JSON, always its first, by which a script tells how old the row is."""
+
+
+def declare_cache(schema: str | pa.Schema, key: str | tuple[str, ...], prefix: str) -> KeyedSchema:
+    """Check a declaration."""
+    check_prefix(prefix)
+    keyed = declare(f'cache "{prefix}"', schema, key)
+    if VERSION in keyed.schema.names:
+        raise SchemaError(f'column name "{VERSION}" is reserved', hint="it tells older rows from newer ones")
+    return keyed
+
+
+def check_prefix(prefix: str) -> None:
+    """Refuse a prefix under which there may be keys of others, or our own."""
+    if not prefix or prefix.startswith(OWN):
+        raise UsageError(
+            f'a cache cannot have the prefix "{prefix}"', hint='name one of its own: "customer:"'
+        )
+
+
+def translated(url: str) -> str:
+    """Return a URL as the client takes it: Valkey speaks the language of Redis."""
+    return url.replace("valkey", "redis", 1) if url.startswith(("valkey://", "valkeys://")) else url
+
+
+def database(url: str) -> str:
+    """Return which database a URL means, without who connects to it; refuse what is none.
+
+    >>> database("redis://:secret@cache.example/2")
+    'cache.example:6379/2'
+    """
+    parts = urlsplit(translated(url))
+    if parts.scheme not in ("redis", "rediss", "unix"):
+        raise UsageError("a cache needs the URL of a server", hint='write "redis://host:6379/0"')
+    if parts.scheme == "unix":
+        return parts.path
+    try:
+        port = parts.port or 6379
+    except ValueError:
+        raise UsageError("the port in the URL of a cache is no number") from None
+    return f"{parts.hostname or 'localhost'}:{port}/{parts.path.strip('/') or '0'}"
