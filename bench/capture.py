@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "servers"))
 
 import headwater  # noqa: E402
 from bench import capture_workload as workload  # noqa: E402
@@ -165,7 +165,7 @@ def delays(here: Place, debezium: Path | None) -> list[str]:
         sides.append(their_delays(here, debezium))
     found = [np.percentile(np.array(side) * 1000, (50, 99)) for side in sides]
     told = [f"p50 {p50:.1f}, p99 {p99:.1f}" for p50, p99 in found]
-    note("delay", told)
+    note("delay", [*told, f"a sync of this disk alone: {synced()}"])
     ratio = f"{found[1][0] / found[0][0]:.2f}" if len(found) > 1 else "-"
     return [f"delay, at {RATE} a second", *[*told, "-"][:2], ratio, "", ""]
 
@@ -187,6 +187,21 @@ def their_delays(here: Place, debezium: Path) -> list[float]:
         await_slot(here, f"debezium_{here.table}")
         workload.pace(here.url, here.table, RATE, SECONDS, WARM)
         return list(ended(engine)["delays"])
+
+
+def synced() -> str:
+    """Say how long the disk takes to make a record durable, without which ours is not read."""
+    found = []
+    with tempfile.NamedTemporaryFile(prefix="headwater-bench-") as file:
+        for _ in range(200):
+            file.write(b"x" * 500)
+            file.flush()
+            began = time.perf_counter()
+            os.fdatasync(file.fileno())
+            found.append((time.perf_counter() - began) * 1000)
+            time.sleep(0.002)
+    p50, p99 = np.percentile(found, (50, 99))
+    return f"p50 {p50:.1f}, p99 {p99:.1f}"
 
 
 def check_equal(here: Place) -> None:

@@ -128,9 +128,10 @@ class Capture(Closing):
         delivery = self._source.read(0 if self._snapshots.due(self.state.position) else timeout)
         for group in _statements(delivery.changes):
             self._apply(group)
-        if 0 < sum(map(len, delivery.changes)) < MANY:
+        count = sum(map(len, delivery.changes))
+        self._unsaved = self._unsaved or count > 0
+        if 0 < count < MANY:
             self._flush()
-            self._unsaved = True
         self._advance(delivery)
         if self._snapshots.due(self.state.position):
             self._store_chunk()
@@ -252,6 +253,8 @@ class Capture(Closing):
     # Snapshots
 
     def _store_chunk(self) -> None:
+        if self._unsaved:
+            self.save()  # the chunk before: it was on its way while this one was read
         table, chunk = self._snapshots.take(self._captured[self._snapshots.pending[0]].key)
         bad = self._writers[table].write_chunk(chunk)
         self._misfits.take_found(self._tables[table], chunk, bad)
@@ -259,7 +262,7 @@ class Capture(Closing):
         before = self._progress(table)
         after = before.after if chunk.after is None else chunk.after
         done = SnapshotProgress(after, before.rows + len(chunk.rows), chunk.last)
-        self.state = self.state.with_snapshot(table, done)
+        self.state, self._unsaved = self.state.with_snapshot(table, done), True
         if chunk.last:
             self.save()
 
