@@ -2,6 +2,7 @@
 
 from bench import (
     bad_rows,
+    capture,
     capture_sqlite,
     engine,
     filters,
@@ -23,3 +24,4 @@ filters.main()
 small_batches.main()
 bad_rows.main()
 capture_sqlite.main()
+capture.main()

@@ -47,6 +47,9 @@ IDLE_SECONDS = 5.0
 """How often it is saved when nothing was written: so that the database may forget what concerns nobody here,
 and it is noticed that another has taken over."""
 READ_SECONDS = 0.2
+MANY = 2_000
+"""So many changes are on their way to the disk while the next are read; fewer are awaited, for what is read
+meanwhile would come later behind them than all at once after them."""
 WATCH_SECONDS = 10.0
 """How often it is looked at whether the tables are still there, and how much the database keeps for us."""
 _log = logging.getLogger("headwater")
@@ -132,9 +135,10 @@ class Capture(Closing):
         delivery = self._source.read(0 if self._snapshots.due(self.state.position) else timeout)
         for group in _statements(delivery.changes):
             self._apply(group)
-        if delivery.changes:
+        count = sum(map(len, delivery.changes))
+        self._unsaved = self._unsaved or count > 0
+        if 0 < count < MANY:
             self._flush()
-            self._unsaved = True
         self._advance(delivery)
         if self._snapshots.due(self.state.position):
             self._store_chunk()
@@ -277,6 +281,8 @@ class Capture(Closing):
     # Snapshots
 
     def _store_chunk(self) -> None:
+        if self._unsaved:
+            self.save()  # the chunk before: it was on its way while this one was read
         table = self._snapshots.pending[0]
         chunk = self._snapshots.take(self._captured[table])
         present = set(chunk.rows.schema.names)
@@ -289,9 +295,10 @@ class Capture(Closing):
         before = self._progress(table)
         after = before.after if chunk.after is None else chunk.after
         done = SnapshotProgress(after, before.rows + len(chunk.rows), chunk.last)
-        self.state = self.state.with_snapshot(table, done)
+        self.state, self._unsaved = self.state.with_snapshot(table, done), True
         self._end_pass(table, chunk)
-        self.save()
+        if chunk.last:
+            self.save()
 
     def _begin_anew(self) -> dict[str, Leftovers]:
         """Let new snapshots begin, and note what they have to find of what is there."""

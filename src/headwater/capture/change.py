@@ -136,6 +136,9 @@ class Truncation:
     index: int
     """The same for all tables that one statement has emptied."""
 
+    def __len__(self) -> int:
+        return 1
+
     @property
     def end(self) -> tuple[int, int]:
         """The number of its transaction, and its own there."""

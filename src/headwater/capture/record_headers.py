@@ -6,43 +6,56 @@ within the transaction, ``committed`` (microseconds since 1970), and ``snapshot`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headwater import record
 from headwater.capture.change import OPERATIONS, TableChanges
 
+_NAMES: Final = ("op", "position", "transaction", "index", "committed")
+_OPERATIONS: Final = pa.array(OPERATIONS)
+
 
 def of_changes(changes: TableChanges) -> pa.Array:
     """Return the headers of each change."""
-    once = changes.transactions
-    of = pa.array(changes.transaction)
-    return _maps(
-        {
-            "op": pa.array(OPERATIONS).take(pa.array(changes.operation)),
-            "position": pa.array(once.position, pa.string()).take(of),
-            "transaction": pa.array(once.id, pa.string()).take(of),
-            "index": pa.array(changes.index).cast(pa.string()),
-            "committed": pa.array(once.committed).cast(pa.string()).take(of),
-        },
-        len(changes),
+    once, count = changes.transactions, len(changes)
+    told = (
+        _OPERATIONS,
+        pa.array(once.position, pa.string()),
+        pa.array(once.id, pa.string()),
+        pa.array(changes.index).cast(pa.string()),
+        pa.array(once.committed).cast(pa.string()),
     )
+    of = changes.transaction
+    places = np.stack([changes.operation, of, of, np.arange(count), of], axis=1)
+    places += np.cumsum([0, *map(len, told[:-1])])
+    values = pa.concat_arrays(told).take(pa.array(places.ravel()))
+    return _maps(_repeated(_NAMES, count), values, count)
 
 
 def of_snapshot(operation: int, position: str, count: int) -> pa.Array:
     """Return the headers of rows that come from no transaction of the stream."""
     told = {"op": OPERATIONS[operation], "position": position, "snapshot": "true"}
-    return _maps({name: pa.repeat(value, count) for name, value in told.items()}, count)
+    return _maps(_repeated(tuple(told), count), _repeated(tuple(told.values()), count), count)
 
 
-def _maps(columns: Mapping[str, pa.Array], count: int) -> pa.Array:
-    """Return a map for each row, of the names to the values that the row has in the columns."""
-    width = len(columns)
-    by_row = (np.arange(width)[None, :] * count + np.arange(count)[:, None]).ravel()
-    names = pa.array(list(columns)).take(pa.array(np.tile(np.arange(width), count)))
-    values = pa.concat_arrays(list(columns.values())).cast(pa.binary()).take(pa.array(by_row))
+def _maps(names: pa.StringArray, values: pa.StringArray, count: int) -> pa.Array:
+    """Return a map for each row, of as many names and values as each has."""
+    width = len(names) // count if count else 0
     offsets = pa.array(np.arange(count + 1) * width, pa.int32())
-    return pc.cast(pa.MapArray.from_arrays(offsets, names, values), record.HEADERS)
+    return pa.MapArray.from_arrays(offsets, names, values.view(pa.binary())).cast(record.HEADERS)
+
+
+def _repeated(words: Sequence[str], count: int) -> pa.StringArray:
+    """Return some words, again and again: written as bytes, for there are several of them for every row."""
+    written = [word.encode() for word in words]
+    ends = np.cumsum([0, *map(len, written)])
+    offsets = np.empty(count * len(words) + 1, np.int32)
+    starts: npt.NDArray[np.int64] = np.arange(count)[:, None] * ends[-1] + ends[:-1]
+    offsets[:-1], offsets[-1] = starts.ravel(), count * ends[-1]
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(written) * count)]
+    return pa.Array.from_buffers(pa.string(), len(offsets) - 1, buffers)

@@ -58,6 +58,7 @@ class TableWriter(Closing):
         self._log = log
         self._topic = captured.topic
         self._last: LastRows | None = None
+        self._snapshot_waits = False
         with ExitStack() as opened:
             self._stream = opened.enter_context(log.producer(self._topic, id=f"capture.{capture}"))
             self._snapshot = opened.enter_context(log.producer(self._topic, id=f"capture.{capture}.snapshot"))
@@ -75,6 +76,7 @@ class TableWriter(Closing):
 
     def write(self, changes: TableChanges) -> list[UnfitRow]:
         """Append changes of the stream, and return those that do not fit."""
+        self._settle_snapshot()
         first = self.sequence
         bad = self._append(
             self._table(changes),
@@ -105,20 +107,20 @@ class TableWriter(Closing):
 
     def write_chunk(self, chunk: SnapshotChunk) -> list[UnfitRow]:
         """Append rows of a snapshot, behind all that was written; return those that do not fit."""
-        self.flush()
-        bad = self._append(
+        self._stream.flush()
+        self._snapshot_waits = True
+        return self._append(
             self._found(chunk.rows, READ, chunk.end),
             chunk.unfit,
             lambda rows, _: self._snapshot.send_changes(rows),
         )
-        self._snapshot.flush()
-        return bad
 
     def delete_all(self, keys: pa.Table, position: str) -> None:
         """Append a deletion of each of some keys."""
-        self.flush()
+        self._stream.flush()
+        self._snapshot_waits = True
         self._snapshot.send_changes(self._found(keys, TRUNCATE, position))
-        self._snapshot.flush()
+        self._settle_snapshot()
 
     def truncate(self, emptied: Truncation) -> None:
         """Append a deletion of every key that the topic has; the topic of changes is told of each, too.
@@ -134,6 +136,7 @@ class TableWriter(Closing):
 
     def flush(self) -> None:
         """Make everything durable."""
+        self._settle_snapshot()
         self._stream.flush()
         if self._history is not None:
             self._history.flush()
@@ -141,6 +144,12 @@ class TableWriter(Closing):
     def close(self) -> None:
         """Let go of the topics."""
         self._opened.close()
+
+    def _settle_snapshot(self) -> None:
+        """Wait until what a snapshot has found is stored: only then the stream goes on behind it."""
+        if self._snapshot_waits:
+            self._snapshot.flush()
+            self._snapshot_waits = False
 
     def _append(
         self, table: pa.Table, unfit: Mapping[int, str], send: Callable[[pa.Table, int], None]
@@ -228,8 +237,10 @@ class TableWriter(Closing):
         """Return rows with the types of the topic, where a source tells them as text."""
         for field in self.captured.schema:
             if field.name in table.schema.names:
-                column = conformed(table.column(field.name), field)
-                table = table.set_column(table.schema.get_field_index(field.name), field.name, column)
+                told = table.column(field.name)
+                column = conformed(told, field)
+                if column is not told:
+                    table = table.set_column(table.schema.get_field_index(field.name), field.name, column)
         return table
 
     def _changes(self, changes: TableChanges) -> pa.Table:

@@ -34,13 +34,16 @@ def from_changes(table: pa.Table, topic: Topic) -> list[Changes]:
 def _converted(batch: pa.RecordBatch, topic: Topic) -> Changes:
     deleted = pc.fill_null(batch[DELETED], False)
     given = [name for name in _GIVEN if name in batch.schema.names]
-    extras = {DELETED: deleted, **_occurred(batch, deleted, topic), **{name: batch[name] for name in given}}
+    occurred = {} if _OCCURRED in given else _occurred(batch, deleted, topic)
+    extras = {DELETED: deleted, **occurred, **{name: batch[name] for name in given}}
     bare = _only_keys(batch.drop_columns([DELETED, *given]), deleted, topic)
     return rows.from_arrow(bare, topic, extras), extras
 
 
 def _only_keys(batch: pa.RecordBatch, deleted: pa.Array, topic: Topic) -> pa.RecordBatch:
     """Return rows with nulls in place of all that a tombstone does not keep, whatever the type."""
+    if not deleted.true_count:
+        return batch
     places = pc.if_else(deleted, pa.scalar(None, pa.int64()), pa.array(np.arange(len(batch))))
     columns = [
         column if name in topic.key else column.take(places)

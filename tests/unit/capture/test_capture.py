@@ -24,7 +24,7 @@ from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import Delivery, SnapshotChunk, SourceTable, TableChanges, Transactions
 from headwater.capture.source import CaptureSource
 from headwater.capture.sqlite.source import SqliteSource
-from headwater.capture.state import StateTopic
+from headwater.capture.state import StateTopic, load
 from headwater.errors import Fenced, RowError, SourceRefused, SourceUnavailable
 from headwater.log import Log
 
@@ -104,6 +104,19 @@ def test_what_was_not_saved_is_delivered_again_and_stored_once(file: Path, log: 
         capture.catch_up()
     assert newest(log) == contents(file)
     assert sum(len(batch) for batch in log.read("customers")) == 6
+
+
+def test_what_is_on_its_way_is_saved_soon(file: Path, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(captures, "MANY", 1)
+    monkeypatch.setattr(captures, "SAVE_SECONDS", 0.0)
+    with capturing(file, log) as capture:
+        capture.catch_up()
+        for number in range(5):
+            execute(file, (INSERT, (number, "a")))
+        while capture.changes < 5:
+            capture.step()
+        assert load(log, capture.name) == capture.state
+    assert newest(log) == contents(file)
 
 
 def test_a_snapshot_goes_on_behind_its_last_chunk(
@@ -325,6 +338,7 @@ def test_whatever_happens_the_topic_is_the_table(
     execute(path, "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT)")
     with pytest.MonkeyPatch.context() as patch, headwater.open("memory:") as log:
         patch.setattr(snapshot, "CHUNK_ROWS", 3)
+        patch.setattr(captures, "MANY", rng.choice([1, 3, captures.MANY]))
         while steps > 0:
             with capturing(path, log) as capture:
                 if rng.random() < 0.3:

@@ -36,14 +36,15 @@ def numbers(code: str, kind: pa.DataType) -> Decode:
     """Return what decodes numbers of a fixed width."""
 
     def decode(cells: Cells) -> Decoded:
-        return pa.array(_fixed(cells, code), mask=~cells.valid).cast(kind), {}
+        found = pa.array(_fixed(cells, code), mask=cells.missing)
+        return (found if found.type == kind else found.cast(kind)), {}
 
     return decode
 
 
 def booleans(cells: Cells) -> Decoded:
     """Decode truth values."""
-    return pa.array(_fixed(cells, "u1") != 0, mask=~cells.valid), {}
+    return pa.array(_fixed(cells, "u1") != 0, mask=cells.missing), {}
 
 
 def texts(cells: Cells) -> Decoded:
@@ -119,7 +120,7 @@ def timestamps(kind: pa.TimestampType) -> Decode:
 
 
 def _fixed(cells: Cells, code: str) -> npt.NDArray[np.generic]:
-    return cells.buffer.numbers(code, np.where(cells.valid, cells.start, 0))
+    return cells.buffer.numbers(code, cells.placed)
 
 
 def _date_text(days: int) -> str:

@@ -17,8 +17,9 @@ from psycopg import pq
 from headwater.capture.postgres.tuples import PADDING, Buffer, Places
 from headwater.errors import SourceRefused
 
-LARGEST: Final = 16 * 2**20
-"""How many bytes are taken at once; a single message may be larger."""
+LARGEST: Final = 4 * 2**20
+"""How many bytes are taken at once; a single message may be larger. About as many fit into the buffers of a
+socket, so that the server goes on while these are decoded."""
 
 _ADDRESSED: Final = 2**31 - 2**10
 """Arrow's columns address their bytes with 32 bits."""

@@ -28,8 +28,8 @@ HEADER: Final = 25
 """How many bytes are before what the plugin has written."""
 BEGIN, COMMIT, RELATION, INSERT, UPDATE, DELETE, TRUNCATE = b"BCRIUDT"
 _KEEPALIVE: Final = ord("k")
-_ROWS: Final = np.frombuffer(b"IUD", np.uint8)
-_CHANGES: Final = np.frombuffer(b"IUDT", np.uint8)
+_IS_CHANGE: Final = np.isin(np.arange(256), np.frombuffer(b"IUDT", np.uint8))
+"""Whether a letter is that of a change."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Parser:
 
     def _wanted(self, fetch: _Fetch) -> Flags:
         """Tell which changes have not been handed out before."""
-        changes = np.isin(fetch.kind, _CHANGES)
+        changes: Flags = _IS_CHANGE[fetch.kind]
         before = self._delivered
         if before is None or not len(fetch.numbers) or fetch.numbers[0] != before.number:
             return changes
@@ -170,7 +170,7 @@ class _Fetch:
         self.start = messages.start + np.where(alive, 0, HEADER)
         self.kind = data[self.start]
         self._carried, before = carried, int(carried is not None)
-        begins, seen = self.kind == BEGIN, np.cumsum(np.isin(self.kind, _CHANGES))
+        begins, seen = self.kind == BEGIN, np.cumsum(_IS_CHANGE[self.kind])
         self._commits = self.kind == COMMIT
         self._depth = before + np.cumsum(begins) - np.cumsum(self._commits)
         self.transaction = before - 1 + np.cumsum(begins)

@@ -77,6 +77,8 @@ def table_changes(run: RowMessages, layout: Layout, transactions: Transactions) 
 
 def decoded(cells: Sequence[Cells], layout: Layout) -> Columns:
     """Decode the columns of a table."""
+    if cells and not len(cells[0]):
+        return Columns(tuple(pa.array([], each.type) for each in layout.decoders), {}, {})
     arrays: list[pa.Array] = []
     unfit: dict[int, str] = {}
     unchanged: dict[str, Flags] = {}

@@ -58,10 +58,20 @@ class Cells:
     def __len__(self) -> int:
         return len(self.kind)
 
-    @property
+    @cached_property
     def valid(self) -> Flags:
         """Whether there is a value, of each."""
         return _valued(self.kind)
+
+    @cached_property
+    def missing(self) -> Flags | None:
+        """Whether there is none, of each; None where every one has a value."""
+        return None if self.valid.all() else ~self.valid
+
+    @property
+    def placed(self) -> Places:
+        """Where each value lies; somewhere, of those that have none."""
+        return self.start if self.missing is None else np.where(self.valid, self.start, 0)
 
     def only(self, rows: Places | Flags) -> Cells:
         """Return the cells of some rows, in their order."""

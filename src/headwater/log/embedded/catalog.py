@@ -57,14 +57,15 @@ class EmbeddedCatalog:
     def __init__(self, root: Path):
         self.root = root
         self._cache: dict[str, tuple[tuple[int, int, int], StoredTopic]] = {}
+        self._paths: dict[str, Path] = {}
+        """Where topics are declared, of names that are fit to be paths."""
         self._seen = False
         """Whether a topic was found: a directory that has none any more, and is no log, was deleted."""
         self._check_marker()
 
     def get(self, name: str) -> StoredTopic:
         """Return a topic as it is declared now."""
-        topics.check_name("topic", name)  # it becomes a path: "../other" must not
-        path = self.root / "topics" / name / "topic.json"
+        path = self._path(name)
         try:
             stat = os.stat(path)
             # A file that replaces another may get the number of the one before, within a tick of the clock.
@@ -78,6 +79,14 @@ class EmbeddedCatalog:
         except OSError as error:
             raise unusable(self.root, error) from None
         return cached[1]
+
+    def _path(self, name: str) -> Path:
+        """Return where a topic is declared."""
+        path = self._paths.get(name)
+        if path is None:
+            topics.check_name("topic", name)  # it becomes a path: "../other" must not
+            path = self._paths[name] = self.root / "topics" / name / "topic.json"
+        return path
 
     def names(self) -> list[str]:
         """Return the names of all topics."""
