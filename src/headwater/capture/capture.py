@@ -421,7 +421,7 @@ class Capture(Closing):
             raise SourceRefused(
                 f"{self._source.title} kept {retained:,} bytes for this capture, which was given up",
                 detail=f"at most {self._max_retained:,} are allowed; what was not read is lost to it",
-                hint="capture it anew: delete the topics, or their state, and their snapshots are made again",
+                hint="drop it (`headwater capture drop`) and begin it anew, with new snapshots",
             )
 
 

@@ -430,7 +430,7 @@ def programs(draw: st.DrawFn, database: Database) -> list[list[str]]:
     return found
 
 
-@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_is_done_to_a_table_its_changes_make_the_same_one(
     application: Database, data: st.DataObject

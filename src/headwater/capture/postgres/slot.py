@@ -37,7 +37,7 @@ _COMMITTING: Final = """
 _SETTLE_SECONDS, _PATIENCE, _PAUSE = 0.05, 30.0, 0.1
 _CREATE: Final = "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, 'pgoutput')"
 _CREATE_TIMEOUT = "60s"
-_AGAIN: Final = "drop the capture, delete its topic NAME.capture, and begin it anew, with a new snapshot"
+_AGAIN: Final = "drop it (`headwater capture drop`) and begin it anew, with new snapshots"
 
 
 @dataclass(frozen=True)

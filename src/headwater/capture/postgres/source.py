@@ -168,7 +168,7 @@ class PostgresSource(CaptureSource):
             raise SourceRefused(
                 f'publication "{self._publication.name}" is gone',
                 detail="without it the server does not tell what has changed since",
-                hint="drop the capture, delete its topic NAME.capture, and begin anew, with a new snapshot",
+                hint="drop it (`headwater capture drop`) and begin it anew, with new snapshots",
             )
 
     def _capturable(self, name: str) -> PostgresTable:

@@ -102,7 +102,7 @@ class Outbox:
             raise SourceRefused(
                 f"{self._db.title} cannot be captured from where the capture was",
                 detail=lost,
-                hint="drop the capture, delete its topic NAME.capture, and begin anew, with a new snapshot",
+                hint="drop it (`headwater capture drop`) and begin it anew, with new snapshots",
             )
 
     def _why_lost(self, position: OutboxPosition) -> str | None:

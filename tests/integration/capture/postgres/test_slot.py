@@ -46,7 +46,7 @@ def test_a_slot_that_is_gone_is_refused(db: psycopg.Connection, capture: Capture
     _drop(db, "headwater_gone")
     said = refusal(lambda: source.begin(["items"], begun))
     assert 'replication slot "headwater_gone" no longer has the changes to go on with' in said
-    assert "begin it anew, with a new snapshot" in said
+    assert "begin it anew, with new snapshots" in said
 
 
 def test_a_position_before_what_was_confirmed_is_refused(db: psycopg.Connection, capture: Capture) -> None:

@@ -99,7 +99,7 @@ def statements(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     script=st.lists(st.lists(statements(), min_size=1, max_size=6), min_size=1, max_size=4),
     recursive=st.booleans(),

@@ -75,8 +75,9 @@ def test_a_database_that_is_not_there_is_told(run: Run, tmp_path: Path) -> None:
     assert not (tmp_path / "none.db").exists()
 
 
-def test_captured_tables_are_verified_against_their_database(run: Run, database: str, tmp_path: Path) -> None:
-    file = tmp_path / "shop.py"
+def test_captured_tables_are_verified_against_their_database(
+    run: Run, database: str, file: Path, tmp_path: Path
+) -> None:
     file.write_text(
         f"""
 from headwater import Pipeline
