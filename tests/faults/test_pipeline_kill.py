@@ -22,7 +22,7 @@ import pytest
 import headwater
 from headwater.views import Views, open_views
 
-KILLS = int(os.environ.get("FAULT_KILLS", "2"))
+KILLS = int(os.environ.get("FAULT_KILLS", "1"))
 SEED = int(os.environ.get("FAULT_SEED", "7"))
 WORKER = Path(__file__).with_name("pipeline_worker.py")
 START = 1_700_000_000_000_000
