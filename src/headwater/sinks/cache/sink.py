@@ -24,7 +24,7 @@ from headwater.sinks.cache.connection import connect, translated_errors
 from headwater.sinks.cache.declaration import OWN, VERSION, declare_cache
 from headwater.sinks.change_version import change_version
 from headwater.sinks.key_text import key_texts
-from headwater.sinks.sink import Batch, Sink, missing_batches
+from headwater.sinks.sink import Batch, NumberedSink
 from headwater.topic import Topic
 from headwater.values import jsonl
 from headwater.values.fitting import Fitted
@@ -37,7 +37,7 @@ _PIPELINE = 8
 _REMEMBERED = timedelta(minutes=10)
 
 
-class CacheSink(Sink):
+class CacheSink(NumberedSink):
     """Keeps the rows of a node in Redis or Valkey, each as JSON text under its prefix and key.
 
     ``GET customer:42`` gives ``{"_version":…,"id":42,"name":"Ada"}``, without the columns that are null. Of
@@ -67,7 +67,6 @@ class CacheSink(Sink):
         self._begin = self._client.register_script(script.BEGIN)
         self._commit = self._client.register_script(script.COMMIT)
         self._epoch: int | None = None
-        self._last = -1
 
     def begin(self) -> int:
         """Take over from any other runner; return the number of the last batch committed, or -1."""
@@ -99,14 +98,6 @@ class CacheSink(Sink):
         self._last = batch.number
         crash.point("cache: committed")
         return True
-
-    def receipt(self) -> str:
-        """Return the number of the last batch."""
-        return str(self._last)
-
-    def missing_since(self, receipt: str) -> str | None:
-        """Tell which batches are missing."""
-        return missing_batches(receipt, self._last)
 
     def close(self) -> None:
         """Close the connections."""

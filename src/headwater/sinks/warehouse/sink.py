@@ -18,7 +18,7 @@ import pyarrow as pa
 from headwater import durable, durations
 from headwater.errors import Fenced, SchemaError, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import crash
-from headwater.sinks.sink import Batch, Sink, missing_batches
+from headwater.sinks.sink import Batch, NumberedSink
 from headwater.sinks.warehouse.declaration import CURRENT, declare_warehouse
 from headwater.stores import disk
 from headwater.values.fitting import Fitted
@@ -42,7 +42,7 @@ _TRIES = 20
 _EPOCH, _BATCH, _TIME = "headwater.epoch", "headwater.batch", "headwater.time"
 
 
-class WarehouseSink(Sink):
+class WarehouseSink(NumberedSink):
     """Keeps the rows of a node in a Delta Lake table, by key, and with ``history`` what they were before.
 
     With a history (SCD type 2) each version of a row has ``valid_from``, ``valid_to`` and ``is_current``: the
@@ -65,7 +65,6 @@ class WarehouseSink(Sink):
         self._declared = declare_warehouse(f'table "{self._directory}"', schema, key, history)
         self._table: DeltaTable | None = None
         self._epoch: int | None = None
-        self._last = -1
 
     def begin(self) -> int:
         """Take over from any other runner; return the number of the last batch committed, or -1."""
@@ -101,14 +100,6 @@ class WarehouseSink(Sink):
             f"somebody else keeps committing to {self._declared.what}",
             hint="let maintenance of the table end",
         )
-
-    def receipt(self) -> str:
-        """Return the number of the last batch."""
-        return str(self._last)
-
-    def missing_since(self, receipt: str) -> str | None:
-        """Tell which batches are missing."""
-        return missing_batches(receipt, self._last)
 
     def close(self) -> None:
         """Nothing to release."""

@@ -18,7 +18,7 @@ from headwater.errors import Fenced, SchemaError, UsageError
 from headwater.sinks import crash
 from headwater.sinks.search.declaration import declare_search
 from headwater.sinks.search.embedded.tables import KIND, SearchProgress, SearchTables, file_of, progress
-from headwater.sinks.sink import Batch, Sink, missing_batches
+from headwater.sinks.sink import Batch, NumberedSink
 from headwater.stores.sqlite import values
 from headwater.stores.sqlite.connection import Writer
 from headwater.values.fitting import Fitted
@@ -28,7 +28,7 @@ _CHUNK = 50_000
 """Rows staged at a time: what is staged lies in memory."""
 
 
-class SearchSink(Sink):
+class SearchSink(NumberedSink):
     """Keeps an index of the rows of a node, by key.
 
     Of several rows with one key the last one counts; a row whose ``_deleted`` is true removes its key. Words
@@ -56,7 +56,6 @@ class SearchSink(Sink):
         self._tables = SearchTables(declare_search(f'search index "{self._directory}"', schema, key, text))
         self._writer: Writer | None = None
         self._epoch: int | None = None
-        self._last = -1
 
     def begin(self) -> int:
         """Take over from any other runner; return the number of the last batch committed, or -1."""
@@ -84,14 +83,6 @@ class SearchSink(Sink):
         self._last = batch.number
         crash.point("search: committed")
         return True
-
-    def receipt(self) -> str:
-        """Return the number of the last batch."""
-        return str(self._last)
-
-    def missing_since(self, receipt: str) -> str | None:
-        """Tell which batches are missing."""
-        return missing_batches(receipt, self._last)
 
     def close(self) -> None:
         """Close the file."""

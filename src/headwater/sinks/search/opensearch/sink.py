@@ -21,7 +21,7 @@ from headwater.sinks.search.declaration import SearchSchema, declare_search
 from headwater.sinks.search.opensearch import address, bulk
 from headwater.sinks.search.opensearch.mapping import MARKER, check_names, index_settings
 from headwater.sinks.search.opensearch.rest import Rest
-from headwater.sinks.sink import Batch, Sink, missing_batches
+from headwater.sinks.sink import Batch, NumberedSink
 from headwater.values.keyed import settle
 
 _TRIES = 20
@@ -47,7 +47,7 @@ class _Stored:
     condition: str
 
 
-class OpenSearchSink(Sink):
+class OpenSearchSink(NumberedSink):
     """Keeps an index of the rows of a node on an OpenSearch or Elasticsearch server, by key.
 
     The index is made if it is not there; one that is has to be empty. A document's id is the row's key; of
@@ -66,7 +66,6 @@ class OpenSearchSink(Sink):
         self._declared = declare_opensearch(url, schema, key, text)
         self._rest = Rest(place, self._declared.what)
         self._epoch: int | None = None
-        self._last = -1
 
     def begin(self) -> int:
         """Take over from any other runner; return the number of the last batch committed, or -1."""
@@ -105,14 +104,6 @@ class OpenSearchSink(Sink):
         self._last = batch.number
         crash.point("opensearch: committed")
         return True
-
-    def receipt(self) -> str:
-        """Return the number of the last batch."""
-        return str(self._last)
-
-    def missing_since(self, receipt: str) -> str | None:
-        """Tell which batches are missing."""
-        return missing_batches(receipt, self._last)
 
     def close(self) -> None:
         """Close the connection."""
