@@ -22,7 +22,7 @@ from headwater.capture.state import StateTopic, load
 from headwater.capture.worker import CaptureStatus, CaptureWorker
 from headwater.closing import Closing
 from headwater.engine.proof.verdict import Verdict
-from headwater.errors import PipelineError, UsageError, nearest
+from headwater.errors import PipelineError, SourceRefused, UsageError, nearest
 from headwater.log.open import open as open_log
 from headwater.names import listed
 from headwater.pipeline.captured import COMMITTED, CaptureDeclaration, OnMisfit
@@ -229,16 +229,9 @@ def _alone(name: str, present: Mapping[str, SourceTable]) -> CapturedTable:
 
 
 def _check(capture: CaptureDeclaration, declared: CapturedTable, found: Mapping[str, SourceTable]) -> None:
-    if declared.table not in found:
-        hint = nearest(declared.table, found) or "its tables: " + ", ".join(found)
+    try:
+        columns.check_declared(declared, found, capture.title)
+    except SourceRefused as wrong:
         raise PipelineError(
-            f'{capture.title} has no table "{declared.table}"', location=capture.location, hint=hint
-        )
-    wrong = columns.differences(declared, found[declared.table])
-    if wrong:
-        raise PipelineError(
-            f'table "{declared.table}" of {capture.title} is not as it is declared',
-            location=capture.location,
-            detail="; ".join(wrong),
-            hint="`headwater capture describe URL` prints it as it is",
-        )
+            wrong.message, location=capture.location, detail=wrong.detail, hint=wrong.hint
+        ) from None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -37,7 +37,7 @@ from headwater.capture.state import CaptureState, SnapshotProgress, StateTopic, 
 from headwater.capture.table_writer import TableWriter
 from headwater.capture.unchanged_values import LeftOut, filled
 from headwater.closing import Closing
-from headwater.errors import SourceRefused, SourceUnavailable, nearest
+from headwater.errors import SourceRefused, SourceUnavailable
 from headwater.log import Log
 from headwater.pipeline.captured import OnMisfit
 
@@ -80,6 +80,8 @@ class Capture(Closing):
         settings: CaptureSettings = DEFAULTS,
     ):
         self.name, self.changes = name, 0
+        self.expected: dict[str, int] = {}
+        """About how many rows the tables have of which a snapshot is made."""
         self._source, self._max_retained = source, settings.max_retained
         self._owned = ExitStack()
         self._captured = {each.table: each for each in tables}
@@ -131,9 +133,9 @@ class Capture(Closing):
     def step(self, timeout: float = READ_SECONDS) -> None:
         """Take in what comes next, and what else is due."""
         if self._snapshots.pending:
-            self._snapshots.read(self._progress(self._snapshots.pending[0]))
+            self._read_chunk(self._snapshots.pending[0])
         delivery = self._source.read(0 if self._snapshots.due(self.state.position) else timeout)
-        for group in _statements(delivery.changes):
+        for group in delivery.statements():
             self._apply(group)
         count = sum(map(len, delivery.changes))
         self._unsaved = self._unsaved or count > 0
@@ -280,6 +282,11 @@ class Capture(Closing):
 
     # Snapshots
 
+    def _read_chunk(self, table: str) -> None:
+        if table not in self.expected:
+            self.expected[table] = self._source.count(table)
+        self._snapshots.read(self._progress(table))
+
     def _store_chunk(self) -> None:
         if self._unsaved:
             self.save()  # the chunk before: it was on its way while this one was read
@@ -373,16 +380,7 @@ class Capture(Closing):
             if captured.table in stopped:
                 _log.warning('table "%s" is not captured: %s', captured.table, stopped[captured.table])
                 continue
-            if captured.table not in found:
-                hint = nearest(captured.table, found) or "its tables: " + ", ".join(found)
-                raise SourceRefused(f'{self._source.title} has no table "{captured.table}"', hint=hint)
-            wrong = columns.differences(captured, found[captured.table])
-            if wrong:
-                raise SourceRefused(
-                    f'table "{captured.table}" of {self._source.title} is not as it is declared',
-                    detail="; ".join(wrong),
-                    hint="`headwater capture describe URL` prints it as it is",
-                )
+            columns.check_declared(captured, found, self._source.title)
         return {name: found[name] for name in self._captured if name in found}
 
     def _flush(self) -> None:
@@ -427,18 +425,3 @@ class Capture(Closing):
 
 def _stopped(state: CaptureState | None) -> Mapping[str, str]:
     return {} if state is None else state.stopped
-
-
-def _statements(changes: Sequence[TableChanges | Truncation]) -> Iterator[TableChanges | list[Truncation]]:
-    """Yield changes, and together those that are one statement."""
-    emptied: list[Truncation] = []
-    for each in changes:
-        if emptied and not (isinstance(each, Truncation) and each.end == emptied[0].end):
-            yield emptied
-            emptied = []
-        if isinstance(each, Truncation):
-            emptied.append(each)
-        else:
-            yield each
-    if emptied:
-        yield emptied

@@ -6,7 +6,7 @@ in which they were made; two deliveries of the same stretch of a source's histor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -53,7 +53,7 @@ class SourceTable:
 
 
 @dataclass(frozen=True)
-class ChangePlace:
+class ChangePosition:
     """Where a change stands in the source's history: the end of its transaction, and its number there."""
 
     position: str
@@ -71,9 +71,9 @@ class Transactions:
     committed: Numbers
     """When, in microseconds since 1970, by the database's clock."""
 
-    def place(self, number: int, index: int) -> ChangePlace:
+    def position_of(self, number: int, index: int) -> ChangePosition:
         """Return where a change of a transaction stands."""
-        return ChangePlace(self.position[number], index)
+        return ChangePosition(self.position[number], index)
 
 
 @dataclass(frozen=True)
@@ -155,11 +155,25 @@ class Delivery:
     """Where the last whole transaction of it ends, or the last moment of which the source knows that no
     transaction has ended before; None where there is no such moment since the last delivery."""
 
+    def statements(self) -> Iterator[TableChanges | list[Truncation]]:
+        """Yield changes in their order, and together the truncations of one statement."""
+        emptied: list[Truncation] = []
+        for each in self.changes:
+            if emptied and not (isinstance(each, Truncation) and each.end == emptied[0].end):
+                yield emptied
+                emptied = []
+            if isinstance(each, Truncation):
+                emptied.append(each)
+            else:
+                yield each
+        if emptied:
+            yield emptied
+
     @property
-    def last(self) -> ChangePlace | None:
+    def last(self) -> ChangePosition | None:
         """The last of its changes."""
         ends = [each.end for each in self.changes if isinstance(each, Truncation) or len(each)]
-        return self.changes[0].transactions.place(*max(ends)) if ends else None
+        return self.changes[0].transactions.position_of(*max(ends)) if ends else None
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ text that has to be read, and what a source reports row by row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
-from headwater.errors import nearest
+from headwater.errors import SourceRefused, nearest
 from headwater.schema import type_name
 
 _t = pa.types
@@ -21,6 +21,20 @@ _t = pa.types
 def differences(captured: CapturedTable, table: SourceTable) -> list[str]:
     """Return what keeps a table from being captured as it is declared, a sentence each."""
     return [*_columns(captured, table), *_key(captured, table)]
+
+
+def check_declared(captured: CapturedTable, found: Mapping[str, SourceTable], title: str) -> None:
+    """Refuse a table that its database, of which the title is given, does not have as it is declared."""
+    if captured.table not in found:
+        hint = nearest(captured.table, found) or "its tables: " + ", ".join(found)
+        raise SourceRefused(f'{title} has no table "{captured.table}"', hint=hint)
+    wrong = differences(captured, found[captured.table])
+    if wrong:
+        raise SourceRefused(
+            f'table "{captured.table}" of {title} is not as it is declared',
+            detail="; ".join(wrong),
+            hint="`headwater capture describe URL` prints it as it is",
+        )
 
 
 def _columns(captured: CapturedTable, table: SourceTable) -> Iterator[str]:

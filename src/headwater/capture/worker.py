@@ -46,6 +46,8 @@ class CaptureStatus(JsonReady):
     stopped: Mapping[str, str] = field(default_factory=dict)
     """Tables that are captured no more, and why."""
     error: HeadwaterError | None = None
+    expected: Mapping[str, int] = field(default_factory=dict)
+    """About how many rows the tables have of which a snapshot is made."""
 
 
 class CaptureWorker:
@@ -67,7 +69,16 @@ class CaptureWorker:
             ("snapshot" if capture.snapshotting else "streaming") if self._state == "running" else self._state
         )
         done = self._before + capture.changes
-        return CaptureStatus(self.name, state, done, kept.position, kept.snapshots, kept.stopped, self._error)
+        return CaptureStatus(
+            self.name,
+            state,
+            done,
+            kept.position,
+            kept.snapshots,
+            kept.stopped,
+            self._error,
+            dict(capture.expected),
+        )
 
     def catch_up(self, stop: threading.Event | None = None) -> None:
         """Capture what is committed now, unless it is stopped; what fails is raised."""

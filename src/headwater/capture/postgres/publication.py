@@ -47,7 +47,7 @@ class Publication:
         try:
             self._make(db, tables)
         except psycopg.errors.InsufficientPrivilege as error:
-            hint = "let the owner of the tables create it, and give its name: publication=…"
+            hint = f"let the owner of the tables do it: CREATE PUBLICATION {self.name} FOR TABLE …"
             raise self._refused(str(error).splitlines()[0], hint) from None
 
     def _make(self, db: psycopg.Connection, tables: Sequence[PostgresTable]) -> None:

@@ -144,13 +144,18 @@ def resnapshot(table: str, name: str, url: str | None) -> None:
     click.echo(f'a new snapshot of table "{table}" is made')
 
 
+def _of(status: CaptureStatus) -> str:
+    """Tell how many rows there are in all while snapshots are made."""
+    return f" of about {sum(status.expected.values()):,}" if status.state == "snapshot" else ""
+
+
 def _show(status: CaptureStatus, form: str) -> None:
     if form == "ndjson":
         print_ndjson([status.to_dict()])
         return
     rows = sum(each.rows for each in status.snapshots.values())
     click.echo(
-        f"{status.capture}: {status.state}, {units.plural(rows, 'row')} of snapshots,"
+        f"{status.capture}: {status.state}, {units.plural(rows, 'row')} of snapshots{_of(status)},"
         f" {units.plural(status.changes, 'change')}, at {status.position or 'the beginning'}"
     )
     if status.state == "waiting" and status.error is not None:

@@ -11,6 +11,7 @@ from tests.unit.cli.conftest import Run
 
 import headwater
 from headwater import CaptureStatus
+from headwater.capture.state import SnapshotProgress
 from headwater.cli.commands.capture import _show
 from headwater.errors import SourceUnavailable
 
@@ -102,3 +103,9 @@ def test_a_capture_that_waits_says_for_what(capsys: pytest.CaptureFixture[str]) 
     away = SourceUnavailable("the database cannot be read", detail="connection refused")
     _show(CaptureStatus("crm", "waiting", error=away), "lines")
     assert "warning: the database cannot be read: connection refused" in capsys.readouterr().err
+
+
+def test_a_snapshot_is_shown_with_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = {"customers": SnapshotProgress((7,), 500)}
+    _show(CaptureStatus("crm", "snapshot", snapshots=progress, expected={"customers": 2_000}), "lines")
+    assert "crm: snapshot, 500 rows of snapshots of about 2,000, 0 changes" in capsys.readouterr().out
