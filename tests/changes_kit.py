@@ -1,8 +1,10 @@
-"""Changes of a table as a source delivers them, made by hand."""
+"""Changes of a table as a source delivers them, made by hand or by statements of SQLite."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,18 @@ CUSTOMERS = SourceTable(
     ("id",),
 )
 CAPTURED = CapturedTable("customers", "customers", COLUMNS, ("id",))
+
+
+Statement = str | tuple[str, tuple[object, ...]]
+
+
+def execute(path: Path, *statements: Statement) -> None:
+    """Run statements, with their parameters, in one transaction."""
+    db = sqlite3.connect(path, timeout=30)
+    with db:
+        for statement in statements:
+            db.execute(*(statement if isinstance(statement, tuple) else (statement,)))
+    db.close()
 
 
 def changes(*rows: tuple[str, int, str | None], first: int = 0) -> TableChanges:

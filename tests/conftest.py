@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
@@ -16,6 +15,7 @@ import postgres_server
 import redis_server
 from kafka_broker import Broker, Missing, running_broker
 from schema_registry import running_registry
+from server_process import or_skipped
 from soaking import examples
 
 if TYPE_CHECKING:
@@ -23,27 +23,14 @@ if TYPE_CHECKING:
 
     from spark_cluster import Cluster
 
-S = TypeVar("S")
-
 os.environ.setdefault("HEADWATER_CLASS_ARCHIVE", "use")  # none is made behind the tests' backs
 settings.register_profile("headwater", examples(30))
 settings.load_profile("headwater")
 
 
-@contextmanager
-def _or_skipped(what: str, starting: AbstractContextManager[S], missing: type[Exception]) -> Iterator[S]:
-    """Start a server; where the machine cannot have it, its tests are skipped, and one line tells why."""
-    with ExitStack() as stack:
-        try:
-            started = stack.enter_context(starting)
-        except missing as reason:
-            pytest.skip(f"{what} tests: {reason}")
-        yield started
-
-
 @pytest.fixture(scope="session")
 def broker() -> Iterator[Broker]:
-    with _or_skipped("Kafka", running_broker(), Missing) as started:
+    with or_skipped("Kafka", running_broker(), Missing) as started:
         yield started
 
 
@@ -56,14 +43,14 @@ def kafka_broker(broker: Broker) -> str:
 @pytest.fixture(scope="session")
 def schema_registry() -> Iterator[str]:
     """The URL of a real schema registry."""
-    with _or_skipped("schema registry", running_registry(), Missing) as url:
+    with or_skipped("schema registry", running_registry(), Missing) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[postgres_server.Server]:
     """A real PostgreSQL server; a test that stops it starts it again."""
-    with _or_skipped("PostgreSQL", postgres_server.running_server(), postgres_server.Missing) as started:
+    with or_skipped("PostgreSQL", postgres_server.running_server(), postgres_server.Missing) as started:
         yield started
 
 
@@ -77,7 +64,7 @@ def database(server: postgres_server.Server) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[mariadb_server.Server]:
     """A real MariaDB server; a test that stops it starts it again."""
-    with _or_skipped("MariaDB", mariadb_server.running_server(), mariadb_server.Missing) as started:
+    with or_skipped("MariaDB", mariadb_server.running_server(), mariadb_server.Missing) as started:
         yield started
 
 
@@ -105,14 +92,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def redis() -> Iterator[redis_server.Server]:
     """A real Redis server that syncs each write; a test that kills it starts it again."""
     starting = redis_server.running_server("--appendfsync", "always")
-    with _or_skipped("Redis", starting, redis_server.Missing) as started:
+    with or_skipped("Redis", starting, redis_server.Missing) as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 def opensearch() -> Iterator[opensearch_server.Server]:
     """A real OpenSearch node; a test that kills it starts it again."""
-    with _or_skipped("OpenSearch", opensearch_server.running_server(), Missing) as started:
+    with or_skipped("OpenSearch", opensearch_server.running_server(), Missing) as started:
         yield started
 
 
@@ -120,5 +107,5 @@ def opensearch() -> Iterator[opensearch_server.Server]:
 def cluster() -> Iterator[Cluster]:
     import spark_cluster  # and with it pyspark, for which most tests need not wait
 
-    with _or_skipped("cluster", spark_cluster.running_cluster(), spark_cluster.Missing) as started:
+    with or_skipped("cluster", spark_cluster.running_cluster(), spark_cluster.Missing) as started:
         yield started

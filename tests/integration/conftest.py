@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import pytest
 
@@ -12,6 +11,7 @@ from headwater.log import Log
 from headwater.log.open import open as open_log
 from kafka_broker import Brokers, Missing, running_brokers
 from kafka_security import SecureBroker, running_secure_broker
+from server_process import or_skipped
 
 
 @pytest.fixture
@@ -23,23 +23,15 @@ def kafka(kafka_broker: str) -> Iterator[Log]:
 @pytest.fixture(scope="session")
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
     """A broker that lets nobody in without a proof."""
-    with ExitStack() as stack:
-        try:
-            folder = tmp_path_factory.mktemp("certificates")
-            started = stack.enter_context(running_secure_broker(folder))
-        except Missing as reason:
-            pytest.skip(f"Kafka tests: {reason}")
+    starting = running_secure_broker(tmp_path_factory.mktemp("certificates"))
+    with or_skipped("Kafka", starting, Missing) as started:
         yield started
 
 
 @pytest.fixture(scope="session")
 def brokers() -> Iterator[Brokers]:
     """Three brokers; a test that kills one starts it again."""
-    with ExitStack() as stack:
-        try:
-            started = stack.enter_context(running_brokers())
-        except Missing as reason:
-            pytest.skip(f"Kafka tests: {reason}")
+    with or_skipped("Kafka", running_brokers(), Missing) as started:
         yield started
 
 

@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import server_process
 from server_process import free_ports
 
 START_SECONDS = 60.0
@@ -93,13 +94,7 @@ class Server:
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
         """Stop: SIGTERM shuts down, SIGKILL is a crash."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(how)
-            try:
-                self._process.wait(20)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+        server_process.stop(self._process, 20, how)
 
     def _base(self) -> list[str]:
         messages = self._programs / "share" / "mysql"

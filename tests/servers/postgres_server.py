@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import server_process
 from server_process import free_ports
 
 START_SECONDS = 60.0
@@ -78,13 +79,7 @@ class Server:
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Stop: SIGINT breaks connections off and shuts down, SIGQUIT is a crash."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(how)
-            try:
-                self._process.wait(20)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+        server_process.stop(self._process, 20, how)
 
     def _initialise(self) -> None:
         options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from pathlib import Path
 
@@ -10,17 +9,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import headwater
+from changes_kit import execute
 from headwater import Pipeline, joins
 
 pytestmark = pytest.mark.usefixtures("spark")
-
-
-def execute(file: Path, *statements: str) -> None:
-    db = sqlite3.connect(file, timeout=30)
-    with db:
-        for statement in statements:
-            db.execute(statement)
-    db.close()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import headwater
-from changes_kit import CAPTURED, CUSTOMERS, batch, newest
+from changes_kit import CAPTURED, CUSTOMERS, Statement, batch, execute, newest
 from headwater.capture import capture as captures
 from headwater.capture import snapshot
 from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
@@ -43,16 +43,6 @@ def log(tmp_path: Path) -> Iterator[Log]:
 
 
 INSERT = "INSERT INTO customers VALUES (?, ?)"
-Statement = str | tuple[str, tuple[object, ...]]
-
-
-def execute(path: Path, *statements: Statement) -> None:
-    """Run statements, with their parameters, in one transaction."""
-    db = sqlite3.connect(path, timeout=30)
-    with db:
-        for statement in statements:
-            db.execute(*(statement if isinstance(statement, tuple) else (statement,)))
-    db.close()
 
 
 def contents(path: Path) -> dict[int, str | None]:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from pathlib import Path
 
 import pytest
 
 import headwater
+from changes_kit import execute
 from headwater import Pipeline
 from headwater.api.captures import workers
 from headwater.capture import source_comparison
 from headwater.errors import SourceUnavailable
-
-
-def execute(file: Path, *statements: str) -> None:
-    db = sqlite3.connect(file, timeout=30)
-    with db:
-        for statement in statements:
-            db.execute(statement)
-    db.close()
 
 
 @pytest.fixture

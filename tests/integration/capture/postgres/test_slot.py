@@ -166,7 +166,7 @@ def test_a_user_without_rights_is_told_which_are_needed(
     db.execute("ALTER ROLE reader REPLICATION")
     said = refusal(lambda: source.begin(["items"], None))
     assert "permission denied for database" in said
-    assert "let the owner of the tables create it" in said
+    assert "let the owner of the tables do it" in said
     assert "permission denied for table items" in refusal(lambda: source.chunk("items", None, 10))
 
 
