@@ -82,9 +82,10 @@ class SqliteSink(NumberedSink):
             if settled.deleted.any():
                 db.execute(self._tables.delete)
             db.execute(self._tables.clear)
+            # Not once behind the last chunk: what is pruned at once need not reach the disk.
+            db.execute(self._tables.prune, (tables.last_change(db, self._tables) - self._feed,))
         crash.point("view: rows stored")
         if len(settled):
-            db.execute(self._tables.prune, (tables.last_change(db, self._tables) - self._feed,))
             filled = not settled.deleted.all() or self._tables.any(db)
         positions = "\n".join(map(str, batch.positions))
         db.execute(
