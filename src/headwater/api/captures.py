@@ -182,6 +182,7 @@ def captured_tables(pipeline: Pipeline, capture: CaptureDeclaration) -> list[Cap
             key=table.key,
             event_time=None if table.event_time == COMMITTED else table.event_time,
             history=origin.history,
+            lateness=table.timing.lateness,
         )
         for table in _tables_of(pipeline, capture)
         if (origin := table.captured) is not None

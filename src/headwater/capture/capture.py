@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from headwater import durations
 from headwater.capture import columns
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import (
@@ -29,6 +30,7 @@ from headwater.capture.change import (
     Transactions,
     Truncation,
 )
+from headwater.capture.heartbeat import Heartbeat, TableMarks
 from headwater.capture.leftovers import Leftovers
 from headwater.capture.misfits import Misfits
 from headwater.capture.snapshot import PendingSnapshots
@@ -102,6 +104,12 @@ class Capture(Closing):
                 self._topic.save(self.state)
             opened.pop_all()
         self._snapshots = PendingSnapshots(source, self.snapshotting)
+        self._heartbeat = Heartbeat(source)
+        self._marks = {
+            table: TableMarks(writer.mark, writer.captured.lateness // durations.MICROSECOND)
+            for table, writer in self._writers.items()
+            if writer.captured.event_time is None
+        }
         self._skip = self.state.index
         self._first: str | None = None
         """The transaction of which so many changes are stored already."""
@@ -123,12 +131,14 @@ class Capture(Closing):
 
     def catch_up(self, stop: threading.Event | None = None) -> None:
         """Capture everything that is committed now, and return; earlier if it is stopped."""
-        end = self._source.end()
-        while self._snapshots.pending or not self._source.passed(self.state.position, end):
+        end = self._source.moment()
+        while self._snapshots.pending or not self._source.passed(self.state.position, end.position):
             if stop is not None and stop.is_set():
-                break
+                self.save()
+                return
             self.step()
         self.save()
+        self._mark(end.time)
 
     def step(self, timeout: float = READ_SECONDS) -> None:
         """Take in what comes next, and what else is due."""
@@ -146,6 +156,9 @@ class Capture(Closing):
             self._store_chunk()
         if time.monotonic() >= self._saved_at + (SAVE_SECONDS if self._unsaved else IDLE_SECONDS):
             self.save()
+        reached = self._heartbeat.beat(self.state.position)
+        if reached is not None:
+            self._mark(reached)
         self._watch()
 
     def save(self) -> None:
@@ -193,6 +206,8 @@ class Capture(Closing):
                     self._read_again(table)
                 continue
             self._misfits.take(part, writer.write(part))
+            if table in self._marks:
+                self._marks[table].changed(int(part.transactions.committed[part.end[0]]))
             self._snapshots.note(part, writer.captured)
             if table in self._leftovers:
                 self._leftovers[table].take(part.rows)
@@ -382,6 +397,15 @@ class Capture(Closing):
                 continue
             columns.check_declared(captured, found, self._source.title)
         return {name: found[name] for name in self._captured if name in found}
+
+    def _mark(self, reached: int) -> None:
+        """Let those who wait for tables in which nothing changes go on: all before a time is written."""
+        # What a snapshot finds has the time of this machine, which may be behind that of the database.
+        reached = min(reached, durations.now())
+        waiting = {*self.snapshotting, *self.state.stopped}
+        for table, marks in self._marks.items():
+            if table not in waiting:
+                marks.reached(reached)
 
     def _flush(self) -> None:
         for writer in self._writers.values():

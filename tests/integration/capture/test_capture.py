@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,10 +17,12 @@ import pytest
 import headwater
 from headwater import Pipeline
 from headwater.api.captures import workers
+from headwater.capture import capture as captures
 from headwater.capture import snapshot
 from headwater.capture.capture import Capture
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.opening import open_capture
+from headwater.capture.postgres.source import object_name
 from headwater.errors import SourceUnavailable
 from headwater.log import Log
 
@@ -288,3 +291,40 @@ def test_a_table_that_takes_the_place_of_another_is_captured_anew(
         capture.catch_up()
     with headwater.open(log_url) as log:
         assert set(newest(log, "pages")) == {2, 3, 4, 5}
+
+
+def test_the_slot_advances_while_only_other_tables_and_databases_are_written(
+    db: psycopg.Connection, database: str, log_url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(captures, "IDLE_SECONDS", 0.2)
+    db.execute("CREATE TABLE others (id BIGINT PRIMARY KEY)")
+    query = "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s"
+    with opened(database, log_url, name) as capture:
+        capture.catch_up()
+        begun = db.execute("SELECT pg_current_wal_lsn()").fetchone()
+        db.execute("INSERT INTO others SELECT n FROM generate_series(1, 10000) n")
+        with psycopg.connect(database, dbname="postgres", autocommit=True) as other:
+            other.execute("SELECT pg_logical_emit_message(true, 'others', repeat('x', 100000))")
+        written = db.execute("SELECT pg_current_wal_lsn()").fetchone()
+        assert begun is not None and written is not None
+        advanced = "SELECT %s::pg_lsn <= confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s"
+        deadline = time.monotonic() + 20
+        while db.execute(advanced, (written[0], object_name(name))).fetchone() != (True,):
+            capture.step()
+            assert time.monotonic() < deadline, db.execute(query, (object_name(name),)).fetchone()
+        assert capture.changes == 0
+
+
+def test_a_table_in_which_nothing_changes_is_marked_by_the_clock_of_the_server(
+    db: psycopg.Connection, database: str, log_url: str, name: str
+) -> None:
+    with opened(database, log_url, name) as capture, headwater.open(log_url) as log:
+        capture.catch_up()
+        asked = db.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8").fetchone()
+        assert asked is not None
+        deadline = time.monotonic() + 20
+        while not any((each.newest or 0) > asked[0] for each in log.appended_ranges("links", 0, 0)):
+            db.execute("INSERT INTO pages VALUES (1, 0, '') ON CONFLICT (id) DO UPDATE SET views = 1")
+            capture.step()
+            assert time.monotonic() < deadline
+        assert all(each.mark for each in log.appended_ranges("links", 0, 0))

@@ -174,6 +174,18 @@ def current(db: psycopg.Connection) -> int:
     return positions.record_end(positions.number(found[0]))
 
 
+def moment(db: psycopg.Connection) -> tuple[int, int]:
+    """Return what time it is, in microseconds since 1970, and the position from which on others commit then.
+
+    A transaction that is not before that position has taken its time a moment ago at the earliest: the server
+    dates a commit before it writes it to its log.
+    """
+    # Two statements: the time of the first is before the position of the second.
+    found = db.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8").fetchone()
+    assert found is not None
+    return int(found[0]), current(db)
+
+
 def flushed(db: psycopg.Connection) -> int:
     """Return the position up to which the log is on disk."""
     found = db.execute("SELECT pg_current_wal_flush_lsn()::text").fetchone()
