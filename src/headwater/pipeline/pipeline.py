@@ -211,6 +211,7 @@ class Pipeline(PipelineContents):
         *,
         on_error: OnMisfit = "stop",
         max_retained: int | None = None,
+        alert_retained: int | None = None,
     ) -> CaptureDeclaration:
         """Declare a database whose changes fill tables, for as long as the pipeline runs.
 
@@ -222,6 +223,8 @@ class Pipeline(PipelineContents):
           ``PIPELINE.NAME.dead``.
         - ``max_retained=None``: how many bytes the database may keep for a capture that is behind, before it
           is given up rather than fill the database's disk; any number if None.
+        - ``alert_retained=None``: above how many bytes there is a warning, in the log, in the status and in
+          the metrics; half of ``max_retained`` if None.
 
         Out: of each captured table every row that it has, and then each change in the order of the commits,
         in a compacted topic.
@@ -237,6 +240,7 @@ class Pipeline(PipelineContents):
         with errors_at(line):
             declaring.check_name(CaptureDeclaration, name)
             captures.check_capture(CaptureDeclaration.title_of(name), url, on_error)
+            captures.check_retained(CaptureDeclaration.title_of(name), max_retained, alert_retained)
         return self._add(
             CaptureDeclaration(
                 name=name,
@@ -245,6 +249,7 @@ class Pipeline(PipelineContents):
                 url=url,
                 on_error=on_error,
                 max_retained=max_retained,
+                alert_retained=alert_retained,
             )
         )
 
