@@ -41,6 +41,8 @@ _COLOURS = {
 }
 _FRAME = 7
 """Lines that are not nodes: the title, the heading, a line under it, empty ones, and the cursor's."""
+_NODES = 5
+"""Lines that nodes are left at least: one of them, how many there are more, and an error."""
 _ERROR = 2
 """Lines that an error may take."""
 
@@ -97,13 +99,14 @@ def nodes(statuses: Sequence[Status], width: int, height: int) -> list[Renderabl
 
 
 def capture_texts(captures: Sequence[CaptureStatus], width: int, height: int) -> list[Text]:
-    """Return captures, a line for each, and what somebody should look at, in no more than half a window."""
+    """Return captures, a line for each, and what is wrong with them, as far as nodes leave room."""
     drawn = [Text(), *(_capture_text(each) for each in captures)]
     drawn += [warning_text(each, width) for status in captures for each in capture_lines.warnings(status)]
     lines = [line for text in drawn for line in text.split("\n", allow_blank=True)]
     for line in lines:
         line.truncate(width, overflow="ellipsis")
-    return lines[: max(2, (height - _FRAME) // 2)]
+    room = min((height - _FRAME) // 2, height - _FRAME - _NODES)
+    return lines[:room] if room > 1 else []
 
 
 def _capture_text(status: CaptureStatus) -> Text:
