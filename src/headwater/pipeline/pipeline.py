@@ -218,6 +218,7 @@ class Pipeline(PipelineContents):
         - ``name``: what ``captured=`` calls it: ``table(..., captured="NAME.TABLE")``.
         - ``url``: the database: ``"postgresql://shop@db/shop"``, ``"mysql://shop@db/shop"`` or
           ``"sqlite:./crm.db"``. It is not shown in messages; a password may come from the environment.
+          A slot and a publication of PostgreSQL that are there may be given: ``…/shop?slot=a&publication=b``.
         - ``on_error="stop"``: what becomes of a row that the declared columns cannot hold: ``"stop"`` stops
           the capture there and names it; ``"dead_letter"`` sets it aside in the topic
           ``PIPELINE.NAME.dead``.

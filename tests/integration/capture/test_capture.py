@@ -13,6 +13,7 @@ from pathlib import Path
 import psycopg
 import pyarrow as pa
 import pytest
+from psycopg.sql import SQL, Identifier
 
 import headwater
 from headwater import Pipeline
@@ -23,7 +24,7 @@ from headwater.capture.capture import Capture
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.opening import open_capture
 from headwater.capture.postgres.source import object_name
-from headwater.errors import SourceUnavailable
+from headwater.errors import SourceRefused, SourceUnavailable
 from headwater.log import Log
 
 PAGES = CapturedTable(
@@ -328,3 +329,41 @@ def test_a_table_in_which_nothing_changes_is_marked_by_the_clock_of_the_server(
             capture.step()
             assert time.monotonic() < deadline
         assert all(each.mark for each in log.appended_ranges("links", 0, 0))
+
+
+def test_a_slot_and_a_publication_that_are_given_in_the_url_are_used_and_stay(
+    db: psycopg.Connection, database: str, log_url: str, name: str
+) -> None:
+    url = f"{database}{'&' if '?' in database else '?'}slot={name}&publication={name}"
+    capture = headwater.capture_tables(url, "links", log=log_url, name=name)
+    with pytest.raises(SourceRefused, match=f'publication "{name}" does not exist'):
+        capture.catch_up()
+    db.execute(SQL("CREATE PUBLICATION {} FOR TABLE pages").format(Identifier(name)))
+    with pytest.raises(SourceRefused) as lacking:
+        capture.catch_up()
+    assert "it does not have links" in str(lacking.value)
+    db.execute(SQL("ALTER PUBLICATION {} ADD TABLE links").format(Identifier(name)))
+    with pytest.raises(SourceRefused, match=f'replication slot "{name}" does not exist') as missing:
+        capture.catch_up()
+    assert "pg_create_logical_replication_slot" in str(missing.value.hint)
+    db.execute("SELECT pg_create_logical_replication_slot(%s, 'test_decoding')", (name,))
+    with pytest.raises(SourceRefused) as other:
+        capture.catch_up()
+    assert "its plugin is test_decoding" in str(other.value)
+    db.execute("SELECT pg_drop_replication_slot(%s)", (name,))
+    db.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (name,))
+    try:
+        db.execute("INSERT INTO links VALUES (1, 7)")
+        capture.catch_up()
+        with headwater.open(log_url) as log:
+            assert newest(log, "links") == {1: (1, 7)}
+        headwater.drop_capture(url, name, log_url)
+        left = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"
+        assert db.execute(left, (name,)).fetchone() == (1,)
+        assert db.execute("SELECT count(*) FROM pg_publication WHERE pubname = %s", (name,)).fetchone() == (
+            1,
+        )
+        made = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"
+        assert db.execute(made, (object_name(name),)).fetchone() == (0,)
+    finally:
+        db.execute("SELECT pg_drop_replication_slot(%s)", (name,))

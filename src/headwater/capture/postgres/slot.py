@@ -83,7 +83,9 @@ class ReplicationSlot:
             detail = "it is of another database" if not found["here"] else f"its plugin is {found['plugin']}"
             raise SourceRefused(
                 f'replication slot "{self.name}" cannot be read', detail=detail,
-                hint="give the capture another name, or a slot of this database with the plugin pgoutput",
+                hint="give a slot of this database with the plugin pgoutput"
+                if self.given
+                else "give the capture another name, or a slot of this database with the plugin pgoutput",
             )  # fmt: skip
         if found["wal_status"] == "lost":
             raise self._lost("the server has removed what it kept: more than max_slot_wal_keep_size")
@@ -100,7 +102,9 @@ class ReplicationSlot:
         return SourceUnavailable(
             f'replication slot "{self.name}" is in use',
             detail=f"process {process} of the server sends its changes to somebody" if process else None,
-            hint="end the other capture of this name, or give this one another name",
+            hint="end who reads it, or give another slot"
+            if self.given
+            else "end the other capture of this name, or give this one another name",
         )
 
     def retained(self, db: psycopg.Connection) -> int | None:
