@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from headwater import clock, drawing, errors
     from headwater.api.captures import (
         BackgroundCapture,
+        capture_status,
+        capture_statuses,
         capture_tables,
         describe_database,
         drop_capture,
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
     from headwater.api.status import status
     from headwater.api.verify import compare, verify
     from headwater.api.views import open_views
-    from headwater.capture.worker import CaptureStatus, CaptureWorker
+    from headwater.capture import capture_metrics
+    from headwater.capture.status import CaptureStatus
+    from headwater.capture.worker import CaptureWorker
     from headwater.engine.figures import metrics
     from headwater.engine.figures.progress import Progress
     from headwater.engine.figures.status import Status
@@ -84,6 +88,9 @@ __all__ = [
     "View",
     "Views",
     "agg",
+    "capture_metrics",
+    "capture_status",
+    "capture_statuses",
     "capture_tables",
     "check",
     "clock",
@@ -118,6 +125,7 @@ __all__ = [
 
 _MODULES = {
     "agg": "headwater.operators.aggregates.agg",
+    "capture_metrics": "headwater.capture.capture_metrics",
     "clock": "headwater.clock",
     "drawing": "headwater.drawing",
     "errors": "headwater.errors",
@@ -130,6 +138,8 @@ _MODULES = {
 _NAMES_BY_MODULE = {
     "headwater.api.captures": (
         "BackgroundCapture",
+        "capture_status",
+        "capture_statuses",
         "capture_tables",
         "describe_database",
         "drop_capture",
@@ -145,7 +155,8 @@ _NAMES_BY_MODULE = {
     "headwater.api.status": ("status",),
     "headwater.api.verify": ("compare", "verify"),
     "headwater.api.views": ("open_views",),
-    "headwater.capture.worker": ("CaptureStatus", "CaptureWorker"),
+    "headwater.capture.status": ("CaptureStatus",),
+    "headwater.capture.worker": ("CaptureWorker",),
     "headwater.engine.figures.progress": ("Progress",),
     "headwater.engine.figures.status": ("Status",),
     "headwater.engine.home.checkpoint": ("ClockSkew",),

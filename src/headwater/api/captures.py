@@ -19,7 +19,8 @@ from headwater.capture.describe import declarations
 from headwater.capture.opening import open_capture, open_source
 from headwater.capture.source_comparison import SourceComparison
 from headwater.capture.state import StateTopic, load
-from headwater.capture.worker import CaptureStatus, CaptureWorker
+from headwater.capture.status import CaptureStatus, noted_status
+from headwater.capture.worker import CaptureWorker
 from headwater.closing import Closing
 from headwater.engine.proof.verdict import Verdict
 from headwater.errors import PipelineError, SourceRefused, UsageError, nearest
@@ -79,7 +80,13 @@ def describe_lines(url: str, capture: str = "crm") -> list[str]:
 
 
 def capture_tables(
-    url: str, tables: str | Sequence[str], *, log: str, name: str, on_error: OnMisfit = "stop"
+    url: str,
+    tables: str | Sequence[str],
+    *,
+    log: str,
+    name: str,
+    on_error: OnMisfit = "stop",
+    max_retained: int | None = None,
 ) -> CaptureWorker:
     """Return a capture of some tables of a database into a log, by itself, for any consumer.
 
@@ -87,10 +94,41 @@ def capture_tables(
     - ``tables``: their names; the topics have the same names, and all columns.
     - ``log``: the URL of the log.
     - ``name``: of the capture, under which it goes on after a restart.
-    - ``on_error="stop"``: as for ``Pipeline.capture``.
+    - ``on_error="stop"``, ``max_retained=None``: as for ``Pipeline.capture``.
     """
-    make = partial(_open_alone, url, listed(tables), log, name, on_error)
+    make = partial(_open_alone, url, listed(tables), log, name, CaptureSettings(on_error, max_retained))
     return CaptureWorker(name, make, partial(_requests, log, name))
+
+
+def capture_status(log: str, name: str) -> CaptureStatus:
+    """Return how a capture is doing, in whatever process it runs, by what it has noted in the log.
+
+    - ``log``: the URL of the log.
+    - ``name``: of the capture; that of a pipeline is ``PIPELINE.CAPTURE``.
+
+    One that has noted nothing for twenty seconds is ``silent``.
+    """
+    with open_log(log) as opened:
+        state = load(opened, name)
+    if state is None:
+        raise _unknown(name)
+    return noted_status(name, state)
+
+
+def capture_statuses(pipeline: Subject) -> list[CaptureStatus]:
+    """Return how the captures of a pipeline are doing, as ``capture_status`` does, by their short names.
+
+    One that was never begun is ``starting``.
+    """
+    found, statuses = checked(pipeline), list[CaptureStatus]()
+    if not found.captures:
+        return []
+    with open_log(found.log) as log:
+        for capture in found.captures:
+            state = load(log, capture_name(found, capture))
+            begun = None if state is None else noted_status(capture.name, state)
+            statuses.append(begun or CaptureStatus(capture.name, "starting"))
+    return statuses
 
 
 def drop_capture(url: str, name: str, log: str | None = None) -> None:
@@ -123,7 +161,7 @@ def resnapshot(log: str, name: str, table: str) -> None:
     with open_log(log) as opened:
         state = load(opened, name)
         if state is None:
-            raise UsageError(f'there is no capture "{name}" in this log', hint="its topic is NAME.capture")
+            raise _unknown(name)
         known = {*state.snapshots, *state.stopped}
         if table not in known:
             hint = nearest(table, known) or "its tables: " + ", ".join(sorted(known))
@@ -182,6 +220,7 @@ def captured_tables(pipeline: Pipeline, capture: CaptureDeclaration) -> list[Cap
             key=table.key,
             event_time=None if table.event_time == COMMITTED else table.event_time,
             history=origin.history,
+            lateness=table.timing.lateness,
         )
         for table in _tables_of(pipeline, capture)
         if (origin := table.captured) is not None
@@ -191,6 +230,10 @@ def captured_tables(pipeline: Pipeline, capture: CaptureDeclaration) -> list[Cap
 def capture_name(pipeline: Pipeline, capture: CaptureDeclaration) -> str:
     """Return the name under which a pipeline's capture is known to the log and to the database."""
     return f"{pipeline.name}.{capture.name}"
+
+
+def _unknown(name: str) -> UsageError:
+    return UsageError(f'there is no capture "{name}" in this log', hint="its topic is NAME.capture")
 
 
 def _without_commit_time(schema: pa.Schema) -> pa.Schema:
@@ -205,14 +248,14 @@ def _requests(log: str, name: str) -> int:
 
 def _open_of(pipeline: Pipeline, capture: CaptureDeclaration) -> Capture:
     name, tables = capture_name(pipeline, capture), captured_tables(pipeline, capture)
-    settings = CaptureSettings(capture.on_error, capture.max_retained)
+    settings = CaptureSettings(capture.on_error, capture.max_retained, capture.alert_retained)
     return open_capture(capture.url, pipeline.log, name, tables, settings)
 
 
-def _open_alone(url: str, names: Sequence[str], log: str, name: str, on_error: OnMisfit) -> Capture:
+def _open_alone(url: str, names: Sequence[str], log: str, name: str, settings: CaptureSettings) -> Capture:
     present = {table.name: table for table in describe_database(url)}
     tables = [_alone(each, present) for each in names]
-    return open_capture(url, log, name, tables, CaptureSettings(on_error))
+    return open_capture(url, log, name, tables, settings)
 
 
 def _alone(name: str, present: Mapping[str, SourceTable]) -> CapturedTable:

@@ -134,6 +134,13 @@ class TableWriter(Closing):
                 history.send_batch(self._emptied(keys, emptied))
         self.delete_all(keys, emptied.transactions.position[emptied.transaction])
 
+    def mark(self, before: int) -> None:
+        """Tell readers that nothing from before a time comes any more, behind all that was written."""
+        self.flush()
+        self._stream.mark(before)
+        if self._snapshot.sequence:  # readers who have heard of it would wait for it
+            self._snapshot.mark(before)
+
     def flush(self) -> None:
         """Make everything durable."""
         self._settle_snapshot()

@@ -36,6 +36,8 @@ class CaptureDeclaration(Declaration):
     """What becomes of a row that the declared columns cannot hold."""
     max_retained: int | None = None
     """How many bytes the database may keep for the capture before it is given up."""
+    alert_retained: int | None = None
+    """Above how many there is a warning; half of what it may keep at most if None."""
 
     @property
     def unreadable_hint(self) -> str:
@@ -108,3 +110,11 @@ def check_capture(title: str, url: object, on_error: object) -> None:
         raise PipelineError(
             f'{title} has an unknown on_error "{on_error!s:.60}"', hint='use "stop" or "dead_letter"'
         )
+
+
+def check_retained(title: str, most: object, alert: object) -> None:
+    """Refuse limits of what a database may keep that are no numbers of bytes."""
+    for name, value in (("max_retained", most), ("alert_retained", alert)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value <= 0):
+            hint = f"give a number of bytes, as in {name}=10_000_000_000"
+            raise PipelineError(f"{name} of {title} cannot be {value!r:.60}", hint=hint)
