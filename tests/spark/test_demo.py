@@ -110,8 +110,9 @@ def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pipeli
     """The shop's pipeline, on what the demo has left in a directory."""
     monkeypatch.setattr(loading, "_OURS", {})
     monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "kept").mkdir()
     yield demo_command._pipeline(demo_command._example(), tmp_path / "kept")
-    for name in ("shop", "feed", "expected"):
+    for name in ("shop", "feed", "crm", "expected"):
         sys.modules.pop(name, None)
 
 
