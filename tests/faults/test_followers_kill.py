@@ -31,6 +31,8 @@ KILLS = int(os.environ.get("FAULT_KILLS", "2"))
 SEED = int(os.environ.get("FAULT_SEED", "7"))
 FOLDER = Path(__file__).with_name("followers")
 TURNS = ("capture", "database", "pipeline")
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java lives briefly here, and has no time to gain by compiling well."""
 RESTART_SECONDS = 60.0
 CATCH_UP_SECONDS = 600.0
 
@@ -45,6 +47,7 @@ class Processes:
             "FOLLOWERS_ROOT": str(root),
             "FOLLOWERS_DATABASE": database,
             "FOLLOWERS_REDIS": redis,
+            "SPARK_SUBMIT_OPTS": BRIEF,
         }
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self.started: dict[str, float] = {}

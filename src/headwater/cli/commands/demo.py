@@ -56,7 +56,7 @@ BATCHES = 8
     "directory",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="A new directory for log and views, which is kept.  [default: a temporary one]",
+    help="A new directory for log, views and database, which is kept.  [default: a temporary one]",
 )
 @verbose_option
 def demo(events: int | None, ends: bool, directory: Path | None) -> None:
