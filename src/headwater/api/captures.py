@@ -162,7 +162,7 @@ def resnapshot(log: str, name: str, table: str) -> None:
         state = load(opened, name)
         if state is None:
             raise _unknown(name)
-        known = {*state.snapshots, *state.stopped}
+        known = {*state.identities, *state.snapshots, *state.stopped}
         if table not in known:
             hint = nearest(table, known) or "its tables: " + ", ".join(sorted(known))
             raise UsageError(f'capture "{name}" has no table "{table}"', hint=hint)

@@ -235,7 +235,7 @@ class Capture(Closing):
     def _write(self, changes: TableChanges) -> None:
         table = changes.table.name
         writer = self._writers[table]
-
+        changes = self._not_written(changes, writer)
         for part in filled(changes, writer.captured, partial(self._known, table), table in self.snapshotting):
             if isinstance(part, LeftOut):
                 writer.leave_out(len(part.changes))
@@ -250,6 +250,19 @@ class Capture(Closing):
             self._snapshots.note(part, writer.captured)
             if table in self._leftovers:
                 self._leftovers[table].take(part.rows)
+
+    def _not_written(self, changes: TableChanges, writer: TableWriter) -> TableChanges:
+        """Return changes without those that the topics have from before a restart.
+
+        Their last rows may be gone from the topic by now, so what a change has not sent cannot be filled in
+        again. Beside a snapshot, which looks at each change, and where changes are set aside, which are
+        numbered as they come, they are gone through once more, and left out by the log.
+        """
+        count = min(max(0, writer.stored - writer.sequence), len(changes))
+        if not count or self._misfits.is_kept or changes.table.name in self.snapshotting:
+            return changes
+        writer.leave_out(count)
+        return changes.part(count, len(changes))
 
     def _known(self, table: str, keys: set[bytes]) -> dict[bytes, Mapping[str, Any]]:
         """Return the rows of some keys as they were last: in the topic, or in a chunk that is newer."""

@@ -71,8 +71,10 @@ class TableWriter(Closing):
         self.is_first = not (self._stream.sequence or self._snapshot.sequence)
         """Whether nothing was written by this capture before: the topic is new."""
         # A number that the log has is left out: where none is remembered, it goes on behind them.
-        behind = max(each.sequence for each in (self._stream, self._history) if each is not None)
-        self.sequence = behind if sequence is None else sequence
+        numbers = [each.sequence for each in (self._stream, self._history) if each is not None]
+        self.sequence = max(numbers) if sequence is None else sequence
+        self.stored = min(numbers)
+        """The number of the first change that one of the topics did not have when it was opened."""
 
     def write(self, changes: TableChanges) -> list[UnfitRow]:
         """Append changes of the stream, and return those that do not fit."""
@@ -89,7 +91,7 @@ class TableWriter(Closing):
         return bad
 
     def leave_out(self, count: int) -> None:
-        """Count changes that are not written: their rows are still to be read by a snapshot."""
+        """Count changes that are not written: a snapshot is still to read their rows, or they are there."""
         self.sequence += count
 
     def last_rows(self, keys: set[bytes]) -> dict[bytes, Mapping[str, Any]]:

@@ -6,6 +6,7 @@ Invariant: nothing here connects to a database; whether it has the tables as the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
@@ -95,6 +96,18 @@ def problems(tables: Sequence[Table], captures: Sequence[CaptureDeclaration]) ->
                 location=table.location,
                 hint=f'read "{other.name}" in both places',
             )
+
+
+def absolute_url(url: str) -> str:
+    """Return a URL in which a file's path is absolute: a program may go elsewhere.
+
+    >>> absolute_url("sqlite:/srv/crm.db"), absolute_url("mysql://shop@db/shop")
+    ('sqlite:/srv/crm.db', 'mysql://shop@db/shop')
+    """
+    scheme, _, rest = url.partition(":")
+    return (
+        f"sqlite:{os.path.abspath(rest.removeprefix('//'))}" if scheme.lower() == "sqlite" and rest else url
+    )
 
 
 def check_capture(title: str, url: object, on_error: object) -> None:

@@ -217,7 +217,8 @@ class Pipeline(PipelineContents):
 
         - ``name``: what ``captured=`` calls it: ``table(..., captured="NAME.TABLE")``.
         - ``url``: the database: ``"postgresql://shop@db/shop"``, ``"mysql://shop@db/shop"`` or
-          ``"sqlite:./crm.db"``. It is not shown in messages; a password may come from the environment.
+          ``"sqlite:./crm.db"``, a file that is found from where the program is now. It is not shown in
+          messages; a password may come from the environment.
           A slot and a publication of PostgreSQL that are there may be given: ``…/shop?slot=a&publication=b``.
         - ``on_error="stop"``: what becomes of a row that the declared columns cannot hold: ``"stop"`` stops
           the capture there and names it; ``"dead_letter"`` sets it aside in the topic
@@ -247,7 +248,7 @@ class Pipeline(PipelineContents):
                 name=name,
                 file=line.file,
                 line=line.line,
-                url=url,
+                url=captures.absolute_url(url),
                 on_error=on_error,
                 max_retained=max_retained,
                 alert_retained=alert_retained,

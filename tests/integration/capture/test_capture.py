@@ -129,6 +129,33 @@ def test_large_values_that_are_not_sent_again_are_those_of_the_last_row(
     assert all(row["after"]["text"] for row in rows if row["operation"] != "delete")
 
 
+def test_large_values_of_changes_that_come_again_when_their_row_is_gone(
+    db: psycopg.Connection, database: str, log_url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.execute("INSERT INTO pages VALUES (1, 0, %s), (2, 0, %s), (3, 0, %s)", [text(n) for n in (1, 2, 3)])
+    with opened(database, log_url, name) as capture:
+        capture.catch_up()
+    db.execute("UPDATE pages SET views = views + 1")
+    db.execute("DELETE FROM pages WHERE id = 1")
+    db.execute("UPDATE pages SET id = 4 WHERE id = 2")
+    with opened(database, log_url, name) as capture:
+        monkeypatch.setattr(capture, "save", dying(capture.save, 0))  # when all of it is in the topics
+        with suppress(KeyboardInterrupt):
+            capture.catch_up()
+    db.execute("UPDATE pages SET views = views + 1")
+    with opened(database, log_url, name) as capture:
+        capture.catch_up()
+    same(db, log_url)
+    with headwater.open(log_url) as log:
+        history = [row for part in log.read("pages.changes") for row in part.to_pylist()]
+    assert [row["operation"] for row in history] == [
+        *3 * ["update"],
+        *2 * ["delete"],
+        "insert",
+        *2 * ["update"],
+    ]
+
+
 def test_large_values_of_rows_that_a_snapshot_has_not_stored_yet(
     db: psycopg.Connection, database: str, log_url: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,19 @@ def test_declared_columns_are_compared_with_those_of_the_database(database: str,
     with pytest.raises(PipelineError, match='has no table "clients"'):
         check_captures(shop(database, tmp_path, table="clients"))
     assert not (tmp_path / "data").exists()
+
+
+def test_a_table_whose_first_snapshot_has_not_begun_may_be_asked_for_another(
+    database: str, tmp_path: Path
+) -> None:
+    pipeline = shop(database, tmp_path)
+    stopped = threading.Event()
+    stopped.set()
+    next(workers(pipeline)).catch_up(stopped)  # begun, and nothing more
+    headwater.resnapshot(pipeline.log, "shop.crm", "customers")
+    next(workers(pipeline)).catch_up()
+    with headwater.open(pipeline.log) as log:
+        assert newest(log) == {1: "ada"}
 
 
 def test_a_capture_that_runs_makes_a_new_snapshot_when_it_is_asked(database: str, tmp_path: Path) -> None:
