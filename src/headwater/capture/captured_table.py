@@ -37,6 +37,11 @@ class CapturedTable:
     """Whether every change is kept too, with the row before, in a topic of its own."""
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table that are read."""
+        return tuple(self.schema.names)
+
+    @property
     def changes_topic(self) -> str:
         """The topic of every change."""
         return self.topic + CHANGES
