@@ -139,7 +139,7 @@ class Capture(Closing):
     def catch_up(self, stop: threading.Event | None = None) -> None:
         """Capture everything that is committed now, and return; earlier if it is stopped."""
         self._read_up_to(self._source.end(), stop)
-        if self._unsaved:  # rows of outboxes were deleted, of which the stream tells, too
+        if self._cleanings:  # the stream tells of rows that were deleted, too
             while self._unsaved:
                 self.save()
             self._read_up_to(self._source.end(), stop)
