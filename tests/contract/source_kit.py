@@ -33,6 +33,8 @@ class Database(ABC):
     updates: Sequence[str] = ("UPDATE",)
     pause = 0.0
     """How long a writer waits between two statements, in seconds, where it would outrun any reader."""
+    backslash = "\\"
+    """How a text in SQL has a backslash."""
     makes_objects = True
     """Whether a capture makes anything in the database, so that dropping it takes something away."""
 
@@ -155,6 +157,7 @@ class MariadbDatabase(Database):
     inserts = ("INSERT", "INSERT IGNORE", "REPLACE")
     updates = ("UPDATE", "UPDATE IGNORE")
     pause = 0.005
+    backslash = "\\\\"
     makes_objects = False
 
     def __init__(self, server: mariadb_server.Server, name: str):

@@ -13,6 +13,7 @@ from headwater.api.background import Background
 from headwater.api.subject import Subject, checked
 from headwater.capture import columns
 from headwater.capture.capture import Capture, CaptureSettings
+from headwater.capture.captured_outbox import CapturedOutbox, stored
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
 from headwater.capture.describe import declarations
@@ -156,7 +157,8 @@ def resnapshot(log: str, name: str, table: str) -> None:
     - ``name``: of the capture; that of a pipeline is ``PIPELINE.CAPTURE``.
     - ``table``: its name in the database. One that was stopped is captured again.
 
-    Rows that the table has are written again, and those that it has not are deleted.
+    Rows that the table has are written again, and those that it has not are deleted. Of an outbox none is
+    made, unless it was stopped: then every row that it has is told, whether it was told before or not.
     """
     with open_log(log) as opened:
         state = load(opened, name)
@@ -166,6 +168,12 @@ def resnapshot(log: str, name: str, table: str) -> None:
         if table not in known:
             hint = nearest(table, known) or "its tables: " + ", ".join(sorted(known))
             raise UsageError(f'capture "{name}" has no table "{table}"', hint=hint)
+        if table in state.outboxes and table not in state.stopped:
+            raise UsageError(
+                f'table "{table}" of capture "{name}" is an outbox, of which no new snapshot is made',
+                detail="it would tell the events of all its rows again",
+                hint="`headwater capture drop` and a new start tell every row that it has then",
+            )
         with StateTopic(opened, name) as topic:  # which fences the capture: it goes on with this state
             topic.save((topic.load() or state).with_resnapshot(table))
 
@@ -180,7 +188,7 @@ def workers(pipeline: Pipeline) -> Iterator[CaptureWorker]:
 def check_captures(pipeline: Pipeline) -> None:
     """Compare the captured tables of a pipeline with those of their databases; refuse what differs."""
     for capture in pipeline.captures:
-        declared = captured_tables(pipeline, capture)
+        declared = captured_inputs(pipeline, capture)
         with open_source(capture.url, capture_name(pipeline, capture)) as source:
             found = {table.name: table for table in source.tables()}
         for each in declared:
@@ -211,7 +219,7 @@ def _tables_of(pipeline: Pipeline, capture: CaptureDeclaration) -> list[Table]:
 
 
 def captured_tables(pipeline: Pipeline, capture: CaptureDeclaration) -> list[CapturedTable]:
-    """Return what a pipeline captures of a database."""
+    """Return the tables of a database that a pipeline captures."""
     return [
         CapturedTable(
             table=origin.table,
@@ -225,6 +233,20 @@ def captured_tables(pipeline: Pipeline, capture: CaptureDeclaration) -> list[Cap
         for table in _tables_of(pipeline, capture)
         if (origin := table.captured) is not None
     ]
+
+
+def captured_outboxes(pipeline: Pipeline, capture: CaptureDeclaration) -> list[CapturedOutbox]:
+    """Return the outboxes of a database that a pipeline captures."""
+    return [
+        CapturedOutbox(origin.table, stored(each.declared), origin.event, origin.headers, origin.delete)
+        for each in pipeline.sources
+        if (origin := each.captured) is not None and origin.capture == capture.name
+    ]
+
+
+def captured_inputs(pipeline: Pipeline, capture: CaptureDeclaration) -> list[CapturedTable | CapturedOutbox]:
+    """Return all that a pipeline captures of a database."""
+    return [*captured_tables(pipeline, capture), *captured_outboxes(pipeline, capture)]
 
 
 def capture_name(pipeline: Pipeline, capture: CaptureDeclaration) -> str:
@@ -247,7 +269,7 @@ def _requests(log: str, name: str) -> int:
 
 
 def _open_of(pipeline: Pipeline, capture: CaptureDeclaration) -> Capture:
-    name, tables = capture_name(pipeline, capture), captured_tables(pipeline, capture)
+    name, tables = capture_name(pipeline, capture), captured_inputs(pipeline, capture)
     settings = CaptureSettings(capture.on_error, capture.max_retained, capture.alert_retained)
     return open_capture(capture.url, pipeline.log, name, tables, settings)
 
@@ -271,7 +293,9 @@ def _alone(name: str, present: Mapping[str, SourceTable]) -> CapturedTable:
     return CapturedTable(name, name, table.schema, table.key)
 
 
-def _check(capture: CaptureDeclaration, declared: CapturedTable, found: Mapping[str, SourceTable]) -> None:
+def _check(
+    capture: CaptureDeclaration, declared: CapturedTable | CapturedOutbox, found: Mapping[str, SourceTable]
+) -> None:
     try:
         columns.check_declared(declared, found, capture.title)
     except SourceRefused as wrong:

@@ -21,8 +21,10 @@ import numpy as np
 
 from headwater import durations
 from headwater.capture import columns
+from headwater.capture.captured_outbox import CapturedOutbox
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import (
+    READ,
     Delivery,
     SnapshotChunk,
     SourceTable,
@@ -30,12 +32,14 @@ from headwater.capture.change import (
     Transactions,
     Truncation,
 )
+from headwater.capture.event_writer import EventWriter
 from headwater.capture.gauges import Gauges
 from headwater.capture.heartbeat import Heartbeat, TableMarks
 from headwater.capture.leftovers import Leftovers
 from headwater.capture.misfits import Misfits
+from headwater.capture.outbox_cleaning import OutboxCleaning
 from headwater.capture.snapshot import PendingSnapshots
-from headwater.capture.source import CaptureSource
+from headwater.capture.source import CaptureSource, SourceMoment
 from headwater.capture.state import CaptureFigures, CaptureState, SnapshotProgress, StateTopic, load
 from headwater.capture.table_writer import TableWriter
 from headwater.capture.unchanged_values import LeftOut, filled
@@ -88,7 +92,7 @@ class Capture(Closing):
         source: CaptureSource,
         log: Log,
         name: str,
-        tables: Sequence[CapturedTable],
+        tables: Sequence[CapturedTable | CapturedOutbox],
         settings: CaptureSettings = DEFAULTS,
     ):
         self.name, self.changes = name, 0
@@ -101,17 +105,28 @@ class Capture(Closing):
         self._tables = self._checked(source.tables(), _stopped(load(log, name)))
         with ExitStack() as opened:
             self._topic = opened.enter_context(StateTopic(log, name))
-            self.state = self._begin()
+            self.state = begun = self._begin()
+            self._outboxes = {
+                each.table: opened.enter_context(self._event_writer(log, each))
+                for each in tables
+                if isinstance(each, CapturedOutbox) and each.table in self._tables
+            }
             self._writers = {
-                table: opened.enter_context(self._writer(log, captured))
-                for table, captured in self._captured.items()
+                each.table: opened.enter_context(self._writer(log, each))
+                for each in tables
+                if isinstance(each, CapturedTable)
             }
             self._misfits = Misfits(log, name, settings.on_error, self.state.sequences)
             self._leftovers = self._begin_anew()
             self._again = set[str]()
             """Tables to be read once more when their snapshot is made."""
-            if self._number() != self.state.sequences:  # before anything is written with a number
-                self.state = replace(self.state, sequences=self._number())
+            self._cleanings = {
+                table: OutboxCleaning(source, log, each.captured, each.producers)
+                for table, each in self._outboxes.items()
+                if each.captured.delete
+            }
+            self.state = replace(self.state, sequences=self._number())
+            if self.state != begun:  # before anything is written with a number
                 self._topic.save(self.state)
             opened.pop_all()
         self._snapshots = PendingSnapshots(source, self.snapshotting)
@@ -143,14 +158,22 @@ class Capture(Closing):
 
     def catch_up(self, stop: threading.Event | None = None) -> None:
         """Capture everything that is committed now, and return; earlier if it is stopped."""
-        end, self._gauges.ended = self._source.moment(), False
+        self._gauges.ended = False
+        self._read_up_to(self._source.moment(), stop)
+        if self._cleanings:  # the stream tells of rows that were deleted, too
+            while self._unsaved:
+                self.save()
+            self._read_up_to(self._source.moment(), stop)
+        self._gauges.ended = True
+        self.save()
+
+    def _read_up_to(self, end: SourceMoment, stop: threading.Event | None) -> None:
         while self._snapshots.pending or not self._source.passed(self.state.position, end.position):
             if stop is not None and stop.is_set():
                 break
             self.step()
         else:
             self._mark(end.time)
-        self._gauges.ended = True
         self.save()
 
     def step(self, timeout: float = READ_SECONDS) -> None:
@@ -182,6 +205,16 @@ class Capture(Closing):
         self._topic.save(self.state)
         self._source.confirm(self.state.position)
         self._saved_at, self._unsaved = time.monotonic(), False
+        self._clean_up()
+
+    def _clean_up(self) -> None:
+        """Delete rows of outboxes that are durable; how far that is comes with the next state."""
+        for table, cleaning in self._cleanings.items():
+            before = self.state.outboxes[table].deleted
+            stopped = table in self.state.stopped
+            done = before if stopped else cleaning.clean(self._tables[table], before)
+            if done != before:
+                self.state, self._unsaved = self.state.with_deleted(table, done), True
 
     def figures(self) -> CaptureFigures:
         """Return how it is doing, from any thread."""
@@ -208,13 +241,17 @@ class Capture(Closing):
 
     def _number(self) -> dict[str, int]:
         """Return the number of the next change by topic, also of tables that are not captured now."""
-        numbers = {writer.captured.topic: writer.sequence for writer in self._writers.values()}
+        numbers = {writer.captured.topic: writer.sequence for writer in self._all_writers}
         return {**self.state.sequences, **numbers, **self._misfits.sequences}
+
+    @property
+    def _all_writers(self) -> tuple[TableWriter | EventWriter, ...]:
+        return *self._writers.values(), *self._outboxes.values()
 
     def close(self) -> None:
         """Let go of the topics, and of what it owns."""
         with self._owned as closed:  # all of it, also when some of it cannot be flushed any more
-            for each in (self._topic, self._misfits, *self._writers.values()):
+            for each in (self._topic, self._misfits, *self._all_writers):
                 closed.push(each)
 
     def owns(self, what: ExitStack) -> None:
@@ -225,12 +262,21 @@ class Capture(Closing):
 
     def _apply(self, group: TableChanges | list[Truncation]) -> None:
         if isinstance(group, list):
-            self._truncate([each for each in group if self._is_captured(each.table)])
+            tables = [each for each in group if each.table.name in self._writers]
+            self._truncate([each for each in tables if self._is_captured(each.table)])
             return
         changes = self._not_stored(group)
         if len(changes) and self._is_captured(changes.table):
-            self._write(changes)
+            (self._tell if changes.table.name in self._outboxes else self._write)(changes)
             self.changes += len(changes)
+
+    def _tell(self, changes: TableChanges) -> None:
+        """Write the rows that were inserted into an outbox."""
+        table = changes.table.name
+        if (changes.operation == READ).any():
+            self._stop_table(table, "it was made anew, and which of its rows are events already is not known")
+            return
+        self._misfits.take(changes, self._outboxes[table].write(changes))
 
     def _write(self, changes: TableChanges) -> None:
         table = changes.table.name
@@ -330,7 +376,7 @@ class Capture(Closing):
 
     def _is_captured(self, table: SourceTable) -> bool:
         """Tell whether a table's changes are to be written: it is captured, and still fits its topic."""
-        if table.name not in self._writers or table.name in self.state.stopped:
+        if table.name not in self._captured or table.name in self.state.stopped:
             return False
         if table != self._tables.get(table.name):
             self._tables[table.name] = table
@@ -358,13 +404,15 @@ class Capture(Closing):
         if self._unsaved:
             self.save()  # the chunk before: it was on its way while this one was read
         table = self._snapshots.pending[0]
-        chunk = self._snapshots.take(self._captured[table])
+        captured = self._captured[table]
+        chunk = self._snapshots.take(captured if isinstance(captured, CapturedTable) else None)
         present = set(chunk.rows.schema.names)
-        gone = [each for each in self._captured[table].schema.names if each not in present]
+        gone = [each for each in captured.columns if each not in present]
         if gone:  # the stream does not tell of it before the next change
             self._stop_table(table, "; ".join(f'there is no column "{each}"' for each in gone))
             return
-        bad = self._writers[table].write_chunk(chunk)
+        writer = self._outboxes[table] if table in self._outboxes else self._writers[table]
+        bad = writer.write_chunk(chunk)
         self._misfits.take_found(self._tables[table], chunk, bad)
         before = self._progress(table)
         after = before.after if chunk.after is None else chunk.after
@@ -376,7 +424,7 @@ class Capture(Closing):
 
     def _begin_anew(self) -> dict[str, Leftovers]:
         """Let new snapshots begin, and note what they have to find of what is there."""
-        asked = [table for table in self.state.resnapshot if table in self._captured]
+        asked = [table for table in self.state.resnapshot if table in self._writers]
         for table in asked:
             self.state = self.state.with_snapshot(table, SnapshotProgress())
         return {table: self._writers[table].leftovers() for table in asked}
@@ -440,6 +488,17 @@ class Capture(Closing):
             self.state = state.with_resnapshot(table)
         return writer
 
+    def _event_writer(self, log: Log, captured: CapturedOutbox) -> EventWriter:
+        """Return the writer of an outbox; one that is not as it was left is begun anew, with all its rows."""
+        table, sequences = captured.table, self.state.sequences
+        writer = EventWriter(log, self.name, captured, sequences.get(captured.topic), self._tables[table])
+        known = table in self.state.outboxes and table in self.state.snapshots
+        if not known or table in self.state.resnapshot or writer.is_first:
+            self.state = self.state.with_outbox(table, writer.end())
+        if not self.state.snapshots[table].done:
+            writer.expect_snapshot(self.state.outboxes[table].since)
+        return writer
+
     def _checked(self, present: Sequence[SourceTable], stopped: Mapping[str, str]) -> dict[str, SourceTable]:
         """Return the captured tables as they are, or refuse what cannot be captured as it is declared."""
         found = {table.name: table for table in present}
@@ -460,7 +519,7 @@ class Capture(Closing):
                 marks.reached(reached)
 
     def _flush(self) -> None:
-        for writer in self._writers.values():
+        for writer in self._all_writers:
             writer.flush()
         self._misfits.flush()
 

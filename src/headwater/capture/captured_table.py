@@ -40,6 +40,11 @@ class CapturedTable:
     """How long its readers wait for a change after its time."""
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table that are read."""
+        return tuple(self.schema.names)
+
+    @property
     def changes_topic(self) -> str:
         """The topic of every change."""
         return self.topic + CHANGES

@@ -122,6 +122,22 @@ class TableChanges:
             unchanged={name: rows[start:end] for name, rows in self.unchanged.items()},
         )
 
+    def chosen(self, rows: Numbers) -> TableChanges:
+        """Return some of the changes, by their numbers, which rise, without what was there before."""
+        if len(rows) == len(self):
+            return self
+        numbers = dict(zip(rows.tolist(), range(len(rows)), strict=True)) if self.unfit else {}
+        return replace(
+            self,
+            operation=self.operation[rows],
+            rows=self.rows.take(pa.array(rows)),
+            transaction=self.transaction[rows],
+            index=self.index[rows],
+            before=None,
+            unfit={numbers[row]: why for row, why in self.unfit.items() if row in numbers},
+            unchanged={name: flags[rows] for name, flags in self.unchanged.items()},
+        )
+
 
 @dataclass(frozen=True)
 class Truncation:

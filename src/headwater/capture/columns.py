@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
+from headwater.capture.captured_outbox import CapturedOutbox
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
 from headwater.errors import SourceRefused, nearest
@@ -18,12 +19,16 @@ from headwater.schema import type_name
 _t = pa.types
 
 
-def differences(captured: CapturedTable, table: SourceTable) -> list[str]:
+def differences(captured: CapturedTable | CapturedOutbox, table: SourceTable) -> list[str]:
     """Return what keeps a table from being captured as it is declared, a sentence each."""
-    return [*_columns(captured, table), *_key(captured, table)]
+    if isinstance(captured, CapturedOutbox):
+        return [*_events(captured, table), *_headers(captured, table), *_some_key(table)]
+    return [*_columns(captured.schema, table), *_key(captured, table)]
 
 
-def check_declared(captured: CapturedTable, found: Mapping[str, SourceTable], title: str) -> None:
+def check_declared(
+    captured: CapturedTable | CapturedOutbox, found: Mapping[str, SourceTable], title: str
+) -> None:
     """Refuse a table that its database, of which the title is given, does not have as it is declared."""
     if captured.table not in found:
         hint = nearest(captured.table, found) or "its tables: " + ", ".join(found)
@@ -37,22 +42,52 @@ def check_declared(captured: CapturedTable, found: Mapping[str, SourceTable], ti
         )
 
 
-def _columns(captured: CapturedTable, table: SourceTable) -> Iterator[str]:
+def _columns(declared: pa.Schema, table: SourceTable) -> Iterator[str]:
     present = {column.name: column for column in table.columns}
-    for field in captured.schema:
+    for field in declared:
         column = present.get(field.name)
         if column is None:
-            hint = nearest(field.name, present)
-            yield f'there is no column "{field.name}"' + (f" ({hint})" if hint else "")
+            yield _missing(field.name, table)
         elif not holds(field.type, column.type):
             yield f'column "{field.name}" is {column.sql_type}, which {type_name(field)} does not hold'
         elif column.nullable and not field.nullable:
             yield f'column "{field.name}" may be null, and is declared NOT NULL'
 
 
-def _key(captured: CapturedTable, table: SourceTable) -> Iterator[str]:
+def _missing(name: str, table: SourceTable) -> str:
+    hint = nearest(name, [column.name for column in table.columns])
+    return f'there is no column "{name}"' + (f" ({hint})" if hint else "")
+
+
+def _events(captured: CapturedOutbox, table: SourceTable) -> Iterator[str]:
+    """Yield what keeps rows from being events as they are declared."""
+    if captured.event is None:
+        yield from _columns(captured.schema, table)
+        return
+    column = next((each for each in table.columns if each.name == captured.event), None)
+    if column is None:
+        yield _missing(captured.event, table)
+    elif not _t.is_string(column.type):
+        yield f'column "{column.name}" is {column.sql_type}, which holds no JSON'
+
+
+def _headers(captured: CapturedOutbox, table: SourceTable) -> Iterator[str]:
+    present = {column.name: column for column in table.columns}
+    for name in captured.headers:
+        if name not in present:
+            yield _missing(name, table)
+        elif _t.is_nested(present[name].type):
+            yield f'column "{name}" is {present[name].sql_type}, which is no header'
+
+
+def _some_key(table: SourceTable) -> Iterator[str]:
     if not table.key:
         yield "it has no primary key, so its rows cannot be told apart"
+
+
+def _key(captured: CapturedTable, table: SourceTable) -> Iterator[str]:
+    if not table.key:
+        yield from _some_key(table)
     elif set(captured.key) != set(table.key):
         yield f"its key is ({', '.join(table.key)}), not ({', '.join(captured.key)})"
 

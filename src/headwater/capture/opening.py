@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
+from headwater.capture.captured_outbox import CapturedOutbox
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.source import CaptureSource
 from headwater.errors import UsageError
@@ -62,7 +63,7 @@ def open_capture(
     url: str,
     log: str,
     name: str,
-    tables: Sequence[CapturedTable],
+    tables: Sequence[CapturedTable | CapturedOutbox],
     settings: CaptureSettings = DEFAULTS,
 ) -> Capture:
     """Open a capture where it ended, with the database and the log, which it closes at its end."""

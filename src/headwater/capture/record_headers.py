@@ -2,11 +2,12 @@
 
 ``op`` (insert, update, delete, truncate, read), ``position`` and ``transaction`` in the source, ``index``
 within the transaction, ``committed`` (microseconds since 1970), and ``snapshot`` where it was found by one.
+Those of an event of an outbox also have ``row``, the key of the row there, and what columns say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -41,6 +42,26 @@ def of_snapshot(operation: int, position: str, count: int) -> pa.Array:
     """Return the headers of rows that come from no transaction of the stream."""
     told = {"op": OPERATIONS[operation], "position": position, "snapshot": "true"}
     return _maps(_repeated(tuple(told), count), _repeated(tuple(told.values()), count), count)
+
+
+def with_columns(headers: pa.MapArray, columns: Mapping[str, pa.Array]) -> pa.MapArray:
+    """Return the headers of rows, each as many, with those that columns say, where they have a value."""
+    count, width = len(headers), len(columns)
+    names, values = headers.keys, headers.items
+    own = len(names) // count if count else 0
+    places = np.empty((count, own + width), np.int64)
+    places[:, :own] = np.arange(count * own).reshape(count, own)
+    places[:, own:] = count * own + np.arange(width * count).reshape(width, count).T
+    all_values = pa.concat_arrays([values, *(_bytes(each) for each in columns.values())])
+    all_names = pa.concat_arrays([names, pa.array(np.repeat(list(columns), count), pa.string())])
+    valid = all_values.is_valid().to_numpy(zero_copy_only=False)[places]
+    chosen = pa.array(places[valid])
+    offsets = pa.array(np.concatenate([[0], np.cumsum(valid.sum(axis=1))]), pa.int32())
+    return pa.MapArray.from_arrays(offsets, all_names.take(chosen), all_values.take(chosen))
+
+
+def _bytes(column: pa.Array) -> pa.Array:
+    return column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())
 
 
 def _maps(names: pa.StringArray, values: pa.StringArray, count: int) -> pa.Array:

@@ -78,13 +78,16 @@ class PendingSnapshots:
         """Tell whether the stream has passed the moment of the chunk."""
         return self._chunk is not None and self._source.passed(position, self._chunk.end)
 
-    def take(self, captured: CapturedTable) -> SnapshotChunk:
-        """Return the chunk of the table at hand without the keys that were changed meanwhile."""
+    def take(self, captured: CapturedTable | None) -> SnapshotChunk:
+        """Return the chunk of the table at hand without the keys that were changed meanwhile.
+
+        Of an outbox, which is no captured table, all of it: what has become of a row is no matter there.
+        """
         assert self._chunk is not None
         chunk, self._chunk = self._chunk, None
         if chunk.last:
             self._pending.pop(0)
-        return _without(chunk, captured, self._changed)
+        return chunk if captured is None else _without(chunk, captured, self._changed)
 
     def drop(self, table: str) -> None:
         """Leave a table out, whatever of it is missing."""

@@ -4,8 +4,9 @@ A source is used by one thread. The stream of changes begins at a position and i
 to whoever begins there later, until the position has been confirmed. Snapshots are read in chunks beside it:
 the capture drops from a chunk what the stream has changed meanwhile (``snapshot.py``).
 
-Invariant: a source changes nothing in the database but what it has made itself, which ``drop`` removes; and
-it never skips a change: a position that is no longer held, or that the database has not reached, is refused.
+Invariant: a source changes nothing in the database but what it has made itself, which ``drop`` removes, and
+rows that it is asked to delete; and it never skips a change: a position that is no longer held, or that the
+database has not reached, is refused.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
+
+import pyarrow as pa
 
 from headwater import durations
 from headwater.capture.change import Delivery, SnapshotChunk, SourceTable
@@ -85,6 +88,13 @@ class CaptureSource(Closing):
     @abstractmethod
     def count(self, table: str) -> int:
         """Return about how many rows a table has, for showing progress."""
+
+    @abstractmethod
+    def delete_rows(self, table: str, keys: pa.RecordBatch) -> bool:
+        """Delete the rows of some keys, of those that are there, in a transaction of its own.
+
+        The columns are those of the table's key. False if others were in the way: then none is deleted.
+        """
 
     @abstractmethod
     def retained(self) -> int | None:

@@ -24,6 +24,8 @@ from headwater.values.json_ready import JsonReady
 SUFFIX = ".capture"
 _SCHEMA = "name STRING, state STRING"
 Key = tuple[object, ...]
+Offsets = Mapping[int, int]
+"""Offsets of a topic, by partition."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,24 @@ class CaptureFigures:
 
 
 @dataclass(frozen=True)
+class OutboxProgress:
+    """How far the topic of an outbox is."""
+
+    since: Offsets
+    """Where it ended when the capture of the outbox began: what is behind is told."""
+    deleted: Offsets
+    """Up to where the rows of its records are deleted from the outbox, if that is asked for."""
+
+    @classmethod
+    def of(cls, told: Mapping[str, Mapping[str, int]]) -> OutboxProgress:
+        """Return what is told in JSON, which has names for numbers."""
+        since, deleted = (
+            {int(part): offset for part, offset in told[name].items()} for name in ("since", "deleted")
+        )
+        return cls(since, deleted)
+
+
+@dataclass(frozen=True)
 class CaptureState:
     """Where a capture goes on."""
 
@@ -83,6 +103,8 @@ class CaptureState:
     identities: Mapping[str, str] = field(default_factory=dict)
     """What tells the tables whose changes are delivered from others of the same names, by table."""
     figures: CaptureFigures = CaptureFigures()
+    outboxes: Mapping[str, OutboxProgress] = field(default_factory=dict)
+    """How far the topics of outboxes are, by table."""
 
     def with_snapshot(self, table: str, progress: SnapshotProgress) -> CaptureState:
         """Return it with how far the snapshot of a table is."""
@@ -94,6 +116,17 @@ class CaptureState:
         again = tuple(dict.fromkeys((*self.resnapshot, table)))
         begun = self.with_snapshot(table, SnapshotProgress())
         return replace(begun, stopped=stopped, resnapshot=again, requests=self.requests + 1)
+
+    def with_outbox(self, table: str, end: Offsets) -> CaptureState:
+        """Return it with an outbox of which every row is to be told, behind the end of its topic."""
+        again = tuple(each for each in self.resnapshot if each != table)
+        begun = replace(self.with_snapshot(table, SnapshotProgress()), resnapshot=again)
+        return replace(begun, outboxes={**self.outboxes, table: OutboxProgress(end, end)})
+
+    def with_deleted(self, table: str, done: Offsets) -> CaptureState:
+        """Return it with how far the rows of an outbox are deleted."""
+        progress = replace(self.outboxes[table], deleted=done)
+        return replace(self, outboxes={**self.outboxes, table: progress})
 
     def as_dropped(self) -> CaptureState:
         """Return it for a source that has forgotten the capture."""
@@ -125,6 +158,9 @@ class CaptureState:
         figures = CaptureFigures(**told.pop("figures", {}))
         again = tuple(told.pop("resnapshot"))
         return cls(**told, resnapshot=again, snapshots=snapshots, figures=figures)
+        outboxes = {table: OutboxProgress.of(each) for table, each in told.pop("outboxes", {}).items()}
+        told["resnapshot"] = tuple(told["resnapshot"])
+        return cls(**told, snapshots=snapshots, outboxes=outboxes)
 
 
 class StateTopic(Closing):

@@ -218,7 +218,7 @@ class TableWriter(Closing):
 
     def _table(self, changes: TableChanges) -> pa.Table:
         """Return changes as the topic stores them."""
-        committed = _times(changes)
+        committed = commit_times(changes)
         columns = self._columns(changes.rows, committed)
         columns[DELETED] = pa.array(changes.operation == DELETE)
         columns["_occurred"] = committed
@@ -266,7 +266,7 @@ class TableWriter(Closing):
                 "operation": pa.array(OPERATIONS).take(pa.array(changes.operation)),
                 "before": before if len(before) else pa.nulls(len(changes), after.type),
                 "after": after,
-                COMMITTED: _times(changes),
+                COMMITTED: commit_times(changes),
                 "position": pa.array(once.position, pa.string()).take(of),
                 "transaction": pa.array(once.id, pa.string()).take(of),
                 "index": pa.array(changes.index),
@@ -294,6 +294,7 @@ def conformed(column: pa.Array, field: pa.Field) -> pa.Array:
         ) from None
 
 
-def _times(changes: TableChanges) -> pa.Array:
+def commit_times(changes: TableChanges) -> pa.Array:
+    """Return when each change was committed."""
     of: Callable[[pa.Array], pa.Array] = pa.array(changes.transactions.committed).cast(TIMESTAMP).take
     return of(pa.array(changes.transaction))

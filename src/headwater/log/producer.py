@@ -36,7 +36,7 @@ from headwater.log.parallel import done, submit
 from headwater.log.position import Position
 from headwater.log.process import check_process
 from headwater.log.record_batch import Appender, Builder, OutgoingBatch
-from headwater.record import Headers
+from headwater.record import DELETED, Headers
 from headwater.topic import Topic
 from headwater.values import rows, tombstones
 from headwater.values.sent_rows import Copier, Row, checked_sequence, marked, shown
@@ -201,14 +201,14 @@ class Producer(Closing):
         )
 
     def send_changes(self, table: pa.Table, *, sequence: int | None = None) -> None:
-        """Append rows and tombstones of a compacted topic, as ``send_batch`` appends rows.
+        """Append rows with their headers, and tombstones of a compacted topic, as ``send_batch`` does.
 
-        - ``table``: an Arrow table with the topic's columns and ``_deleted``; it may have ``_occurred`` and
+        - ``table``: an Arrow table with the topic's columns; it may have ``_deleted``, ``_occurred`` and
           ``_headers`` too, as records are read with them.
         - ``sequence=None``: the number of its first row, as for ``send``.
 
-        Where the column ``_deleted`` is true a row is a tombstone, of which only the key counts; its
-        event time, if it has one, is since when that is so.
+        Where the column ``_deleted`` is true, which only a compacted topic has, a row is a tombstone, of
+        which only the key counts; its event time, if it has one, is since when that is so.
 
         >>> import headwater
         >>> log = headwater.open("memory:")
@@ -217,7 +217,8 @@ class Producer(Closing):
         >>> with log.producer("prices") as producer:
         ...     producer.send_changes(changes)
         """
-        _check_compacted(self._appender.topic())
+        if DELETED in table.schema.names:
+            _check_compacted(self._appender.topic())
         self._send_all(lambda topic: tombstones.from_changes(table, topic), checked_sequence(sequence))
 
     def _send_all(self, convert: Callable[[Topic], list[Changes]], sequence: int | None) -> None:

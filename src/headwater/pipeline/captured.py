@@ -1,4 +1,4 @@
-"""What a pipeline captures: databases by name, and which of their tables its own tables follow.
+"""What a pipeline captures: databases by name, and which of their tables its own tables and sources follow.
 
 Invariant: nothing here connects to a database; whether it has the tables as they are declared is for
 ``headwater check`` and for the capture itself to say.
@@ -15,13 +15,19 @@ import pyarrow as pa
 
 from headwater import schema as schemas
 from headwater.errors import PipelineError, nearest
-from headwater.pipeline.declaration import CapturedFrom, Declaration, Table
+from headwater.names import listed
+from headwater.pipeline.declaration import CapturedFrom, CapturedOutboxFrom, Declaration, Source, Table
+from headwater.wire_format import JSON
 
 OnMisfit = Literal["stop", "dead_letter"]
 """What becomes of a row that the declared columns cannot hold."""
 SCHEMES = ("postgresql", "postgres", "mysql", "mariadb", "sqlite")
 COMMITTED = "committed_at"
 """The column with the time of the commit, which is a captured table's event time where it names no other."""
+ROW = "row"
+"""The header with the key of the row that an event was in."""
+OWN_HEADERS = ("op", "position", "transaction", "index", "committed", "snapshot", ROW)
+"""The headers that captured records have by themselves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,13 +59,53 @@ def captured_from(title: str, text: object, history: bool) -> CapturedFrom | Non
             hint = 'history is of captured tables: captured="crm.customers"'
             raise PipelineError(f"{title} has history, and is not captured", hint=hint)
         return None
+    return CapturedFrom(*_capture_and_table(title, text, "crm.customers"), history)
+
+
+def _capture_and_table(title: str, text: object, example: str) -> tuple[str, str]:
     capture, _, table = text.partition(".") if isinstance(text, str) else ("", "", "")
     if not capture or not table:
         raise PipelineError(
             f"captured of {title} cannot be {text!r:.60}",
-            hint='name the capture and the table of its database, as in captured="crm.customers"',
+            hint=f'name the capture and the table of its database, as in captured="{example}"',
         )
-    return CapturedFrom(capture, table, history)
+    return capture, table
+
+
+@dataclass(frozen=True)
+class OutboxSettings:
+    """What a user gives to a source that is captured from an outbox."""
+
+    captured: str | None = None
+    event: str | None = None
+    headers: str | Sequence[str] = ()
+    delete: bool = False
+
+    def read(self, title: str) -> CapturedOutboxFrom | None:
+        """Return where a source is captured from, if it is."""
+        if self.captured is None:
+            if self.event is not None or self.headers or self.delete:
+                hint = 'event, headers and delete are of outboxes: captured="crm.outbox"'
+                raise PipelineError(f"{title} has settings of an outbox, and is not captured", hint=hint)
+            return None
+        if self.event is not None and not (isinstance(self.event, str) and self.event):
+            hint = 'name the column that holds it as JSON, as in event="payload"'
+            raise PipelineError(f"event of {title} cannot be {self.event!r:.60}", hint=hint)
+        names = _capture_and_table(title, self.captured, "crm.outbox")
+        return CapturedOutboxFrom(*names, self.event, self._headers(title), bool(self.delete))
+
+    def _headers(self, title: str) -> tuple[str, ...]:
+        names = listed(self.headers)
+        for name in names:
+            if not isinstance(name, str) or not name or names.count(name) > 1:
+                hint = 'name columns of the outbox, as in headers=["trace_id", "kind"]'
+                raise PipelineError(f"headers of {title} cannot be {self.headers!r:.60}", hint=hint)
+            if name in OWN_HEADERS:
+                hint = "give the column another name, or leave it out: " + ", ".join(OWN_HEADERS)
+                raise PipelineError(
+                    f'header "{name}" of {title} is one that every captured event has', hint=hint
+                )
+        return names
 
 
 def with_commit_time(schema: str | pa.Schema, event_time: str | None) -> tuple[pa.Schema, str]:
@@ -75,10 +121,20 @@ def with_commit_time(schema: str | pa.Schema, event_time: str | None) -> tuple[p
     return columns.append(pa.field(COMMITTED, schemas.TIMESTAMP)), COMMITTED
 
 
-def problems(tables: Sequence[Table], captures: Sequence[CaptureDeclaration]) -> Iterator[PipelineError]:
-    """Yield what keeps tables from following a capture: it is not there, or two follow one table."""
-    names, first = {capture.name for capture in captures}, dict[tuple[str, str], Table]()
-    for table in tables:
+def check_own_format(title: str, format: str, key_format: str | None) -> None:
+    """Refuse a format of another program where a capture writes the records."""
+    if format != JSON or key_format is not None:
+        raise PipelineError(
+            f"{title} is captured, so it has no format", hint="leave format and key_format out"
+        )
+
+
+def problems(
+    inputs: Sequence[Source | Table], captures: Sequence[CaptureDeclaration]
+) -> Iterator[PipelineError]:
+    """Yield what keeps inputs from following a capture: it is not there, or two follow one table."""
+    names, first = {capture.name for capture in captures}, dict[tuple[str, str], Source | Table]()
+    for table in inputs:
         origin = table.captured
         if origin is None:
             continue

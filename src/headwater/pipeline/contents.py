@@ -70,7 +70,7 @@ class PipelineContents:
         return [
             *self._graph().problems(),
             *table_names.problems(self.nodes, self.views),
-            *captured.problems(self.tables, self.captures),
+            *captured.problems((*self.sources, *self.tables), self.captures),
         ]
 
     def check(self) -> None:

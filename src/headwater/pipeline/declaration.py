@@ -161,11 +161,33 @@ class InputTopic(Declaration):
         return replace(self, declared=replace(self.declared, format=JSON, key_format=None))
 
 
+@dataclass(frozen=True)
+class CapturedOutboxFrom:
+    """The outbox of a captured database whose rows are the events of a source."""
+
+    capture: str
+    table: str
+    event: str | None = None
+    """The column that holds an event as JSON; without one the table's columns are the event's."""
+    headers: tuple[str, ...] = ()
+    """The columns that become headers of the record."""
+    delete: bool = False
+    """Whether rows are deleted from the outbox when the log has them."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Source(InputTopic):
     """A topic of events that comes from outside."""
 
     kind: ClassVar[str] = "source"
+
+    captured: CapturedOutboxFrom | None = None
+    """What fills the topic, where a capture of this pipeline does."""
+
+    @property
+    def upstreams(self) -> tuple[str, ...]:
+        """The capture that fills it, if one does."""
+        return () if self.captured is None else (self.captured.capture,)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from headwater.log.interface import no_formats
 from headwater.log.open import absolute_url
 from headwater.pipeline import captured as captures
 from headwater.pipeline import declaring
-from headwater.pipeline.captured import CaptureDeclaration, OnMisfit
+from headwater.pipeline.captured import CaptureDeclaration, OnMisfit, OutboxSettings
 from headwater.pipeline.contents import PipelineContents
 from headwater.pipeline.declaration import Declaration, InputTopic, Source, Table
 from headwater.pipeline.node import Node, OnError
@@ -114,6 +114,10 @@ class Pipeline(PipelineContents):
         producer: str | None = None,
         format: str = "json",
         key_format: str | None = None,
+        captured: str | None = None,
+        event: str | None = None,
+        headers: str | Sequence[str] = (),
+        delete: bool = False,
     ) -> Source:
         """Declare a topic of events.
 
@@ -139,6 +143,13 @@ class Pipeline(PipelineContents):
           without one, ``"csv"``, ``"text"``, ``"bytes"``.
         - ``key_format=None``: how it writes their keys, the same formats: the key's columns are then read
           from the record's key, and not from its value.
+        - ``captured=None``: the outbox of a database that fills it: ``"crm.outbox"`` is the table ``outbox``
+          of ``capture("crm", …)``; each row that is inserted there is an event. Without ``event_time`` it has
+          the column ``committed_at`` then, which is its event time.
+        - ``event=None``: the column of the outbox that holds an event as a JSON object; the columns of the
+          source are those of the outbox if None.
+        - ``headers=()``: columns of the outbox that become headers of the record.
+        - ``delete=False``: whether rows are deleted from the outbox when the log has them durably.
 
         The watermark is the newest event time of each producer less ``lateness``, of the slowest one. A row
         from before it is late where an operator says so.
@@ -146,10 +157,18 @@ class Pipeline(PipelineContents):
         >>> Pipeline("shop").source("clicks", "url STRING, at TIMESTAMP", event_time="at").topic
         'clicks'
         """
+        line, columns = caller(), schema
+        outbox = OutboxSettings(captured, event, headers, delete)
+        with errors_at(line):
+            origin = outbox.read(Source.title_of(name))
+            if origin is not None:
+                columns, event_time = captures.with_commit_time(schema, event_time)
+                captures.check_own_format(Source.title_of(name), format, key_format)
         formats = FormatSettings(format, key_format)
         read = TopicSettings(key, event_time, topic, metadata, producer, formats)
         settings = InputSettings(read, TimingSettings(lateness, idle, max_ahead))
-        return self._add(self._input(Source, name, schema, caller(), settings))
+        declared = self._input(Source, name, columns, line, settings)
+        return self._add(replace(declared, captured=origin))
 
     def table(
         self,

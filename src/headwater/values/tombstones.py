@@ -26,14 +26,17 @@ Changes = tuple[pa.RecordBatch, dict[str, pa.Array]]
 
 
 def from_changes(table: pa.Table, topic: Topic) -> list[Changes]:
-    """Convert a table with a column ``_deleted``, all or nothing."""
+    """Convert a table, all or nothing; one without a column ``_deleted`` has no tombstones."""
     batches = table.combine_chunks().to_batches()
     return [_converted(batch, topic) for batch in batches]
 
 
 def _converted(batch: pa.RecordBatch, topic: Topic) -> Changes:
-    deleted = pc.fill_null(batch[DELETED], False)
     given = [name for name in _GIVEN if name in batch.schema.names]
+    if DELETED not in batch.schema.names:
+        brought = {name: batch[name] for name in given}
+        return rows.from_arrow(batch.drop_columns(given), topic, brought), brought
+    deleted = pc.fill_null(batch[DELETED], False)
     occurred = {} if _OCCURRED in given else _occurred(batch, deleted, topic)
     extras = {DELETED: deleted, **occurred, **{name: batch[name] for name in given}}
     bare = _only_keys(batch.drop_columns([DELETED, *given]), deleted, topic)

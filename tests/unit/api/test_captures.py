@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,6 +119,85 @@ def test_a_capture_that_runs_makes_a_new_snapshot_when_it_is_asked(database: str
             while newest(opened) != {1: "ada", 2: "bob"}:
                 assert not work.ended(0.02)
         wait_for(work)
+
+
+def outbox_shop(database: str, tmp_path: Path, **settings: Any) -> Pipeline:
+    db = sqlite3.connect(database.removeprefix("sqlite:"))
+    with db:
+        db.execute("CREATE TABLE IF NOT EXISTS outbox (id INTEGER PRIMARY KEY, kind TEXT, payload TEXT)")
+        db.execute("INSERT INTO outbox (kind, payload) VALUES ('sold', '{\"id\": 7, \"at\": 86400000}')")
+    db.close()
+    declared = shop(database, tmp_path)
+    declared.source(
+        "orders",
+        "id BIGINT, at BIGINT",
+        event_time="timestamp_millis(at)",
+        **{"captured": "crm.outbox", "event": "payload", "headers": ["kind"], **settings},
+    )
+    return declared
+
+
+def test_an_outbox_of_a_pipeline_fills_its_source(database: str, tmp_path: Path) -> None:
+    pipeline = outbox_shop(database, tmp_path, delete=True)
+    check_captures(pipeline)
+    [worker] = workers(pipeline)
+    worker.catch_up()
+    with headwater.open(pipeline.log) as log:
+        [row] = [row for part in log.read("orders", meta=True) for row in part.to_pylist()]
+        assert (row["id"], dict(row["_headers"])["kind"], newest(log)) == (7, b"sold", {1: "ada"})
+        assert (log.topic("orders").event_time, log.topic("orders").cleanup) == (None, "delete")
+    db = sqlite3.connect(database.removeprefix("sqlite:"))
+    assert db.execute("SELECT count(*) FROM outbox").fetchone() == (0,)
+    db.close()
+    assert [verdict.node for verdict in headwater.verify_source(pipeline)] == ["customers"]
+
+
+def test_an_outbox_is_compared_with_what_is_declared(database: str, tmp_path: Path) -> None:
+    with pytest.raises(PipelineError) as refused:
+        check_captures(outbox_shop(database, tmp_path, event="paylod", headers=["trace"]))
+    assert 'there is no column "paylod" (did you mean "payload"?)' in str(refused.value)
+    assert 'there is no column "trace"' in str(refused.value)
+    with pytest.raises(PipelineError, match="not as it is declared") as refused:
+        check_captures(outbox_shop(database, tmp_path, event="id"))
+    assert 'column "id" is INTEGER, which holds no JSON' in str(refused.value)
+
+
+def test_no_new_snapshot_is_made_of_an_outbox(database: str, tmp_path: Path) -> None:
+    pipeline = outbox_shop(database, tmp_path)
+    [worker] = workers(pipeline)
+    worker.catch_up()
+    with pytest.raises(UsageError, match="is an outbox, of which no new snapshot is made"):
+        headwater.resnapshot(pipeline.log, "shop.crm", "outbox")
+
+
+def test_an_outbox_that_was_stopped_is_told_anew(database: str, tmp_path: Path) -> None:
+    pipeline = outbox_shop(database, tmp_path)
+    [worker] = workers(pipeline)
+    worker.catch_up()
+    statements = (
+        "CREATE TABLE another (id INTEGER PRIMARY KEY, kind TEXT, payload TEXT)",
+        "INSERT INTO another SELECT * FROM outbox",
+        "DROP TABLE outbox",
+        "ALTER TABLE another RENAME TO outbox",
+    )
+    db = sqlite3.connect(database.removeprefix("sqlite:"), isolation_level=None)
+    for each in statements:
+        db.execute(each)
+    [worker] = workers(pipeline)
+    worker.catch_up()
+    assert "made anew" in worker.status().stopped["outbox"]
+    assert count(pipeline) == 1
+    headwater.resnapshot(pipeline.log, "shop.crm", "outbox")
+    db.execute("INSERT INTO outbox (payload) VALUES ('{\"id\": 8}')")
+    db.close()
+    [worker] = workers(pipeline)
+    worker.catch_up()
+    assert (worker.status().stopped, count(pipeline)) == ({}, 3)
+
+
+def count(pipeline: Pipeline) -> int:
+    with headwater.open(pipeline.log) as log:
+        return sum(len(part) for part in log.read("orders"))
 
 
 def wait_for(work: BackgroundCapture) -> None:

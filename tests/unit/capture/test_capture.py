@@ -390,6 +390,9 @@ class Scripted(CaptureSource):
     def count(self, table: str) -> int:
         return 0
 
+    def delete_rows(self, table: str, keys: pa.RecordBatch) -> bool:
+        return True
+
     def retained(self) -> int | None:
         return None
 

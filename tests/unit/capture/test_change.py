@@ -38,6 +38,23 @@ def test_changes_are_as_many_as_their_operations() -> None:
     assert [OPERATIONS[code] for code in changes.operation] == ["insert", "insert"]
 
 
+def test_some_changes_are_chosen_with_all_that_is_known_of_them() -> None:
+    table = SourceTable("customers", (SourceColumn("id", pa.int64(), "bigint"),), ("id",))
+    once = Transactions(("7",), ("0/10",), np.array([1]))
+    changes = TableChanges(
+        table,
+        np.array([INSERT] * 3, np.int8),
+        pa.RecordBatch.from_pydict({"id": [1, 2, 3]}),
+        once,
+        np.zeros(3, int),
+        np.arange(3),
+        unfit={0: "a", 2: "b"},
+    )
+    chosen = changes.chosen(np.array([1, 2]))
+    assert (chosen.rows["id"].to_pylist(), chosen.index.tolist(), chosen.unfit) == ([2, 3], [1, 2], {1: "b"})
+    assert changes.chosen(np.arange(3)) is changes
+
+
 def test_truncations_of_one_statement_come_together() -> None:
     one, other = (SourceTable(name, (), ()) for name in ("one", "other"))
     once = Transactions(("7",), ("0/10",), np.array([1]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from changes_kit import changes
 from headwater.capture import record_headers
 from headwater.capture.change import READ
@@ -24,3 +26,16 @@ def test_a_row_of_a_snapshot_says_so() -> None:
     assert [dict(each) for each in told.to_pylist()] == [
         {"op": b"read", "position": b"0/1", "snapshot": b"true"}
     ] * 2
+
+
+def test_columns_say_more_where_they_have_a_value() -> None:
+    told = record_headers.of_snapshot(READ, "0/1", 3)
+    columns = {"kind": pa.array(["a", None, "c"]), "n": pa.array([1, 2, None]), "raw": pa.array([b"x"] * 3)}
+    found = [dict(each) for each in record_headers.with_columns(told, columns).to_pylist()]
+    assert [(each.get("kind"), each.get("n"), each["raw"]) for each in found] == [
+        (b"a", b"1", b"x"),
+        (None, b"2", b"x"),
+        (b"c", None, b"x"),
+    ]
+    assert [each["position"] for each in found] == [b"0/1"] * 3
+    assert len(record_headers.with_columns(told.slice(0, 0), {"kind": pa.array([], pa.string())})) == 0

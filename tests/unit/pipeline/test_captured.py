@@ -99,3 +99,65 @@ def test_settings_with_a_password_are_not_shown() -> None:
 def test_an_unknown_on_error_is_refused() -> None:
     with pytest.raises(PipelineError, match='unknown on_error "skip"'):
         Pipeline("shop").capture("crm", "sqlite:crm.db", on_error="skip")  # type: ignore[arg-type]
+
+
+def test_a_source_is_captured_from_an_outbox(shop: Pipeline) -> None:
+    orders = shop.source(
+        "orders",
+        "id BIGINT, item STRING",
+        key="id",
+        captured="crm.sales.outbox",
+        event="payload",
+        headers="trace_id, kind",
+        delete=True,
+    )
+    assert (orders.event_time, orders.schema.names) == ("committed_at", ["id", "item", "committed_at"])
+    assert (orders.compacted, orders.upstreams) == (False, ("crm",))
+    origin = orders.captured
+    assert origin is not None
+    assert (origin.capture, origin.table, origin.event) == ("crm", "sales.outbox", "payload")
+    assert (origin.headers, origin.delete) == (("trace_id", "kind"), True)
+    assert shop.problems() == []
+
+
+def test_the_event_time_of_an_outbox_may_be_computed(shop: Pipeline) -> None:
+    orders = shop.source(
+        "orders", "id BIGINT, at BIGINT", event_time="timestamp_millis(at)", captured="crm.outbox"
+    )
+    assert (orders.event_time, orders.schema.names) == ("event_time", ["id", "at"])
+
+
+def test_one_outbox_is_of_one_source(shop: Pipeline) -> None:
+    shop.source("orders", "id BIGINT", captured="crm.outbox")
+    shop.table("sales", "id BIGINT", key="id", captured="crm.outbox")
+    shop.source("more", "id BIGINT", captured="crn.outbox")
+    assert [problem.message for problem in shop.problems()] == [
+        'source "more" follows no capture "crn"',
+        'table "sales" captures the table of source "orders"',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"event": "payload"}, "settings of an outbox, and is not captured"),
+        ({"headers": ["kind"]}, "settings of an outbox, and is not captured"),
+        ({"delete": True}, "settings of an outbox, and is not captured"),
+        ({"captured": "crm"}, "captured of source"),
+        ({"captured": "crm.outbox", "event": 7}, "event of source"),
+        ({"captured": "crm.outbox", "event": ""}, "event of source"),
+        ({"captured": "crm.outbox", "headers": ["kind", "kind"]}, "headers of source"),
+        ({"captured": "crm.outbox", "headers": ["row"]}, "is one that every captured event has"),
+    ],
+)
+def test_settings_of_an_outbox_that_say_nothing_are_refused(
+    shop: Pipeline, settings: dict[str, object], told: str
+) -> None:
+    with pytest.raises(PipelineError, match=told):
+        shop.source("orders", "id BIGINT", **settings)  # type: ignore[arg-type]
+
+
+def test_an_outbox_has_no_format() -> None:
+    shop = Pipeline("shop", log="kafka://localhost:9092")
+    with pytest.raises(PipelineError, match="is captured, so it has no format"):
+        shop.source("orders", "id BIGINT", captured="crm.outbox", format="avro")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
+import pyarrow as pa
 import pymysql
 
 from headwater.capture.change import (
@@ -26,6 +27,7 @@ from headwater.capture.mysql import position as positions
 from headwater.capture.mysql.address import parse
 from headwater.capture.mysql.binlog import BinlogRequest, BinlogStream
 from headwater.capture.mysql.catalog import MySqlTable
+from headwater.capture.mysql.deleting import delete_rows
 from headwater.capture.mysql.failures import ANEW, source_error
 from headwater.capture.mysql.gathering import MOST_ROWS, EmptiedTables, Gathering, Part
 from headwater.capture.mysql.gtids import Gtids
@@ -140,6 +142,10 @@ class MySqlSource(CaptureSource):
     def count(self, table: str) -> int:
         """Return about how many rows a table has."""
         return self._session.run(lambda db: snapshot.count(db, self._address.database, table))
+
+    def delete_rows(self, table: str, keys: pa.RecordBatch) -> bool:
+        """Delete the rows of some keys, unless others have them locked."""
+        return self._session.run(lambda db: delete_rows(db, table, keys))
 
     def retained(self) -> int | None:
         """Return how many bytes of binlog there are behind what was confirmed; others may need them too."""

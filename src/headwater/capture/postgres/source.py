@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import psycopg
+import pyarrow as pa
 
 from headwater.capture.change import Delivery, SnapshotChunk, SourceTable, TableChanges, Truncation
 from headwater.capture.postgres import position as positions
 from headwater.capture.postgres import slot as slots
 from headwater.capture.postgres.catalog import Catalog, PostgresTable
+from headwater.capture.postgres.deleting import delete_rows
 from headwater.capture.postgres.failures import source_error
 from headwater.capture.postgres.pgoutput import (
     OpenTransaction,
@@ -137,6 +139,11 @@ class PostgresSource(CaptureSource):
     def count(self, table: str) -> int:
         """Return about how many rows a table has."""
         return self._snapshots.count(self._table(table))
+
+    def delete_rows(self, table: str, keys: pa.RecordBatch) -> bool:
+        """Delete the rows of some keys, unless others have them locked."""
+        found = self._table(table)
+        return self._session.run(lambda db: delete_rows(db, found, keys))
 
     def retained(self) -> int | None:
         """Return how many bytes of log the server keeps for this capture."""

@@ -19,12 +19,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from headwater.capture.change import Delivery, SnapshotChunk, SourceTable, Transactions
 from headwater.capture.source import CaptureSource
 from headwater.capture.sqlite import catalog, decoding
 from headwater.capture.sqlite.chunks import read_chunk
 from headwater.capture.sqlite.connection import DatabaseBusy, SqliteConnection
+from headwater.capture.sqlite.deleting import delete_rows
 from headwater.capture.sqlite.installation import Installation
 from headwater.capture.sqlite.object_names import ObjectNames, quoted
 from headwater.capture.sqlite.outbox import Outbox
@@ -33,6 +35,8 @@ from headwater.errors import SourceRefused, SourceUnavailable, UsageError
 
 _POLL_SECONDS = 0.01
 """How often it is looked whether anyone has written, which costs some microseconds."""
+_PATIENCE = 0.5
+"""Seconds to wait with deleting for the application: reading on is more urgent."""
 
 
 class SqliteSource(CaptureSource):
@@ -110,6 +114,16 @@ class SqliteSource(CaptureSource):
     def count(self, table: str) -> int:
         """Return how many rows a table has, by counting them: SQLite keeps no such number."""
         return int(self._db.value(f"SELECT count(*) FROM {quoted(table)}"))  # noqa: S608  # a name, quoted
+
+    def delete_rows(self, table: str, keys: pa.RecordBatch) -> bool:
+        """Delete the rows of some keys, unless others are writing."""
+        try:
+            with self._db.transaction(_PATIENCE):
+                delete_rows(self._db, table, keys)
+        except DatabaseBusy:
+            return False
+        self._data_version = -1  # which tells of other connections alone, and ours has made changes now
+        return True
 
     def retained(self) -> int:
         """Return about how many bytes the outbox takes: its rows times the size of the newest ones."""

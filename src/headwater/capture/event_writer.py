@@ -1,0 +1,162 @@
+"""Writes the rows of an outbox to its topic, as events.
+
+Insertions of the stream are numbered, as changes of tables are, so that what is delivered again after a crash
+is stored once. What a snapshot finds cannot be numbered: after a crash it may find less. Its records say by
+the header ``row`` whose they are, and what the topic has since the capture began is not told again.
+Invariant: each row that the outbox has had since the capture began, and at its beginning, is one record; the
+two producers never have rows on their way at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+
+import numpy as np
+import pyarrow as pa
+
+from headwater import durations
+from headwater.bisection import failing
+from headwater.capture import record_headers
+from headwater.capture.captured_outbox import CapturedOutbox, row_names
+from headwater.capture.change import INSERT, READ, SnapshotChunk, SourceTable, TableChanges
+from headwater.capture.state import Offsets
+from headwater.capture.table_writer import UnfitRow, commit_times, conformed
+from headwater.capture.told_records import told_names
+from headwater.capture.told_rows import ToldRows
+from headwater.closing import Closing
+from headwater.errors import RowError
+from headwater.log import Log
+from headwater.pipeline.captured import COMMITTED, ROW
+from headwater.schema import TIMESTAMP
+from headwater.values import jsonl
+
+
+class EventWriter(Closing):
+    """Appends to the topic of one outbox."""
+
+    def __init__(
+        self, log: Log, capture: str, captured: CapturedOutbox, sequence: int | None, table: SourceTable
+    ):
+        captured.declare(log)
+        self.captured = captured
+        self._log, self._table = log, table
+        self._told: ToldRows | None = None
+        self._snapshot_waits = False
+        with ExitStack() as opened:
+            self._stream = opened.enter_context(log.producer(captured.topic, id=f"capture.{capture}"))
+            self._snapshot = opened.enter_context(
+                log.producer(captured.topic, id=f"capture.{capture}.snapshot")
+            )
+            self._opened = opened.pop_all()
+        self.is_first = not (self._stream.sequence or self._snapshot.sequence)
+        """Whether nothing was written by this capture before: the topic is new."""
+        self.sequence = self._stream.sequence if sequence is None else sequence
+
+    @property
+    def producers(self) -> tuple[str, str]:
+        """The ids of those who write for it."""
+        return self._stream.id, self._snapshot.id
+
+    def end(self) -> Offsets:
+        """Return where the topic ends."""
+        return dict(self._log.resolve(self.captured.topic, "latest").offsets)
+
+    def expect_snapshot(self, since: Offsets) -> None:
+        """Keep in mind what is told, from what the topic has behind some offsets on, until it is complete."""
+        self._told = ToldRows(told_names(self._log, self.captured.topic, since, self.producers))
+
+    def write(self, changes: TableChanges) -> list[UnfitRow]:
+        """Append the insertions among changes of the stream, and return those that do not fit."""
+        self._settle_snapshot()
+        self._table, first = changes.table, self.sequence
+        if self._told is not None:
+            names = row_names(changes.rows, changes.table.key)
+            self._told.note(names, changes.operation, changes.rows)
+        numbers = np.flatnonzero(changes.operation == INSERT)
+        inserted = changes.chosen(numbers)
+        headers, times = record_headers.of_changes(inserted), commit_times(inserted)
+        bad = self._append(
+            inserted.rows,
+            self._records(inserted.rows, headers, times),
+            inserted.unfit,
+            lambda rows, start: self._stream.send_changes(rows, sequence=first + start),
+        )
+        self.sequence += len(numbers)
+        return [each._replace(row=int(numbers[each.row])) for each in bad]
+
+    def write_chunk(self, chunk: SnapshotChunk) -> list[UnfitRow]:
+        """Append the rows of a snapshot that are no events yet; return those that do not fit."""
+        self._stream.flush()
+        self._snapshot_waits = True
+        told = ToldRows() if self._told is None else self._told
+        numbers = told.untold(row_names(chunk.rows, self._table.key), chunk.rows)
+        rows = chunk.rows.take(pa.array(numbers))
+        places = dict(zip(numbers.tolist(), range(len(numbers)), strict=True))
+        moment = pa.repeat(pa.scalar(durations.now(), TIMESTAMP), len(rows))
+        bad = self._append(
+            rows,
+            self._records(rows, record_headers.of_snapshot(READ, chunk.end, len(rows)), moment),
+            {places[row]: why for row, why in chunk.unfit.items() if row in places},
+            lambda found, _: self._snapshot.send_changes(found),
+        )
+        told.pass_chunk()
+        self._told = None if chunk.last else told
+        return [each._replace(row=int(numbers[each.row])) for each in bad]
+
+    def flush(self) -> None:
+        """Make everything durable."""
+        self._settle_snapshot()
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Let go of the topic."""
+        self._opened.close()
+
+    def _settle_snapshot(self) -> None:
+        """Wait until what a snapshot has found is stored: only then the stream goes on behind it."""
+        if self._snapshot_waits:
+            self._snapshot.flush()
+            self._snapshot_waits = False
+
+    def _records(self, rows: pa.RecordBatch, headers: pa.MapArray, times: pa.Array) -> dict[str, pa.Array]:
+        """Return what records have beside the columns of the events."""
+        columns = {ROW: pa.array(row_names(rows, self._table.key), pa.binary())}
+        columns |= {name: rows.column(name) for name in self.captured.headers}
+        about = {"_occurred": times, "_headers": record_headers.with_columns(headers, columns)}
+        return {COMMITTED: times, **about} if self.captured.timed else about
+
+    def _append(
+        self,
+        rows: pa.RecordBatch,
+        about: Mapping[str, pa.Array],
+        unfit: Mapping[int, str],
+        send: Callable[[pa.Table, int], None],
+    ) -> list[UnfitRow]:
+        """Send rows as events, given with the number of the first one, but for those that do not fit."""
+
+        def attempt(start: int, end: int) -> RowError | None:
+            for row in unfit:
+                if start <= row < end:
+                    return RowError("a value of the outbox does not fit", detail=unfit[row])
+            count = end - start
+            part = {name: each.slice(start, count) for name, each in about.items()}
+            try:
+                send(pa.table({**self._events(rows.slice(start, count)), **part}), start)
+            except RowError as error:
+                return error
+            return None
+
+        bad = failing(len(rows), attempt)
+        return [UnfitRow(row, error.reason or error.message) for row, error in bad]
+
+    def _events(self, rows: pa.RecordBatch) -> dict[str, pa.Array]:
+        """Return the columns of the events that rows hold, or raise why one holds none."""
+        event = self.captured.event
+        if event is None:
+            return {each.name: conformed(rows.column(each.name), each) for each in self.captured.schema}
+        texts = rows.column(event).fill_null("null").cast(pa.binary()).to_pylist()
+        batch, bad = jsonl.decode(texts, self.captured.event_topic)
+        for _, error in bad:
+            raise error
+        return dict(zip(batch.schema.names, batch.columns, strict=True))

@@ -1,0 +1,16 @@
+"""Rows that are deleted by their keys: those of an outbox that were captured."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from headwater.capture.sqlite.connection import SqliteConnection
+from headwater.capture.sqlite.object_names import quoted
+
+
+def delete_rows(db: SqliteConnection, table: str, keys: pa.RecordBatch) -> None:
+    """Delete rows, within a transaction of the caller."""
+    same = " AND ".join(f"{quoted(name)} = ?" for name in keys.schema.names)
+    statement = f"DELETE FROM {quoted(table)} WHERE {same}"  # noqa: S608  # names, quoted
+    for key in zip(*(column.to_pylist() for column in keys.columns), strict=True):  # no other way in SQLite
+        db.execute(statement, *key)
