@@ -11,7 +11,6 @@ if TYPE_CHECKING:
         describe_database,
         drop_capture,
         resnapshot,
-        verify_source,
     )
     from headwater.api.check import NodeColumns, check
     from headwater.api.dead_letters import DeadLetter, dead_letters, redrive
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from headwater.api.rebuild import Rebuilt, rebuild, reset
     from headwater.api.run import BackgroundRun, RunOptions, run
     from headwater.api.status import status
-    from headwater.api.verify import compare, verify
+    from headwater.api.verify import compare, verify, verify_source
     from headwater.api.views import open_views
     from headwater.capture.worker import CaptureStatus, CaptureWorker
     from headwater.engine.figures import metrics
@@ -134,7 +133,6 @@ _NAMES_BY_MODULE = {
         "describe_database",
         "drop_capture",
         "resnapshot",
-        "verify_source",
     ),
     "headwater.api.check": ("NodeColumns", "check"),
     "headwater.api.dead_letters": ("DeadLetter", "dead_letters", "redrive"),
@@ -143,7 +141,7 @@ _NAMES_BY_MODULE = {
     "headwater.api.rebuild": ("Rebuilt", "rebuild", "reset"),
     "headwater.api.run": ("BackgroundRun", "RunOptions", "run"),
     "headwater.api.status": ("status",),
-    "headwater.api.verify": ("compare", "verify"),
+    "headwater.api.verify": ("compare", "verify", "verify_source"),
     "headwater.api.views": ("open_views",),
     "headwater.capture.worker": ("CaptureStatus", "CaptureWorker"),
     "headwater.engine.figures.progress": ("Progress",),

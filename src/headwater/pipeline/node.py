@@ -125,13 +125,17 @@ class StreamNode(Node):
     """A node whose rows go to a topic of the log."""
 
     kind: ClassVar[str] = "stream"
-    verifiable: ClassVar[bool] = True
 
     topic: str
     """The derived topic."""
     event_time: str | None = None
     partitions: int | None = None
     """Of the derived topic; None leaves them to the engine."""
+
+    @property
+    def verifiable(self) -> bool:
+        """It is in the log."""
+        return True
 
     @property
     def readable_topic(self) -> str:
@@ -161,14 +165,22 @@ class ViewNode(Node):
 
     kind: ClassVar[str] = "view"
     needs_key: ClassVar[bool] = True
-    verifiable: ClassVar[bool] = True
-    has_versions: ClassVar[bool] = True
     may_rekey_tables: ClassVar[bool] = False
 
     store: str | None = field(default=None, repr=False)
     """Where it is kept; None means where the pipeline keeps its views. It may hold a password."""
     order: str | None = None
     """The column in whose order it is read too."""
+
+    @property
+    def verifiable(self) -> bool:
+        """It is in a store."""
+        return True
+
+    @property
+    def has_versions(self) -> bool:
+        """Its store keeps several."""
+        return True
 
     @property
     def unreadable_hint(self) -> str:
@@ -232,12 +244,17 @@ class ViewNode(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class SinkNode(Node):
-    """A node whose rows are written to a target outside; what the target holds is not known here."""
+    """A node whose rows are written to a target outside."""
 
     kind: ClassVar[str] = "sink"
     shares_query: ClassVar[bool] = False
 
     target: object = None
+
+    @property
+    def verifiable(self) -> bool:
+        """Whether its target can be read back."""
+        return isinstance(self.target, SinkTarget) and self.target.readable
 
     @property
     def replacement_key(self) -> tuple[str, ...]:
@@ -252,7 +269,7 @@ class SinkNode(Node):
         raise PipelineError(
             f"{self.title} has no target that can be written to",
             detail=f"got {type(self.target).__name__}",
-            hint="use one of headwater.pipeline.targets: parquet, postgres, sqlite, foreach",
+            hint="use one of headwater.pipeline.targets, such as targets.sqlite(…)",
             location=self.location,
         )
 

@@ -25,7 +25,6 @@ from headwater import durations
 from headwater.names import listed
 from headwater.sinks.cache import declaration as caches
 from headwater.sinks.foreach import ForeachSink
-from headwater.sinks.owning import OwningSink
 from headwater.sinks.parquet import ParquetSink
 from headwater.sinks.search import SearchSink
 from headwater.sinks.search.declaration import declare_search
@@ -36,7 +35,7 @@ from headwater.sinks.warehouse.declaration import declare_warehouse
 from headwater.stores import limits
 from headwater.values.fitting import shaped
 from headwater.values.keyed import declare
-from headwater.views.sqlite.store import ViewStore
+from headwater.views.sqlite.table_sink import SqliteTableSink
 
 _VERSION = re.compile(r"(.+)@\d+(?:_changes)?")
 """The table of a view's version, or of its changes."""
@@ -64,6 +63,8 @@ class SinkTarget:
     """The database, file or directory, if it is one."""
     tables: tuple[str, ...] = ()
     """What it writes to there."""
+    readable: bool = False
+    """Whether what it holds can be read back, by key, and so be compared with what it should hold."""
 
     def table_names(self) -> list[TableName]:
         """Return what it writes to; one who writes to a view's version writes to the view."""
@@ -126,7 +127,7 @@ def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0)
     limits.check_table_name(table)
     own = table if "search_path" in dsn else table.removeprefix("public.")
     names = (own, own + limits.CHANGES) if feed else (own,)
-    return SinkTarget("postgres", open, listed(key), check, database(dsn), names)
+    return SinkTarget("postgres", open, listed(key), check, database(dsn), names, readable=True)
 
 
 def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...]) -> SinkTarget:
@@ -146,17 +147,12 @@ def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...])
     file = os.path.abspath(path)  # now: a program may go elsewhere
 
     def open(schema: pa.Schema) -> Sink:
-        store = ViewStore(file)
-        try:
-            return OwningSink(store.sink(table, schema, key), store)
-        except BaseException:
-            store.close()
-            raise
+        return SqliteTableSink(file, table, schema, key)
 
     def check(schema: pa.Schema) -> None:
         limits.check_sqlite(declare(f'view "{table}"', schema, key))
 
-    return SinkTarget("sqlite", open, listed(key), check, os.path.realpath(file), (table,))
+    return SinkTarget("sqlite", open, listed(key), check, os.path.realpath(file), (table,), readable=True)
 
 
 def search(url: str, key: str | tuple[str, ...], text: str | Sequence[str]) -> SinkTarget:
@@ -191,6 +187,7 @@ def _embedded(url: str, key: str | tuple[str, ...], text: str | Sequence[str]) -
         lambda schema: declare_search(f'search index "{path}"', schema, key, text),
         os.path.realpath(path),
         (path,),
+        readable=True,
     )
 
 
@@ -203,6 +200,7 @@ def _opensearch(url: str, key: str | tuple[str, ...], text: str | Sequence[str])
         lambda schema: declare_opensearch(url, schema, key, text),
         f"{place.host}:{place.port}",
         (place.index,),
+        readable=True,
     )
 
 
@@ -239,7 +237,7 @@ def cache(
     caches.check_prefix(prefix)
     if ttl is not None:
         durations.interval(ttl)
-    return SinkTarget("cache", open, listed(key), check, caches.database(url), (prefix,))
+    return SinkTarget("cache", open, listed(key), check, caches.database(url), (prefix,), readable=True)
 
 
 def warehouse(
@@ -271,7 +269,7 @@ def warehouse(
     def check(schema: pa.Schema) -> None:
         declare_warehouse(f'table "{path}"', schema, key, history)
 
-    return SinkTarget("warehouse", open, listed(key), check, os.path.realpath(path), (path,))
+    return SinkTarget("warehouse", open, listed(key), check, os.path.realpath(path), (path,), readable=True)
 
 
 def foreach(function: Callable[[pa.Table, int], object]) -> SinkTarget:

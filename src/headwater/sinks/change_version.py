@@ -23,3 +23,12 @@ def change_version(batch: int, epoch: int) -> int:
     if batch > _MOST:
         raise UsageError(f"batch number {batch} is too large for a version")
     return (batch + 1) * _EPOCHS + min(epoch, _EPOCHS - 1)
+
+
+def is_of_batch(version: int, batch: int) -> bool:
+    """Tell whether a version is of a batch or of one before it.
+
+    >>> is_of_batch(change_version(7, 2), 7), is_of_batch(change_version(8, 1), 7)
+    (True, False)
+    """
+    return version < (batch + 2) * _EPOCHS

@@ -35,6 +35,11 @@ def check_prefix(prefix: str) -> None:
         )
 
 
+def escaped(prefix: str) -> str:
+    """Return a prefix so that Redis does not take a character of it for a pattern."""
+    return "".join(f"\\{char}" if char in "\\*?[]^-" else char for char in prefix)
+
+
 def translated(url: str) -> str:
     """Return a URL as the client takes it: Valkey speaks the language of Redis."""
     return url.replace("valkey", "redis", 1) if url.startswith(("valkey://", "valkeys://")) else url

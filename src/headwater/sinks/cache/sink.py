@@ -21,10 +21,11 @@ from headwater.errors import Fenced, SchemaError, SinkRefused, UsageError
 from headwater.sinks import crash
 from headwater.sinks.cache import script
 from headwater.sinks.cache.connection import connect, translated_errors
-from headwater.sinks.cache.declaration import OWN, VERSION, declare_cache
+from headwater.sinks.cache.declaration import OWN, VERSION, declare_cache, escaped
+from headwater.sinks.cache.reading import CacheReading
 from headwater.sinks.change_version import change_version
 from headwater.sinks.key_text import key_texts
-from headwater.sinks.sink import Batch, NumberedSink
+from headwater.sinks.sink import Batch, Contents, NumberedSink
 from headwater.topic import Topic
 from headwater.values import jsonl
 from headwater.values.fitting import Fitted
@@ -99,6 +100,10 @@ class CacheSink(NumberedSink):
         crash.point("cache: committed")
         return True
 
+    def read_back(self) -> Contents:
+        """Return the rows under the prefix."""
+        return CacheReading(self._client, self._keyed, self._prefix, self._marker).contents(self._ttl > 0)
+
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
@@ -143,7 +148,7 @@ class CacheSink(NumberedSink):
 
     def _check_free(self) -> None:
         """Refuse rows of ours without their record: new ones could look older than they."""
-        for place in self._client.scan_iter(match=_escaped(self._prefix) + "*", count=1000, _type="string"):
+        for place in self._client.scan_iter(match=escaped(self._prefix) + "*", count=1000, _type="string"):
             if self._client.getrange(place, 0, 11) == b'{"_version":':
                 raise SinkRefused(
                     f"{self._keyed.what} has rows, but the record of how far they go is gone",
@@ -186,8 +191,3 @@ def _ends(sizes: list[int]) -> list[int]:
 def _progress(batch: Batch) -> str:
     positions = [str(position) for position in batch.positions]
     return orjson.dumps({"positions": positions, "clock": batch.watermark}).decode()
-
-
-def _escaped(prefix: str) -> str:
-    """Return a prefix so that Redis does not take a character of it for a pattern."""
-    return "".join(f"\\{char}" if char in "\\*?[]^-" else char for char in prefix)

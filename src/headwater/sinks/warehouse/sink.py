@@ -18,7 +18,7 @@ import pyarrow as pa
 from headwater import durable, durations
 from headwater.errors import Fenced, SchemaError, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import crash
-from headwater.sinks.sink import Batch, NumberedSink
+from headwater.sinks.sink import Batch, Contents, NumberedSink
 from headwater.sinks.warehouse.declaration import CURRENT, declare_warehouse
 from headwater.stores import disk
 from headwater.values.fitting import Fitted
@@ -101,8 +101,20 @@ class WarehouseSink(NumberedSink):
             hint="let maintenance of the table end",
         )
 
+    def read_back(self) -> Contents:
+        """Return the rows that are current."""
+        with _translated_errors(self._declared.what):
+            if not DeltaTable.is_deltatable(str(self._directory)):
+                return Contents()
+            table = DeltaTable(self._directory)
+            return Contents(_number(table, _BATCH, -1), self._rows(table))
+
     def close(self) -> None:
         """Nothing to release."""
+
+    def _rows(self, table: DeltaTable) -> Iterator[pa.RecordBatch]:
+        with _translated_errors(self._declared.what):
+            yield from changes.current(table, self._declared)
 
     def _opened(self) -> DeltaTable:
         try:

@@ -7,6 +7,8 @@ newest epoch only; a commit whose answer was lost is recognised by its number.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Literal
 
@@ -16,13 +18,15 @@ import pyarrow as pa
 from headwater import durations
 from headwater.errors import Fenced, UsageError
 from headwater.sinks import crash
-from headwater.sinks.sink import Batch, NumberedSink
+from headwater.sinks.sink import Batch, Contents, NumberedSink
 from headwater.stores import limits
 from headwater.stores.postgres import columns
-from headwater.stores.postgres.connection import Connection
+from headwater.stores.postgres.connection import Connection, PostgresReaders
 from headwater.values.fitting import Fitted
 from headwater.values.keyed import declare, settle
+from headwater.views.contents import contents_of
 from headwater.views.postgres import catalog, statements, tables
+from headwater.views.postgres.reading import PostgresReading
 from headwater.views.postgres.statements import Statements
 from headwater.views.postgres.table_version import TableVersion
 from headwater.views.store import dropped, existing
@@ -65,6 +69,7 @@ class PostgresSink(NumberedSink):
         (limits.check_view_name if kind == "view" else limits.check_table_name)(table)
         limits.check_postgres(self._keyed, changes=feed > 0)
         self.version = version
+        self._dsn = dsn
         self._connection = Connection(dsn, self._keyed.what, durations.interval(patience).total_seconds())
         self._id: int | None = None
         self._epoch: int | None = None
@@ -100,6 +105,17 @@ class PostgresSink(NumberedSink):
         self._last = max(self._last, batch.number)
         crash.point("postgres: committed")
         return done
+
+    def read_back(self) -> Contents:
+        """Return the rows of the table."""
+        readers = PostgresReaders(self._dsn, self._keyed.what, _BEGIN_SECONDS)
+
+        @contextmanager
+        def lend() -> Iterator[PostgresReading]:
+            with readers.lend() as connection:
+                yield PostgresReading(connection, self._table, self.version)
+
+        return contents_of(self._table, lend, readers.close)
 
     def close(self) -> None:
         """Close the connection."""

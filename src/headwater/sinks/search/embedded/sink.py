@@ -17,8 +17,9 @@ import pyarrow as pa
 from headwater.errors import Fenced, SchemaError, UsageError
 from headwater.sinks import crash
 from headwater.sinks.search.declaration import declare_search
+from headwater.sinks.search.embedded import reading
 from headwater.sinks.search.embedded.tables import KIND, SearchProgress, SearchTables, file_of, progress
-from headwater.sinks.sink import Batch, NumberedSink
+from headwater.sinks.sink import Batch, Contents, NumberedSink
 from headwater.stores.sqlite import values
 from headwater.stores.sqlite.connection import Writer
 from headwater.values.fitting import Fitted
@@ -83,6 +84,10 @@ class SearchSink(NumberedSink):
         self._last = batch.number
         crash.point("search: committed")
         return True
+
+    def read_back(self) -> Contents:
+        """Return the rows of the index."""
+        return reading.contents(self._directory)
 
     def close(self) -> None:
         """Close the file."""

@@ -200,6 +200,11 @@ class SearchTables:
             "ORDER BY found.score, r.number"
         )
 
+    @cached_property
+    def all(self) -> str:
+        """Return every row."""
+        return f"SELECT {', '.join(self.columns)} FROM rows"  # noqa: S608
+
     def _joined(self, stage: str) -> str:
         return " AND ".join(f"r.{name} = {stage}.{name}" for name in self.key)
 

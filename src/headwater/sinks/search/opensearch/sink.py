@@ -20,8 +20,9 @@ from headwater.sinks.change_version import change_version
 from headwater.sinks.search.declaration import SearchSchema, declare_search
 from headwater.sinks.search.opensearch import address, bulk
 from headwater.sinks.search.opensearch.mapping import MARKER, check_names, index_settings
+from headwater.sinks.search.opensearch.reading import IndexReading
 from headwater.sinks.search.opensearch.rest import Rest
-from headwater.sinks.sink import Batch, NumberedSink
+from headwater.sinks.sink import Batch, Contents, NumberedSink
 from headwater.values.keyed import settle
 
 _TRIES = 20
@@ -105,9 +106,17 @@ class OpenSearchSink(NumberedSink):
         crash.point("opensearch: committed")
         return True
 
+    def read_back(self) -> Contents:
+        """Return the documents of the index."""
+        return IndexReading(self._rest, self._index, self._declared, self._stored_batch).contents()
+
     def close(self) -> None:
         """Close the connection."""
         self._rest.close()
+
+    def _stored_batch(self) -> int:
+        stored = self._stored()
+        return -1 if stored is None else stored.marker.batch
 
     def _create(self) -> None:
         if self._rest.request("GET", f"/{self._index}", allowed=(404,)).status != 404:
