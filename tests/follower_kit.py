@@ -53,7 +53,8 @@ def embedded_index(path: Path) -> Follower:
 def _in_sqlite(target: SinkTarget, file: Path, view: str | None) -> Follower:
     def table(db: sqlite3.Connection) -> str:
         if view is None:
-            return "rows"
+            (number,) = db.execute("SELECT version FROM search WHERE published").fetchone()
+            return "rows" if number == 1 else f"rows_{number}"
         (number,) = db.execute("SELECT id FROM views WHERE name = ? AND published", (view,)).fetchone()
         return f"rows_{number}"
 

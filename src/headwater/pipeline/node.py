@@ -20,6 +20,8 @@ from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.statement import relations
 from headwater.pipeline.targets import SinkTarget, TableName, database
 from headwater.schema import type_name
+from headwater.sinks.sink import Sink
+from headwater.sinks.versions import TargetVersions
 from headwater.stores import limits
 from headwater.topic import Cleanup, Topic
 from headwater.values.keyed import KeyedSchema, declare
@@ -190,7 +192,7 @@ class ViewNode(Node):
     @property
     def recompute_hint(self) -> str:
         """What a user does to have it computed anew."""
-        return f"run `headwater rebuild {Path(self.file).name} {self.name}` to compute it anew"
+        return _rebuild_hint(self)
 
     @property
     def replacement_key(self) -> tuple[str, ...]:
@@ -257,6 +259,21 @@ class SinkNode(Node):
         return isinstance(self.target, SinkTarget) and self.target.readable
 
     @property
+    def has_versions(self) -> bool:
+        """Whether its target can be built anew beside what readers see."""
+        return self.versions is not None
+
+    @property
+    def versions(self) -> TargetVersions | None:
+        """The versions of its target, if that can be built anew."""
+        return self.target.versions if isinstance(self.target, SinkTarget) else None
+
+    @property
+    def recompute_hint(self) -> str:
+        """What a user does to have it computed anew."""
+        return _rebuild_hint(self) if self.has_versions else super().recompute_hint
+
+    @property
     def replacement_key(self) -> tuple[str, ...]:
         """The target's key, if it replaces rows."""
         return self.target.key if isinstance(self.target, SinkTarget) else ()
@@ -273,6 +290,12 @@ class SinkNode(Node):
             location=self.location,
         )
 
+    def open_target(self, columns: pa.Schema, version: int) -> Sink:
+        """Open the sink of a version of it."""
+        if self.versions is not None:
+            return self.versions.open(columns, version)
+        return self.writable_target.open(columns)
+
     def table_names(self, views: str | None) -> list[TableName]:
         """Return the tables or directories of the target."""
         return self.target.table_names() if isinstance(self.target, SinkTarget) else []
@@ -281,3 +304,7 @@ class SinkNode(Node):
         """Refuse columns that the target cannot take."""
         if isinstance(self.target, SinkTarget):
             self.target.check(columns)
+
+
+def _rebuild_hint(node: Node) -> str:
+    return f"run `headwater rebuild {Path(node.file).name} {node.name}` to compute it anew"

@@ -120,7 +120,7 @@ def _sink(node: SinkNode, inspection: Inspection, node_run: NodeRun) -> Verdict:
     for look in range(LOOKS):
         if look:
             time.sleep(PAUSE)
-        with node.writable_target.open(node_run.schema) as sink:
+        with node.open_target(node_run.schema, inspection.version(node.name).number) as sink:
             contents = sink.read_back()
             if contents is None:
                 return Verdict(node.name, unproved="its target cannot be read back")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater.sinks.cache.connection import translated_errors
-from headwater.sinks.cache.declaration import escaped
+from headwater.sinks.cache.declaration import CachePlace, escaped
 from headwater.sinks.change_version import is_of_batch
 from headwater.sinks.json_rows import read_rows
 from headwater.sinks.sink import Contents
@@ -24,14 +24,21 @@ if TYPE_CHECKING:
     import redis
 
 _ROWS = 5_000
-_VERSION = re.compile(rb'\{"_version":(\d+)')
+VERSION_OF = re.compile(rb'\{"_version":(\d+)')
+"""Finds the version at the beginning of a row."""
+
+
+def published(client: redis.Redis, place: CachePlace) -> int:
+    """Return the version that readers see at a place; 1 where there is none yet."""
+    found = client.hget(place.marker, "version")
+    return 1 if found is None else int(found)
 
 
 class CacheReading:
     """One look at the keys of a cache."""
 
-    def __init__(self, client: redis.Redis, keyed: KeyedSchema, prefix: str, marker: str):
-        self._client, self._keyed, self._prefix, self._marker = client, keyed, prefix, marker
+    def __init__(self, client: redis.Redis, keyed: KeyedSchema, place: CachePlace, version: int):
+        self._client, self._keyed, self._place, self._version = client, keyed, place, version
         self._unreadable: list[Mapping[str, Any]] = []
         self._newest = 0
 
@@ -42,11 +49,11 @@ class CacheReading:
 
     def _batch(self) -> int:
         with translated_errors(self._keyed.what):
-            found = self._client.hget(self._marker, "batch")
+            found = self._client.hget(self._place.marker, "batch")
         return -1 if found is None else int(found)
 
     def _is_settled(self, batch: int) -> bool:
-        return self._batch() == batch and is_of_batch(self._newest, batch)
+        return self._batch() == batch and is_of_batch(self._newest, batch, self._version)
 
     def _rows(self) -> Iterator[pa.RecordBatch]:
         with translated_errors(self._keyed.what):
@@ -60,7 +67,7 @@ class CacheReading:
         """Yield each key under the prefix once: the server may name one twice."""
         seen = set[int]()
         places: Iterator[bytes] = self._client.scan_iter(
-            match=escaped(self._prefix) + "*", count=_ROWS, _type="string"
+            match=escaped(self._place.prefix) + "*", count=_ROWS, _type="string"
         )
         for place in places:
             if (known := hash(place)) not in seen:
@@ -69,9 +76,9 @@ class CacheReading:
 
     def _decoded(self, places: list[bytes], texts: list[bytes]) -> pa.RecordBatch:
         # A row at a time, as the protocol of the server is.
-        found = (_VERSION.match(text) for text in texts)
+        found = (VERSION_OF.match(text) for text in texts)
         self._newest = max(self._newest, *(int(match[1]) for match in found if match), 0)
-        keys = [place.decode(errors="replace").removeprefix(self._prefix) for place in places]
+        keys = [place.decode(errors="replace").removeprefix(self._place.prefix) for place in places]
         rows, others = read_rows(keys, texts, self._keyed)
         self._unreadable += others
         return rows

@@ -44,6 +44,19 @@ def effective(table: DeltaTable, settled: Fitted, declared: WarehouseSchema) -> 
     return Fitted(settled.rows.filter(pa.array(chosen)), settled.deleted[chosen])
 
 
+def difference(table: DeltaTable, rows: list[pa.RecordBatch], declared: WarehouseSchema) -> Fitted:
+    """Return what makes the current rows of a table others: those that differ, and deletions of the rest."""
+    plain = pa.schema([declared.stored.field(name) for name in declared.schema.names])
+    wanted = pa.Table.from_batches(rows, schema=plain).combine_chunks()
+    there = pa.Table.from_batches(list(current(table, declared)), schema=plain).combine_chunks()
+    known = pc.is_in(_keys(there, declared), value_set=_keys(wanted, declared))
+    gone = there.filter(pc.invert(known))
+    batch = pa.concat_tables([wanted, gone]).combine_chunks()
+    deleted = np.arange(batch.num_rows) >= wanted.num_rows
+    whole = batch.to_batches()[0] if batch.num_rows else pa.RecordBatch.from_pylist([], schema=plain)
+    return effective(table, Fitted(whole, deleted), declared)
+
+
 def merge(table: DeltaTable, changes: Changes, declared: WarehouseSchema, commit: CommitProperties) -> None:
     """Make the table of the changes, in one commit."""
     key = " AND ".join(f"t.{_quoted(name)} = s.{_source(declared, name)}" for name in declared.key)

@@ -16,8 +16,9 @@ import psycopg
 import pyarrow as pa
 
 from headwater import durations
-from headwater.errors import Fenced, UsageError
+from headwater.errors import UsageError
 from headwater.sinks import crash
+from headwater.sinks.fencing import dropped, taken_over
 from headwater.sinks.sink import Batch, Contents, NumberedSink
 from headwater.stores import limits
 from headwater.stores.postgres import columns
@@ -29,7 +30,7 @@ from headwater.views.postgres import catalog, statements, tables
 from headwater.views.postgres.reading import PostgresReading
 from headwater.views.postgres.statements import Statements
 from headwater.views.postgres.table_version import TableVersion
-from headwater.views.store import dropped, existing
+from headwater.views.store import existing
 from headwater.views.view_version import check_same
 
 _BEGIN_SECONDS = 5.0
@@ -129,7 +130,7 @@ class PostgresSink(NumberedSink):
             tables.check(db, entry, self._feed)
             return entry
         exists = tables.exists(db, Statements(self._table, self._keyed).target)
-        adopted = self._kind == "table" and self.version is None and exists
+        adopted = self._kind == "table" and self.version in (None, 1) and exists
         entry = catalog.add(db, self._table, self.version or 1, self._keyed, adopted=adopted)
         tables.create(db, entry, self._feed)
         return entry
@@ -184,10 +185,6 @@ class PostgresSink(NumberedSink):
             raise dropped(self._keyed.what, self.version or 1)
         epoch, last, changed, published, filled = row
         if epoch != self._epoch:
-            raise Fenced(
-                f"another runner has taken over {self._keyed.what}",
-                detail="nothing was written",
-                hint="let this runner end: the other goes on from the last batch",
-            )
+            raise taken_over(self._keyed.what)
         name = self._table if published else f"{self._table}@{self.version}"
         return int(last), int(changed), bool(filled), Statements(name, self._keyed)

@@ -19,8 +19,16 @@ from headwater.views.sqlite.store import FileViews, ViewStore
 class SqliteTableSink(Sink):
     """Keeps a table by key in an SQLite file, which ``open_views`` reads."""
 
-    def __init__(self, path: str | Path, table: str, schema: pa.Schema, key: str | tuple[str, ...]):
-        self._path, self._table = Path(path), table
+    def __init__(
+        self,
+        path: str | Path,
+        table: str,
+        schema: pa.Schema,
+        key: str | tuple[str, ...],
+        *,
+        version: int | None = None,
+    ):
+        self._path, self._table, self._version = Path(path), table, version
         self._declared = (schema, key)
         self._store: ViewStore | None = None
         self._sink: Sink | None = None
@@ -29,7 +37,7 @@ class SqliteTableSink(Sink):
         """Take over from any other runner; return the number of the last batch committed, or -1."""
         if self._store is None:
             self._store = ViewStore(self._path)
-        self._sink = self._store.sink(self._table, *self._declared)
+        self._sink = self._store.sink(self._table, *self._declared, version=self._version)
         return self._sink.begin()
 
     def commit(self, batch: Batch) -> bool:
@@ -49,7 +57,7 @@ class SqliteTableSink(Sink):
         if not self._path.exists():
             return Contents()
         views = FileViews(self._path)
-        return contents_of(self._table, partial(views.reading, self._table, None), views.close)
+        return contents_of(self._table, partial(views.reading, self._table, self._version), views.close)
 
     def close(self) -> None:
         """Close the file."""

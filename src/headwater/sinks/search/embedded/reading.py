@@ -47,8 +47,9 @@ class SearchIndex(Closing):
 
     def count(self) -> int:
         """Return the number of rows."""
-        with self._snapshot() as (db, _):
-            return int(db.execute("SELECT count(*) FROM rows").fetchone()[0])
+        with self._snapshot() as (db, reached):
+            tables = SearchTables(reached.schema(self._what), reached.version)
+            return int(db.execute(tables.count).fetchone()[0])
 
     def search(self, text: str, *, limit: int = 10) -> list[dict[str, Any]]:
         """Return the rows that fit a text best, the best first, each with its ``_score`` (BM25).
@@ -61,7 +62,7 @@ class SearchIndex(Closing):
         if not isinstance(limit, int) or limit < 1:
             raise UsageError(f"limit is a number of rows from 1 on, not {limit!r:.40}")
         with self._snapshot() as (db, reached):
-            tables = SearchTables(reached.schema(self._what))
+            tables = SearchTables(reached.schema(self._what), reached.version)
             searched = {name: tables.names[name] for name in tables.declared.text}
             rows = db.execute(tables.search, (expression(text, searched), limit)).fetchall()
         return _decoded(rows, tables.declared.schema)
@@ -94,15 +95,15 @@ def open(directory: str | os.PathLike[str]) -> SearchIndex:
     return SearchIndex(directory)
 
 
-def contents(directory: Path) -> Contents:
-    """Return what an index in a directory holds, for comparing: the rows, not their words."""
+def contents(directory: Path, version: int) -> Contents:
+    """Return what a version of an index holds, for comparing: the rows, not their words."""
     if not file_of(directory).exists():
         return Contents()
     readers, opened = SqliteReaders(file_of(directory), KIND), ExitStack()
     opened.callback(readers.close)
     try:
         db = opened.enter_context(readers.snapshot())
-        reached = progress(db) or SearchProgress("", "", "", -1, 0, False)
+        reached = progress(db, version) or SearchProgress("", "", "")
     except BaseException:
         opened.close()
         raise
@@ -115,7 +116,7 @@ def _all_rows(
     with opened:
         if not reached.columns:  # no runner has begun
             return
-        tables = SearchTables(reached.schema(f'search index "{directory}"'))
+        tables = SearchTables(reached.schema(f'search index "{directory}"'), reached.version)
         cursor, schema = db.execute(tables.all), tables.declared.schema
         while rows := cursor.fetchmany(_ROWS):
             columns = zip(zip(*rows, strict=True), schema, strict=True)

@@ -33,15 +33,15 @@ class IndexReading:
         self._unreadable: list[Mapping[str, Any]] = []
         self._newest, self._scroll = 0, ""
 
-    def contents(self) -> Contents:
-        """Return what the index holds; nothing, if there is none."""
+    def contents(self, version: int) -> Contents:
+        """Return what the index, which is of a version, holds; nothing, if there is none."""
         if self._rest.request("POST", f"/{self._index}/_refresh", allowed=(404,)).status == 404:
             return Contents()
         batch = self._batch()
-        return Contents(batch, self._rows(), self._unreadable, lambda: self._is_settled(batch))
+        return Contents(batch, self._rows(), self._unreadable, lambda: self._is_settled(batch, version))
 
-    def _is_settled(self, batch: int) -> bool:
-        return self._batch() == batch and is_of_batch(self._newest, batch)
+    def _is_settled(self, batch: int, version: int) -> bool:
+        return self._batch() == batch and is_of_batch(self._newest, batch, version)
 
     def _rows(self) -> Iterator[pa.RecordBatch]:
         try:
