@@ -13,7 +13,6 @@ if TYPE_CHECKING:
         describe_database,
         drop_capture,
         resnapshot,
-        verify_source,
     )
     from headwater.api.check import NodeColumns, check
     from headwater.api.dead_letters import DeadLetter, dead_letters, redrive
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from headwater.api.rebuild import Rebuilt, rebuild, reset
     from headwater.api.run import BackgroundRun, RunOptions, run
     from headwater.api.status import status
-    from headwater.api.verify import compare, verify
+    from headwater.api.verify import compare, verify, verify_source
     from headwater.api.views import open_views
     from headwater.capture import capture_metrics
     from headwater.capture.status import CaptureStatus
@@ -144,7 +143,6 @@ _NAMES_BY_MODULE = {
         "describe_database",
         "drop_capture",
         "resnapshot",
-        "verify_source",
     ),
     "headwater.api.check": ("NodeColumns", "check"),
     "headwater.api.dead_letters": ("DeadLetter", "dead_letters", "redrive"),
@@ -153,7 +151,7 @@ _NAMES_BY_MODULE = {
     "headwater.api.rebuild": ("Rebuilt", "rebuild", "reset"),
     "headwater.api.run": ("BackgroundRun", "RunOptions", "run"),
     "headwater.api.status": ("status",),
-    "headwater.api.verify": ("compare", "verify"),
+    "headwater.api.verify": ("compare", "verify", "verify_source"),
     "headwater.api.views": ("open_views",),
     "headwater.capture.status": ("CaptureStatus",),
     "headwater.capture.worker": ("CaptureWorker",),

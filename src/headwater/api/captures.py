@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 
 from headwater.api.background import Background
-from headwater.api.subject import Subject, checked
 from headwater.capture import columns
 from headwater.capture.capture import Capture, CaptureSettings
 from headwater.capture.captured_outbox import CapturedOutbox, stored
@@ -18,12 +16,10 @@ from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
 from headwater.capture.describe import declarations
 from headwater.capture.opening import open_capture, open_source
-from headwater.capture.source_comparison import SourceComparison
 from headwater.capture.state import StateTopic, load
 from headwater.capture.status import CaptureStatus, noted_status
 from headwater.capture.worker import CaptureWorker
 from headwater.closing import Closing
-from headwater.engine.proof.verdict import Verdict
 from headwater.errors import PipelineError, SourceRefused, UsageError, nearest
 from headwater.log.open import open as open_log
 from headwater.names import listed
@@ -195,26 +191,8 @@ def check_captures(pipeline: Pipeline) -> None:
             _check(capture, each, found)
 
 
-def verify_source(pipeline: Subject) -> list[Verdict]:
-    """Compare every captured table of a pipeline with the table of its database, row by row.
-
-    Nothing is changed, and pipeline and database may go on meanwhile; a capture that does not run has to have
-    caught up. Rows that were set aside because they do not fit are not compared. Needs no Spark.
-    """
-    found, verdicts = checked(pipeline), list[Verdict]()
-    with open_log(found.log) as log:
-        for capture in found.captures:
-            name = capture_name(found, capture)
-            with open_source(capture.url, name) as source:
-                comparison = SourceComparison(source, log, name)
-                for table, captured in zip(
-                    _tables_of(found, capture), captured_tables(found, capture), strict=True
-                ):
-                    verdicts.append(replace(comparison.verdict(table, captured), kind=table.kind))
-    return verdicts
-
-
-def _tables_of(pipeline: Pipeline, capture: CaptureDeclaration) -> list[Table]:
+def tables_of(pipeline: Pipeline, capture: CaptureDeclaration) -> list[Table]:
+    """Return the tables of a pipeline that it captures of a database, in the order of ``captured_tables``."""
     return [table for table in pipeline.tables if table.captured and table.captured.capture == capture.name]
 
 
@@ -230,7 +208,7 @@ def captured_tables(pipeline: Pipeline, capture: CaptureDeclaration) -> list[Cap
             history=origin.history,
             lateness=table.timing.lateness,
         )
-        for table in _tables_of(pipeline, capture)
+        for table in tables_of(pipeline, capture)
         if (origin := table.captured) is not None
     ]
 
