@@ -9,6 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from headwater.api.background import Background
+from headwater.api.subject import Subject, checked
 from headwater.capture import columns
 from headwater.capture.capture import Capture, CaptureSettings
 from headwater.capture.captured_outbox import CapturedOutbox, stored
