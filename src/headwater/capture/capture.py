@@ -282,6 +282,8 @@ class Capture(Closing):
         table = changes.table.name
         writer = self._writers[table]
         changes = self._not_written(changes, writer)
+        if not len(changes):
+            return
         for part in filled(changes, writer.captured, partial(self._known, table), table in self.snapshotting):
             if isinstance(part, LeftOut):
                 writer.leave_out(len(part.changes))
