@@ -99,6 +99,8 @@ class Capture(Closing):
         self._owned = ExitStack()
         self._captured = {each.table: each for each in tables}
         self._tables = self._checked(source.tables(), _stopped(load(log, name)))
+        for each in tables:  # before another capture of the name is fenced, for nothing
+            each.declare(log)
         with ExitStack() as opened:
             self._topic = opened.enter_context(StateTopic(log, name))
             self.state = self._begin()
