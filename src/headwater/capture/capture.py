@@ -474,9 +474,18 @@ class Capture(Closing):
                     hint="the capture begins anew by itself, with a new snapshot of the table",
                 )
 
+    def _retained(self) -> int | None:
+        """Return how much is kept for us; who may not ask, and has set no limit, does without."""
+        try:
+            return self._source.retained()
+        except SourceRefused:
+            if self._settings.most_unnoticed is not None:
+                raise
+            return None
+
     def _watch_retained(self) -> None:
         """Give up rather than let the database keep too much for us, and warn before that."""
-        retained, most = self._source.retained(), self._settings.max_retained
+        retained, most = self._retained(), self._settings.max_retained
         self._gauges.keep(self._source.title, retained, self._settings.most_unnoticed)
         if retained is not None and most is not None and retained > most:
             self._source.drop()

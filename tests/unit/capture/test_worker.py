@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import headwater
-from changes_kit import CAPTURED, newest
+from changes_kit import CAPTURED, execute, newest
 from headwater.api.background import Background
 from headwater.capture import capture as captures
 from headwater.capture import worker
@@ -182,3 +182,20 @@ def test_one_that_was_well_for_a_while_is_begun_anew_soon(
 
     CaptureWorker("crm", make).run(stop)
     assert pauses == [0.01, 0.02, 0.04, 0.08, 0.01, 0.02, 0.04]
+
+
+def test_who_may_not_ask_what_is_kept_does_without_unless_there_is_a_limit(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(_: SqliteSource) -> int:
+        raise SourceRefused("no right to ask")
+
+    monkeypatch.setattr(SqliteSource, "retained", forbidden)
+    log = f"file:{tmp_path / 'log'}"
+    work = CaptureWorker("crm", lambda: open_capture(database, log, "crm", [CAPTURED]))
+    work.catch_up()
+    assert work.status().retained is None
+    execute(Path(database.removeprefix("sqlite:")), "INSERT INTO customers VALUES (2, 'b')")
+    limited = CaptureSettings(alert_retained=1)
+    with pytest.raises(SourceRefused, match="no right to ask"):
+        CaptureWorker("crm", lambda: open_capture(database, log, "crm", [CAPTURED], limited)).catch_up()
