@@ -103,6 +103,8 @@ class Capture(Closing):
         self._owned = ExitStack()
         self._captured = {each.table: each for each in tables}
         self._tables = self._checked(source.tables(), _stopped(load(log, name)))
+        for each in tables:  # before another capture of the name is fenced, for nothing
+            each.declare(log)
         with ExitStack() as opened:
             self._topic = opened.enter_context(StateTopic(log, name))
             self.state = begun = self._begin()
@@ -546,9 +548,18 @@ class Capture(Closing):
                     hint="the capture begins anew by itself, with a new snapshot of the table",
                 )
 
+    def _retained(self) -> int | None:
+        """Return how much is kept for us; who may not ask, and has set no limit, does without."""
+        try:
+            return self._source.retained()
+        except SourceRefused:
+            if self._settings.most_unnoticed is not None:
+                raise
+            return None
+
     def _watch_retained(self) -> None:
         """Give up rather than let the database keep too much for us, and warn before that."""
-        retained, most = self._source.retained(), self._settings.max_retained
+        retained, most = self._retained(), self._settings.max_retained
         self._gauges.keep(self._source.title, retained, self._settings.most_unnoticed)
         if retained is not None and most is not None and retained > most:
             self._source.drop()
