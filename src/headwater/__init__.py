@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from headwater.api.status import status
     from headwater.api.verify import compare, verify
     from headwater.api.views import open_views
+    from headwater.capture.whole_transactions import WholeTransactions, read_transactions
     from headwater.capture.worker import CaptureStatus, CaptureWorker
     from headwater.engine.figures import metrics
     from headwater.engine.figures.progress import Progress
@@ -83,6 +84,7 @@ __all__ = [
     "Verification",
     "View",
     "Views",
+    "WholeTransactions",
     "agg",
     "capture_tables",
     "check",
@@ -102,6 +104,7 @@ __all__ = [
     "open",
     "open_views",
     "preview",
+    "read_transactions",
     "rebuild",
     "redrive",
     "reset",
@@ -145,6 +148,7 @@ _NAMES_BY_MODULE = {
     "headwater.api.status": ("status",),
     "headwater.api.verify": ("compare", "verify"),
     "headwater.api.views": ("open_views",),
+    "headwater.capture.whole_transactions": ("WholeTransactions", "read_transactions"),
     "headwater.capture.worker": ("CaptureStatus", "CaptureWorker"),
     "headwater.engine.figures.progress": ("Progress",),
     "headwater.engine.figures.status": ("Status",),

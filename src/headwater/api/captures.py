@@ -13,11 +13,11 @@ from headwater.api.background import Background
 from headwater.api.subject import Subject, checked
 from headwater.capture import columns
 from headwater.capture.capture import Capture, CaptureSettings
-from headwater.capture.captured_outbox import CapturedOutbox, stored
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
 from headwater.capture.describe import declarations
 from headwater.capture.opening import open_capture, open_source
+from headwater.capture.outbox.captured_outbox import CapturedOutbox, stored
 from headwater.capture.source_comparison import SourceComparison
 from headwater.capture.state import StateTopic, load
 from headwater.capture.worker import CaptureStatus, CaptureWorker
@@ -80,7 +80,13 @@ def describe_lines(url: str, capture: str = "crm") -> list[str]:
 
 
 def capture_tables(
-    url: str, tables: str | Sequence[str], *, log: str, name: str, on_error: OnMisfit = "stop"
+    url: str,
+    tables: str | Sequence[str],
+    *,
+    log: str,
+    name: str,
+    on_error: OnMisfit = "stop",
+    transactions: bool = False,
 ) -> CaptureWorker:
     """Return a capture of some tables of a database into a log, by itself, for any consumer.
 
@@ -89,8 +95,10 @@ def capture_tables(
     - ``log``: the URL of the log.
     - ``name``: of the capture, under which it goes on after a restart.
     - ``on_error="stop"``: as for ``Pipeline.capture``.
+    - ``transactions=False``: as for ``Pipeline.capture``; the topic is ``NAME.transactions``.
     """
-    make = partial(_open_alone, url, listed(tables), log, name, on_error)
+    settings = CaptureSettings(on_error, transactions=transactions)
+    make = partial(_open_alone, url, listed(tables), log, name, settings)
     return CaptureWorker(name, make, partial(_requests, log, name))
 
 
@@ -227,14 +235,14 @@ def _requests(log: str, name: str) -> int:
 
 def _open_of(pipeline: Pipeline, capture: CaptureDeclaration) -> Capture:
     name, tables = capture_name(pipeline, capture), captured_inputs(pipeline, capture)
-    settings = CaptureSettings(capture.on_error, capture.max_retained)
+    settings = CaptureSettings(capture.on_error, capture.max_retained, capture.transactions)
     return open_capture(capture.url, pipeline.log, name, tables, settings)
 
 
-def _open_alone(url: str, names: Sequence[str], log: str, name: str, on_error: OnMisfit) -> Capture:
+def _open_alone(url: str, names: Sequence[str], log: str, name: str, settings: CaptureSettings) -> Capture:
     present = {table.name: table for table in describe_database(url)}
     tables = [_alone(each, present) for each in names]
-    return open_capture(url, log, name, tables, CaptureSettings(on_error))
+    return open_capture(url, log, name, tables, settings)
 
 
 def _alone(name: str, present: Mapping[str, SourceTable]) -> CapturedTable:

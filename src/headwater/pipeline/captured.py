@@ -42,6 +42,8 @@ class CaptureDeclaration(Declaration):
     """What becomes of a row that the declared columns cannot hold."""
     max_retained: int | None = None
     """How many bytes the database may keep for the capture before it is given up."""
+    transactions: bool = False
+    """Whether a topic tells which transactions are whole."""
 
     @property
     def unreadable_hint(self) -> str:

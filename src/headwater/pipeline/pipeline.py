@@ -230,6 +230,7 @@ class Pipeline(PipelineContents):
         *,
         on_error: OnMisfit = "stop",
         max_retained: int | None = None,
+        transactions: bool = False,
     ) -> CaptureDeclaration:
         """Declare a database whose changes fill tables, for as long as the pipeline runs.
 
@@ -241,6 +242,8 @@ class Pipeline(PipelineContents):
           ``PIPELINE.NAME.dead``.
         - ``max_retained=None``: how many bytes the database may keep for a capture that is behind, before it
           is given up rather than fill the database's disk; any number if None.
+        - ``transactions=False``: whether the topic ``PIPELINE.NAME.transactions`` has a record for each
+          transaction when all of its changes are stored: ``headwater.read_transactions`` reads whole ones.
 
         Out: of each captured table every row that it has, and then each change in the order of the commits,
         in a compacted topic.
@@ -264,6 +267,7 @@ class Pipeline(PipelineContents):
                 url=url,
                 on_error=on_error,
                 max_retained=max_retained,
+                transactions=transactions,
             )
         )
 

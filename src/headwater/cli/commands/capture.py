@@ -56,11 +56,19 @@ def capture() -> None:
     show_default=True,
     help="What becomes of a row that its topic cannot hold.",
 )
+@click.option("--transactions", is_flag=True, help="Tell in a topic which transactions are whole.")
 @format_option("lines", "ndjson", default="lines")
 @log_option
 @verbose_option
 def start(
-    database: str, tables: str, name: str, until_caught_up: bool, on_error: Any, form: str, url: str | None
+    database: str,
+    tables: str,
+    name: str,
+    until_caught_up: bool,
+    on_error: Any,
+    transactions: bool,
+    form: str,
+    url: str | None,
 ) -> None:
     """Capture tables of the database URL, until Ctrl-C.
 
@@ -73,7 +81,9 @@ def start(
     """
     named = log_url(url)
     log_location.check(named, make=True)
-    worker = headwater.capture_tables(database, tables, log=named, name=name, on_error=on_error)
+    worker = headwater.capture_tables(
+        database, tables, log=named, name=name, on_error=on_error, transactions=transactions
+    )
     if until_caught_up:
         worker.catch_up()
         _show(worker.status(), form)
