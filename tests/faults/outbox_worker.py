@@ -6,17 +6,18 @@ import sys
 import threading
 
 from headwater import topic as topics
-from headwater.capture import outbox_cleaning, snapshot
+from headwater.capture import snapshot
 from headwater.capture.capture import Capture
-from headwater.capture.captured_outbox import CapturedOutbox
 from headwater.capture.opening import open_capture
+from headwater.capture.outbox import cleaning
+from headwater.capture.outbox.captured_outbox import CapturedOutbox
 from headwater.capture.worker import CaptureWorker
 
 NAME = "till"
 DECLARED = topics.create("sales", "n BIGINT, committed_at TIMESTAMP", key="n", event_time="committed_at")
 
 snapshot.CHUNK_ROWS = 50
-outbox_cleaning.ROWS = 20
+cleaning.ROWS = 20
 
 
 def opened(database: str, log: str, delete: bool) -> Capture:

@@ -12,11 +12,11 @@ from headwater.api.background import Background
 from headwater.api.subject import Subject, checked
 from headwater.capture import columns
 from headwater.capture.capture import Capture, CaptureSettings
-from headwater.capture.captured_outbox import CapturedOutbox, stored
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
 from headwater.capture.describe import declarations
 from headwater.capture.opening import open_capture, open_source
+from headwater.capture.outbox.captured_outbox import CapturedOutbox, stored
 from headwater.capture.state import StateTopic, load
 from headwater.capture.status import CaptureStatus, noted_status
 from headwater.capture.worker import CaptureWorker
@@ -85,6 +85,7 @@ def capture_tables(
     name: str,
     on_error: OnMisfit = "stop",
     max_retained: int | None = None,
+    transactions: bool = False,
 ) -> CaptureWorker:
     """Return a capture of some tables of a database into a log, by itself, for any consumer.
 
@@ -93,8 +94,10 @@ def capture_tables(
     - ``log``: the URL of the log.
     - ``name``: of the capture, under which it goes on after a restart.
     - ``on_error="stop"``, ``max_retained=None``: as for ``Pipeline.capture``.
+    - ``transactions=False``: as for ``Pipeline.capture``; the topic is ``NAME.transactions``.
     """
-    make = partial(_open_alone, url, listed(tables), log, name, CaptureSettings(on_error, max_retained))
+    settings = CaptureSettings(on_error, max_retained, transactions=transactions)
+    make = partial(_open_alone, url, listed(tables), log, name, settings)
     return CaptureWorker(name, make, partial(_requests, log, name))
 
 
@@ -249,7 +252,9 @@ def _requests(log: str, name: str) -> int:
 
 def _open_of(pipeline: Pipeline, capture: CaptureDeclaration) -> Capture:
     name, tables = capture_name(pipeline, capture), captured_inputs(pipeline, capture)
-    settings = CaptureSettings(capture.on_error, capture.max_retained, capture.alert_retained)
+    settings = CaptureSettings(
+        capture.on_error, capture.max_retained, capture.alert_retained, capture.transactions
+    )
     return open_capture(capture.url, pipeline.log, name, tables, settings)
 
 

@@ -21,7 +21,6 @@ import numpy as np
 
 from headwater import durations
 from headwater.capture import columns
-from headwater.capture.captured_outbox import CapturedOutbox
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import (
     READ,
@@ -32,16 +31,18 @@ from headwater.capture.change import (
     Transactions,
     Truncation,
 )
-from headwater.capture.event_writer import EventWriter
 from headwater.capture.gauges import Gauges
 from headwater.capture.heartbeat import Heartbeat, TableMarks
 from headwater.capture.leftovers import Leftovers
 from headwater.capture.misfits import Misfits
-from headwater.capture.outbox_cleaning import OutboxCleaning
+from headwater.capture.outbox.captured_outbox import CapturedOutbox
+from headwater.capture.outbox.cleaning import OutboxCleaning
+from headwater.capture.outbox.event_writer import EventWriter
 from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.source import CaptureSource, SourceMoment
 from headwater.capture.state import CaptureFigures, CaptureState, SnapshotProgress, StateTopic, load
 from headwater.capture.table_writer import TableWriter
+from headwater.capture.transactions_topic import TransactionsTopic, parts
 from headwater.capture.unchanged_values import LeftOut, filled
 from headwater.closing import Closing
 from headwater.errors import HeadwaterError, SourceRefused, SourceUnavailable
@@ -72,6 +73,8 @@ class CaptureSettings:
     """How many bytes the database may keep for it before it is given up."""
     alert_retained: int | None = None
     """Above how many somebody is to be warned; half of what it may keep at most if None."""
+    transactions: bool = False
+    """Whether a topic tells which transactions are whole."""
 
     @property
     def most_unnoticed(self) -> int | None:
@@ -127,6 +130,11 @@ class Capture(Closing):
                 for table, each in self._outboxes.items()
                 if each.captured.delete
             }
+            self._transactions: TransactionsTopic | None = None
+            if settings.transactions:
+                told = TransactionsTopic(log, name, source, self.state)
+                self._transactions = opened.enter_context(told)
+                self.state = replace(self.state, transactions_since=told.since)
             self.state = replace(self.state, sequences=self._number())
             if self.state != begun:  # before anything is written with a number
                 self._topic.save(self.state)
@@ -183,8 +191,7 @@ class Capture(Closing):
         if self._snapshots.pending:
             self._read_chunk(self._snapshots.pending[0])
         delivery = self._source.read(0 if self._snapshots.due(self.state.position) else timeout)
-        for group in delivery.statements():
-            self._apply(group)
+        self._take(delivery)
         count = sum(map(len, delivery.changes))
         self._unsaved = self._unsaved or count > 0
         if 0 < count < MANY:
@@ -203,7 +210,9 @@ class Capture(Closing):
         """Make everything durable, remember it, and let the source forget it."""
         self._flush()
         self._gauges.sample(self.changes, sum(each.rows for each in self.state.snapshots.values()))
-        self.state = replace(self.state, sequences=self._number(), figures=self.figures())
+        told = {} if self._transactions is None else self._transactions.open_changes
+        figures = self.figures()
+        self.state = replace(self.state, sequences=self._number(), open_changes=told, figures=figures)
         self._topic.save(self.state)
         self._source.confirm(self.state.position)
         self._saved_at, self._unsaved = time.monotonic(), False
@@ -253,14 +262,34 @@ class Capture(Closing):
     def close(self) -> None:
         """Let go of the topics, and of what it owns."""
         with self._owned as closed:  # all of it, also when some of it cannot be flushed any more
-            for each in (self._topic, self._misfits, *self._all_writers):
-                closed.push(each)
+            for each in (self._topic, self._misfits, *self._all_writers, self._transactions):
+                if each is not None:
+                    closed.push(each)
 
     def owns(self, what: ExitStack) -> None:
         """Close what it was made of when it is closed."""
         self._owned = what
 
     # What is delivered
+
+    def _take(self, delivery: Delivery) -> None:
+        """Write what is delivered, and take in which transactions are whole."""
+        told = self._transactions
+        if told is None:
+            for group in delivery.statements():
+                self._apply(group)
+            return
+        last, position = delivery.last, delivery.position or self.state.position
+        for part in parts(delivery, last is None or self._source.passed(position, last.position)):
+            told.begin(part)
+            if part.alone:  # of which nothing may be there while others are told
+                self._flush()
+            for group in part.delivery.statements():
+                self._apply(group)
+            told.end(part)
+        told.pass_position(delivery.position)
+        if delivery.position is not None and not delivery.changes:
+            self._flush()
 
     def _apply(self, group: TableChanges | list[Truncation]) -> None:
         if isinstance(group, list):
@@ -269,7 +298,10 @@ class Capture(Closing):
             return
         changes = self._not_stored(group)
         if len(changes) and self._is_captured(changes.table):
-            (self._tell if changes.table.name in self._outboxes else self._write)(changes)
+            events = changes.table.name in self._outboxes
+            (self._tell if events else self._write)(changes)
+            if self._transactions is not None:
+                self._transactions.count(self._captured[changes.table.name].topic, changes, events)
             self.changes += len(changes)
 
     def _tell(self, changes: TableChanges) -> None:
@@ -308,7 +340,7 @@ class Capture(Closing):
         again. Beside a snapshot, which looks at each change, and where changes are set aside, which are
         numbered as they come, they are gone through once more, and left out by the log.
         """
-        count = min(max(0, writer.stored - writer.sequence), len(changes))
+        count = min(max(0, min(writer.stored.values()) - writer.sequence), len(changes))
         if not count or self._misfits.is_kept or changes.table.name in self.snapshotting:
             return changes
         writer.leave_out(count)
@@ -338,6 +370,8 @@ class Capture(Closing):
         positions = tables[0].transactions.position
         if number:
             self._skip = 0
+        if self._transactions is not None:
+            self._transactions.carry(tables[0].transactions, number)
         before = positions[number - 1] if number else self.state.position
         self.state = replace(self.state, position=before, index=index, transaction=positions[number])
         self.save()
@@ -346,6 +380,10 @@ class Capture(Closing):
             if each.table.name in self._leftovers:
                 self._leftovers[each.table.name].clear()
             self._writers[each.table.name].truncate(each)
+            if self._transactions is not None:
+                self._transactions.count_truncation(self._captured[each.table.name].topic, each)
+        if self._transactions is not None:
+            self._transactions.carry(tables[0].transactions, number)
         self.state = replace(self.state, index=index + 1)
         self.save()
 
@@ -526,6 +564,8 @@ class Capture(Closing):
         for writer in self._all_writers:
             writer.flush()
         self._misfits.flush()
+        if self._transactions is not None:
+            self._transactions.write(self._all_writers)
 
     def _watch(self) -> None:
         """See now and then whether the tables are still there, and how much is kept for us."""

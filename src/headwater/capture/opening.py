@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
-from headwater.capture.captured_outbox import CapturedOutbox
 from headwater.capture.captured_table import CapturedTable
+from headwater.capture.outbox.captured_outbox import CapturedOutbox
 from headwater.capture.source import CaptureSource
 from headwater.errors import UsageError
 from headwater.log.open import open as open_log

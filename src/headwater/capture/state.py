@@ -105,6 +105,10 @@ class CaptureState:
     figures: CaptureFigures = CaptureFigures()
     outboxes: Mapping[str, OutboxProgress] = field(default_factory=dict)
     """How far the topics of outboxes are, by table."""
+    open_changes: Mapping[str, int] = field(default_factory=dict)
+    """How many changes of the transaction behind the position are stored already, by topic."""
+    transactions_since: int | None = None
+    """Where the topic of transactions ended when the capture began, if it has one."""
 
     def with_snapshot(self, table: str, progress: SnapshotProgress) -> CaptureState:
         """Return it with how far the snapshot of a table is."""
@@ -132,7 +136,14 @@ class CaptureState:
         """Return it for a source that has forgotten the capture."""
         again = tuple(dict.fromkeys((*self.resnapshot, *self.snapshots)))
         return replace(
-            self, snapshots={}, stopped={}, resnapshot=again, dropped=True, requests=self.requests + 1
+            self,
+            snapshots={},
+            stopped={},
+            resnapshot=again,
+            dropped=True,
+            requests=self.requests + 1,
+            open_changes={},
+            transactions_since=None,
         )
 
     def with_identities(self, now: Mapping[str, str]) -> CaptureState:

@@ -45,6 +45,8 @@ class CaptureDeclaration(Declaration):
     """How many bytes the database may keep for the capture before it is given up."""
     alert_retained: int | None = None
     """Above how many there is a warning; half of what it may keep at most if None."""
+    transactions: bool = False
+    """Whether a topic tells which transactions are whole."""
 
     @property
     def unreadable_hint(self) -> str:

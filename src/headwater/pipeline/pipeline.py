@@ -231,6 +231,7 @@ class Pipeline(PipelineContents):
         on_error: OnMisfit = "stop",
         max_retained: int | None = None,
         alert_retained: int | None = None,
+        transactions: bool = False,
     ) -> CaptureDeclaration:
         """Declare a database whose changes fill tables, for as long as the pipeline runs.
 
@@ -246,6 +247,8 @@ class Pipeline(PipelineContents):
           is given up rather than fill the database's disk; any number if None.
         - ``alert_retained=None``: above how many bytes there is a warning, in the log, in the status and in
           the metrics; half of ``max_retained`` if None.
+        - ``transactions=False``: whether the topic ``PIPELINE.NAME.transactions`` has a record for each
+          transaction when all of its changes are stored: ``headwater.read_transactions`` reads whole ones.
 
         Out: of each captured table every row that it has, and then each change in the order of the commits,
         in a compacted topic.
@@ -271,6 +274,7 @@ class Pipeline(PipelineContents):
                 on_error=on_error,
                 max_retained=max_retained,
                 alert_retained=alert_retained,
+                transactions=transactions,
             )
         )
 

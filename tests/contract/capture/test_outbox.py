@@ -17,9 +17,10 @@ import pytest
 
 import headwater
 from headwater import topic as topics
-from headwater.capture import outbox_cleaning, snapshot
+from headwater.capture import snapshot
 from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
-from headwater.capture.captured_outbox import CapturedOutbox
+from headwater.capture.outbox import cleaning
+from headwater.capture.outbox.captured_outbox import CapturedOutbox
 from headwater.errors import RowError, SourceRefused
 from headwater.log import Log
 from source_kit import Database
@@ -153,7 +154,7 @@ def test_a_null_is_no_event(shop: Database, log: Log) -> None:
 
 
 def test_rows_are_deleted_when_the_log_has_them(shop: Database, log: Log, monkeypatch: Any) -> None:
-    monkeypatch.setattr(outbox_cleaning, "ROWS", 3)
+    monkeypatch.setattr(cleaning, "ROWS", 3)
     shop.execute(*insert(*range(10)))
     with capturing(shop, log, DELETING) as running:
         running.catch_up()

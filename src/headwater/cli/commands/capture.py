@@ -62,6 +62,7 @@ def capture() -> None:
     show_default=True,
     help="What becomes of a row that its topic cannot hold.",
 )
+@click.option("--transactions", is_flag=True, help="Tell in a topic which transactions are whole.")
 @format_option("lines", "ndjson", default="lines")
 @log_option
 @verbose_option

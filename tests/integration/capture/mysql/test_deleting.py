@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headwater.capture.captured_outbox import named_rows, row_names
+from headwater.capture.outbox.captured_outbox import named_rows, row_names
 
 
 @pytest.mark.parametrize(

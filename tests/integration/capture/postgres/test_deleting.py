@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Literal
 
-from headwater.capture.captured_outbox import named_rows, row_names
+from headwater.capture.outbox.captured_outbox import named_rows, row_names
 from headwater.capture.postgres.source import PostgresSource
 
 Capture = Callable[..., PostgresSource]

@@ -10,9 +10,9 @@ import pytest
 import headwater
 from changes_kit import CUSTOMERS, execute
 from headwater import topic as topics
-from headwater.capture import outbox_cleaning
-from headwater.capture.captured_outbox import CapturedOutbox
-from headwater.capture.outbox_cleaning import OutboxCleaning
+from headwater.capture.outbox import cleaning
+from headwater.capture.outbox.captured_outbox import CapturedOutbox
+from headwater.capture.outbox.cleaning import OutboxCleaning
 from headwater.capture.sqlite.source import SqliteSource
 from headwater.log import Log
 
@@ -38,11 +38,11 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_rows_go_in_parts_and_the_others_stay(log: Log, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox_cleaning, "ROWS", 3)
+    monkeypatch.setattr(cleaning, "ROWS", 3)
     with SqliteSource(file, "crm") as source:
-        cleaning = OutboxCleaning(source, log, OUTBOX, ("capture.crm",))
-        assert cleaning.clean(CUSTOMERS, {0: 2}) == {0: 10}
-        assert cleaning.clean(CUSTOMERS, {0: 10}) == {0: 10}
+        made = OutboxCleaning(source, log, OUTBOX, ("capture.crm",))
+        assert made.clean(CUSTOMERS, {0: 2}) == {0: 10}
+        assert made.clean(CUSTOMERS, {0: 10}) == {0: 10}
         left = source._db.rows("SELECT id FROM customers ORDER BY id")
     assert [id for (id,) in left] == [0, 1, 10, 11]
 

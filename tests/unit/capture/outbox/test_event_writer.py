@@ -10,9 +10,9 @@ import pytest
 import headwater
 from changes_kit import CUSTOMERS, batch, changes
 from headwater import topic as topics
-from headwater.capture.captured_outbox import CapturedOutbox
 from headwater.capture.change import SnapshotChunk
-from headwater.capture.event_writer import EventWriter
+from headwater.capture.outbox.captured_outbox import CapturedOutbox
+from headwater.capture.outbox.event_writer import EventWriter
 from headwater.log import Log
 
 DECLARED = topics.create("events", "n BIGINT, committed_at TIMESTAMP", key="n", event_time="committed_at")

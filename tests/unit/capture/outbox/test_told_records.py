@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import headwater
-from headwater.capture.told_records import told_names, told_records
+from headwater.capture.outbox.told_records import told_names, told_records
 
 
 def test_records_of_some_producers_are_read_behind_an_offset_as_far_as_they_are_kept() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import headwater
 from headwater import topic as topics
-from headwater.capture.captured_outbox import CapturedOutbox, named_rows, row_names, stored
+from headwater.capture.outbox.captured_outbox import CapturedOutbox, named_rows, row_names, stored
 from headwater.errors import TopicError
 
 COLUMNS = "id BIGINT, item STRING"

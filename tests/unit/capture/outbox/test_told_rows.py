@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.capture.change import DELETE, INSERT, UPDATE
-from headwater.capture.told_rows import ToldRows
+from headwater.capture.outbox.told_rows import ToldRows
 
 
 def rows(*values: str) -> pa.RecordBatch:

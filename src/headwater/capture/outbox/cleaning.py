@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from headwater.capture.captured_outbox import CapturedOutbox, named_rows
 from headwater.capture.change import SourceTable
+from headwater.capture.outbox.captured_outbox import CapturedOutbox, named_rows
+from headwater.capture.outbox.told_records import told_records
 from headwater.capture.source import CaptureSource
 from headwater.capture.state import Offsets
-from headwater.capture.told_records import told_records
 from headwater.log import Log
 
 ROWS = 1_000

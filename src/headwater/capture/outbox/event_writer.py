@@ -18,12 +18,12 @@ import pyarrow as pa
 from headwater import durations
 from headwater.bisection import failing
 from headwater.capture import record_headers
-from headwater.capture.captured_outbox import CapturedOutbox, row_names
 from headwater.capture.change import INSERT, READ, SnapshotChunk, SourceTable, TableChanges
+from headwater.capture.outbox.captured_outbox import CapturedOutbox, row_names
+from headwater.capture.outbox.told_records import told_names
+from headwater.capture.outbox.told_rows import ToldRows
 from headwater.capture.state import Offsets
 from headwater.capture.table_writer import UnfitRow, commit_times, conformed
-from headwater.capture.told_records import told_names
-from headwater.capture.told_rows import ToldRows
 from headwater.closing import Closing
 from headwater.errors import RowError
 from headwater.log import Log
@@ -52,6 +52,9 @@ class EventWriter(Closing):
         self.is_first = not (self._stream.sequence or self._snapshot.sequence)
         """Whether nothing was written by this capture before: the topic is new."""
         self.sequence = self._stream.sequence if sequence is None else sequence
+        self.producer_id = self._stream.id
+        self.stored = {captured.topic: self._stream.sequence}
+        """The number behind the last one that the log has of its topic, when it begins."""
 
     @property
     def producers(self) -> tuple[str, str]:
