@@ -25,6 +25,7 @@ def expected(events, late=None):
         rows[event.topic].append(event.row)
     orders = {view: counted(rows["orders"], path, late or {}) for view, path in PATHS.items()}
     return {
+        "gold_customers": gold_customers(rows["customers"]),
         "spending": spending(orders["spending"]),
         "deliveries": deliveries(rows["parcels"]),
         "big_orders": [without(row, "quantity") for row in orders["big_orders"] if row["amount"] >= 500],
@@ -56,6 +57,11 @@ def numbers(log, topic):
     """Return the numbers of the orders in a topic; what is late for a join is kept with its side."""
     rows = [row for batch in log.read(topic) for row in batch.to_pylist()]
     return {row["order_id"] for row in (row.get("_left") or row for row in rows) if "order_id" in row}
+
+
+def gold_customers(customers):
+    newest = {row["customer"]: row for row in customers}  # they come in the order in which they change
+    return [row for row in newest.values() if row["tier"] == "gold"]
 
 
 def spending(orders):

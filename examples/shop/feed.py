@@ -3,6 +3,8 @@
 python feed.py                  as it happens, until Ctrl-C
 python feed.py --events 20000   so many at once, into a new log; then the shop closes
 
+Everything goes to the log, but for customers: these are written to their database, where they live (crm.py).
+
 The producers are not perfect. Each of those that take orders sends one again when it hears no answer,
 the app is offline at times and tells of its orders late, and news of a parcel overtake each other. The
 clock of the kiosk is two hours ahead, which is corrected before its searches are written.
@@ -14,11 +16,13 @@ import random
 import sys
 import time
 from collections import defaultdict
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count, groupby, islice
 from typing import NamedTuple
+
+from crm import Crm
 
 import headwater
 from headwater import clock
@@ -37,9 +41,12 @@ SESSIONS, VISITS = 40, 600
 """Visitors at a time, and the orders after which others come."""
 COUNTRIES = {"de": 190, "fr": 200, "it": 220}
 """Where customers live, and the tax there in thousandths."""
+TIERS = ("silver", "silver", "gold")
 AHEAD = timedelta(hours=2)
 """How far the clock of the kiosk is ahead."""
 TICK, BATCH = 0.2, 1000
+TOUCH = timedelta(seconds=1)
+"""How often the database of the customers is told how late it is."""
 
 
 class Event(NamedTuple):
@@ -55,7 +62,7 @@ class Event(NamedTuple):
 
 def events(start=OPENING, seed=0, first=1):
     """Yield what happens, in the order in which the log hears of it. It never ends."""
-    chance, prices, waiting, number = random.Random(seed), dict(PRICES), [], count()
+    chance, prices, people, waiting, number = random.Random(seed), dict(PRICES), {}, [], count()
 
     def send(*coming):
         for event in coming:
@@ -63,13 +70,13 @@ def events(start=OPENING, seed=0, first=1):
 
     send(*(price(product, prices, start) for product in prices))
     send(*(tax(country, COUNTRIES[country], start) for country in COUNTRIES))
-    send(*(home(customer, chance, start) for customer in CUSTOMERS))
+    send(*(customer(name, people, chance, start) for name in CUSTOMERS))
     for order_id in count(first):
         now = start + timedelta(seconds=(order_id - first) / ORDERS_A_SECOND)
         send(*order(order_id, prices, now, chance), *parcel(order_id, now, chance))
         send(*search(order_id, now, chance), *talk(order_id, now, chance))
         if chance.random() < 1 / ORDERS_A_SECOND:
-            send(home(chance.choice(CUSTOMERS), chance, now))
+            send(customer(chance.choice(CUSTOMERS), people, chance, now))
         if chance.random() < 0.1 / ORDERS_A_SECOND:
             country = chance.choice(list(COUNTRIES))
             send(tax(country, COUNTRIES[country] + chance.randint(-20, 20), now))
@@ -122,10 +129,12 @@ def tax(country, rate, now):
     return Event(now, "taxes", "office", {"country": country, "rate": Decimal(rate) / 1000, "since": now})
 
 
-def home(customer, chance, now):
-    """Return where a customer lives from now on."""
-    row = {"customer": customer, "country": chance.choice(list(COUNTRIES)), "since": now}
-    return Event(now, "customers", "office", row)
+def customer(name, people, chance, now):
+    """Return where a customer lives and how dear the customer is from now on: one of them has changed."""
+    before = people.get(name, {"country": chance.choice(list(COUNTRIES)), "tier": "silver"})
+    what, values = chance.choice((("country", list(COUNTRIES)), ("tier", TIERS)))
+    people[name] = {**before, what: chance.choice(values)}
+    return Event(now, "customers", "office", {"customer": name, **people[name], "since": now})
 
 
 def search(number, now, chance):
@@ -165,25 +174,27 @@ def talk(number, now, chance):
 
 
 class Outlets(ExitStack):
-    """A producer for each that writes to a topic."""
+    """A producer for each that writes to a topic, and the database of the customers."""
 
-    def __init__(self, log):
+    def __init__(self, log, crm):
         super().__init__()
         self._log, self._open, self.count = log, {}, 0
+        self._crm, self._touched = self.enter_context(closing(Crm(crm))), OPENING
 
     def write(self, some):
         """Append events, batch by batch, and say how many there have been."""
         outlets = defaultdict(list)
         for event in some:
             outlets[event.topic, event.producer].append(event)
+        self._crm.write(event.row for event in outlets.pop(("customers", "office"), ()))
         for outlet, told in outlets.items():
             if outlet not in self._open:
                 self._open[outlet] = self.enter_context(self._log.producer(outlet[0], id=outlet[1]))
             for deleted, run in groupby(told, key=lambda event: event.deleted):
                 self._append(self._open[outlet], [event.row for event in run], deleted)
-            self.count += len(told)
         for outlet in outlets:
             self._open[outlet].flush()
+        self.count += len(some)
 
     def _append(self, producer, rows, deleted):
         if not deleted:
@@ -195,22 +206,27 @@ class Outlets(ExitStack):
     def tell_time(self, now):
         """Promise, for tables that change rarely, that nothing comes from before now."""
         for (topic, _), producer in self._open.items():
-            if topic in ("customers", "taxes"):
+            if topic == "taxes":
                 producer.mark(now)
+        if now >= self._touched + TOUCH:
+            self._crm.touch(now)
+            self._touched = now
 
     def close_shop(self, last):
-        """Promise that nothing more comes from before a minute after the last event."""
+        """Promise that nothing more comes of these minutes: each window that has begun is complete then."""
+        end = last + timedelta(minutes=2)
         for (topic, _), producer in self._open.items():
             if topic not in ("products", "reviews", "follows"):  # which have no event time
-                producer.mark(last + timedelta(minutes=1))
+                producer.mark(end)
+        self._crm.touch(end)
 
 
-def at_once(log, number, seed):
+def at_once(log, crm, number, seed):
     """Write so many events, then close the shop."""
     if log.describe("orders").records:
         sys.exit("error: the log has orders already\nhint: --events is for a new log; run it without")
     coming, last = islice(events(seed=seed), number), OPENING
-    with Outlets(log) as outlets:
+    with Outlets(log, crm) as outlets:
         while some := list(islice(coming, BATCH)):
             outlets.write(some)
             last = some[-1].sent
@@ -218,11 +234,11 @@ def at_once(log, number, seed):
         outlets.close_shop(last)
 
 
-def live(log, seed):
+def live(log, crm, seed):
     """Write events as they happen, beginning with those of the last half minute."""
     start = datetime.now(UTC) - timedelta(seconds=30)
     coming = events(start, seed, first=1 + log.describe("orders").records)
-    with Outlets(log) as outlets:
+    with Outlets(log, crm) as outlets:
         ahead = next(coming)
         while True:
             some, now = [], datetime.now(UTC)
@@ -238,15 +254,16 @@ def live(log, seed):
 def main():
     parser = argparse.ArgumentParser(description="Makes the events of the shop.")
     parser.add_argument("--log", default="file:./data", help="the log (file:./data)")
+    parser.add_argument("--crm", default="crm.db", help="the customers' database (crm.db)")
     parser.add_argument("--events", type=int, metavar="N", help="write N events at once, and end")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other events (0)")
     options = parser.parse_args()
     try:
         with headwater.open(options.log) as log:
             if options.events is None:
-                live(log, options.seed)
+                live(log, options.crm, options.seed)
             else:
-                at_once(log, options.events, options.seed)
+                at_once(log, options.crm, options.events, options.seed)
     except headwater.HeadwaterError as error:
         sys.exit(f"error: {error}")
     except (KeyboardInterrupt, BrokenPipeError):

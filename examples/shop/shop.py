@@ -1,6 +1,7 @@
 """A small web shop: its views are kept right while orders, searches, parcels and prices come in.
 
-headwater run shop.py      keeps them, on the log in ./data
+python crm.py              makes the customers' database, ./crm.db
+headwater run shop.py      keeps the views, on the log in ./data
 python feed.py             makes the events
 headwater verify shop.py   computes everything again from the log, and compares
 """
@@ -27,12 +28,24 @@ shop.source(
 )
 shop.source("clicks", "session STRING, product STRING, at TIMESTAMP", event_time="at", lateness="5 seconds")
 shop.table("products", "product STRING, price DECIMAL(10,2), since TIMESTAMP", key="product")
+shop.capture("crm", "sqlite:./crm.db")
 shop.table(
-    "customers", "customer STRING, country STRING, since TIMESTAMP", key="customer", event_time="since"
+    "customers",
+    "customer STRING, country STRING, tier STRING, since TIMESTAMP",
+    key="customer",
+    event_time="since",  # when it holds, not when it was committed
+    lateness="1 second",
+    captured="crm.customers",
 )
 shop.table("taxes", "country STRING, rate DECIMAL(4,3), since TIMESTAMP", key="country", event_time="since")
 shop.table("reviews", "review_id BIGINT, author STRING, product STRING, at TIMESTAMP", key="review_id")
 shop.table("follows", "follower STRING, author STRING", key="follower, author")
+
+
+@shop.view(key="customer")
+def gold_customers(customers):
+    """Customers who are gold now."""
+    return customers.filter("tier = 'gold'")
 
 
 @shop.stream(key="customer")
@@ -108,7 +121,7 @@ def visits(searches):
 @shop.stream(key="order_id")
 def placed_orders(unique_orders, customers):
     """Each order with the country in which its customer lived when it was placed."""
-    return unique_orders.transform(joins.as_of(customers, on="customer")).drop("version_at")
+    return unique_orders.transform(joins.as_of(customers, on="customer")).drop("version_at", "tier")
 
 
 @shop.view(key="order_id")

@@ -7,11 +7,12 @@ if TYPE_CHECKING:
     from headwater import clock, drawing, errors
     from headwater.api.captures import (
         BackgroundCapture,
+        capture_status,
+        capture_statuses,
         capture_tables,
         describe_database,
         drop_capture,
         resnapshot,
-        verify_source,
     )
     from headwater.api.check import NodeColumns, check
     from headwater.api.dead_letters import DeadLetter, dead_letters, redrive
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from headwater.api.rebuild import Rebuilt, rebuild, reset
     from headwater.api.run import BackgroundRun, RunOptions, run
     from headwater.api.status import status
-    from headwater.api.verify import compare, verify
+    from headwater.api.verify import compare, verify, verify_source
     from headwater.api.views import open_views
+    from headwater.capture import capture_metrics
+    from headwater.capture.status import CaptureStatus
     from headwater.capture.whole_transactions import WholeTransactions, read_transactions
-    from headwater.capture.worker import CaptureStatus, CaptureWorker
+    from headwater.capture.worker import CaptureWorker
     from headwater.engine.figures import metrics
     from headwater.engine.figures.progress import Progress
     from headwater.engine.figures.status import Status
@@ -86,6 +89,9 @@ __all__ = [
     "Views",
     "WholeTransactions",
     "agg",
+    "capture_metrics",
+    "capture_status",
+    "capture_statuses",
     "capture_tables",
     "check",
     "clock",
@@ -121,6 +127,7 @@ __all__ = [
 
 _MODULES = {
     "agg": "headwater.operators.aggregates.agg",
+    "capture_metrics": "headwater.capture.capture_metrics",
     "clock": "headwater.clock",
     "drawing": "headwater.drawing",
     "errors": "headwater.errors",
@@ -133,11 +140,12 @@ _MODULES = {
 _NAMES_BY_MODULE = {
     "headwater.api.captures": (
         "BackgroundCapture",
+        "capture_status",
+        "capture_statuses",
         "capture_tables",
         "describe_database",
         "drop_capture",
         "resnapshot",
-        "verify_source",
     ),
     "headwater.api.check": ("NodeColumns", "check"),
     "headwater.api.dead_letters": ("DeadLetter", "dead_letters", "redrive"),
@@ -146,10 +154,11 @@ _NAMES_BY_MODULE = {
     "headwater.api.rebuild": ("Rebuilt", "rebuild", "reset"),
     "headwater.api.run": ("BackgroundRun", "RunOptions", "run"),
     "headwater.api.status": ("status",),
-    "headwater.api.verify": ("compare", "verify"),
+    "headwater.api.verify": ("compare", "verify", "verify_source"),
     "headwater.api.views": ("open_views",),
+    "headwater.capture.status": ("CaptureStatus",),
     "headwater.capture.whole_transactions": ("WholeTransactions", "read_transactions"),
-    "headwater.capture.worker": ("CaptureStatus", "CaptureWorker"),
+    "headwater.capture.worker": ("CaptureWorker",),
     "headwater.engine.figures.progress": ("Progress",),
     "headwater.engine.figures.status": ("Status",),
     "headwater.engine.home.checkpoint": ("ClockSkew",),

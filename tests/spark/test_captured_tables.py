@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,36 @@ def test_a_live_run_follows_the_database(spark: SparkSession, shop: Pipeline, fi
         wait_for(lambda: held(shop) == {1: "Ada", 3: "eve"})
         [status] = work.captures()
         assert (status.capture, status.state, status.changes) == ("crm", "streaming", 2)
+
+
+def test_a_table_in_which_nothing_changes_holds_no_join(
+    spark: SparkSession, url: str, file: Path, tmp_path: Path
+) -> None:
+    declared = Pipeline("shop", log=url, home=tmp_path / "home")
+    declared.capture("crm", f"sqlite:{file}")
+    declared.table("customers", "id BIGINT, tier STRING", key="id", captured="crm.customers")
+    declared.source("orders", "id BIGINT, customer BIGINT, at TIMESTAMP", event_time="at", idle="1 second")
+
+    @declared.view(key="id")
+    def tiers(orders: DataFrame, customers: DataFrame) -> DataFrame:
+        return orders.transform(joins.as_of(customers, on={"customer": "id"}))
+
+    def order(number: int) -> None:
+        with headwater.open(url) as log, log.producer("orders") as producer:
+            producer.send({"id": number, "customer": 2, "at": datetime.now(UTC)})
+
+    def tier(number: int) -> object:
+        with headwater.open_views(declared) as views:
+            found = views["tiers"].get(number)
+            return None if found is None else found["tier"]
+
+    with headwater.run(declared) as work:
+        wait_for(lambda: [each.state for each in work.captures()] == ["streaming"])
+        order(1)
+        wait_for(lambda: tier(1) == "silver")
+        order(2)
+        wait_for(lambda: tier(2) == "silver")
+        assert work.captures()[0].changes == 0
 
 
 def test_check_compares_the_columns_with_those_of_the_database(shop: Pipeline, file: Path) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,7 @@ from headwater.engine.batch.inputs import declare
 from headwater.pipeline.loading import load
 
 SHOP = Path(__file__).parents[2] / "examples" / "shop"
-MODULES = ("shop", "feed", "expected")
+MODULES = ("shop", "feed", "crm", "expected")
 
 
 @pytest.fixture
@@ -43,7 +46,8 @@ def log(feed: Any, tmp_path: Path) -> Iterator[Log]:
 
 
 def write(log: Log, *options: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(SHOP / "feed.py"), "--log", log.url, *map(str, options)]
+    crm = Path(log.url.removeprefix("file:")).with_name("crm.db")
+    command = [sys.executable, str(SHOP / "feed.py"), "--log", log.url, "--crm", str(crm), *map(str, options)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
@@ -84,14 +88,22 @@ def test_some_orders_are_sent_twice_and_some_late_and_parcels_overtake(feed: Any
     assert len(distinct) == len(copies), "copies are exact"
 
 
-def test_the_generator_writes_exactly_as_many_events_as_asked_for(feed: Any, log: Log) -> None:
+def test_the_generator_writes_exactly_as_many_events_as_asked_for(
+    feed: Any, log: Log, tmp_path: Path
+) -> None:
     told = write(log, "--events", 6000)
     assert (told.returncode, told.stderr) == (0, "")
     assert told.stdout.split()[-1] == "6000"
     expected = Counter(event.topic for event in islice(feed.events(), 6000))
     for topic in ("orders", "parcels"):
         assert len(rows(log, topic)) == expected[topic]
-    assert sum(log.describe(topic).records for topic in expected) == 6000
+    customers = [event.row for event in islice(feed.events(), 6000) if event.topic == "customers"]
+    assert sum(log.describe(topic).records for topic in expected) == 6000 - len(customers)
+    newest = {row["customer"]: (row["country"], row["tier"], row["since"].isoformat()) for row in customers}
+    with closing(sqlite3.connect(tmp_path / "crm.db")) as db:
+        held = {name: row for name, *row in db.execute("SELECT * FROM customers")}
+    assert datetime.fromisoformat(held.pop("the shop")[-1]) > customers[-1]["since"], "time goes on"
+    assert {name: tuple(row) for name, row in held.items()} == newest
 
 
 def test_events_at_once_are_for_a_new_log(log: Log) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -18,11 +17,10 @@ from headwater.capture.change import SourceTable
 from headwater.capture.describe import declarations
 from headwater.capture.opening import open_capture, open_source
 from headwater.capture.outbox.captured_outbox import CapturedOutbox, stored
-from headwater.capture.source_comparison import SourceComparison
 from headwater.capture.state import StateTopic, load
-from headwater.capture.worker import CaptureStatus, CaptureWorker
+from headwater.capture.status import CaptureStatus, noted_status
+from headwater.capture.worker import CaptureWorker
 from headwater.closing import Closing
-from headwater.engine.proof.verdict import Verdict
 from headwater.errors import PipelineError, SourceRefused, UsageError, nearest
 from headwater.log.open import open as open_log
 from headwater.names import listed
@@ -86,6 +84,7 @@ def capture_tables(
     log: str,
     name: str,
     on_error: OnMisfit = "stop",
+    max_retained: int | None = None,
     transactions: bool = False,
 ) -> CaptureWorker:
     """Return a capture of some tables of a database into a log, by itself, for any consumer.
@@ -94,12 +93,43 @@ def capture_tables(
     - ``tables``: their names; the topics have the same names, and all columns.
     - ``log``: the URL of the log.
     - ``name``: of the capture, under which it goes on after a restart.
-    - ``on_error="stop"``: as for ``Pipeline.capture``.
+    - ``on_error="stop"``, ``max_retained=None``: as for ``Pipeline.capture``.
     - ``transactions=False``: as for ``Pipeline.capture``; the topic is ``NAME.transactions``.
     """
-    settings = CaptureSettings(on_error, transactions=transactions)
+    settings = CaptureSettings(on_error, max_retained, transactions=transactions)
     make = partial(_open_alone, url, listed(tables), log, name, settings)
     return CaptureWorker(name, make, partial(_requests, log, name))
+
+
+def capture_status(log: str, name: str) -> CaptureStatus:
+    """Return how a capture is doing, in whatever process it runs, by what it has noted in the log.
+
+    - ``log``: the URL of the log.
+    - ``name``: of the capture; that of a pipeline is ``PIPELINE.CAPTURE``.
+
+    One that has noted nothing for twenty seconds is ``silent``.
+    """
+    with open_log(log) as opened:
+        state = load(opened, name)
+    if state is None:
+        raise _unknown(name)
+    return noted_status(name, state)
+
+
+def capture_statuses(pipeline: Subject) -> list[CaptureStatus]:
+    """Return how the captures of a pipeline are doing, as ``capture_status`` does, by their short names.
+
+    One that was never begun is ``starting``.
+    """
+    found, statuses = checked(pipeline), list[CaptureStatus]()
+    if not found.captures:
+        return []
+    with open_log(found.log) as log:
+        for capture in found.captures:
+            state = load(log, capture_name(found, capture))
+            begun = None if state is None else noted_status(capture.name, state)
+            statuses.append(begun or CaptureStatus(capture.name, "starting"))
+    return statuses
 
 
 def drop_capture(url: str, name: str, log: str | None = None) -> None:
@@ -133,8 +163,8 @@ def resnapshot(log: str, name: str, table: str) -> None:
     with open_log(log) as opened:
         state = load(opened, name)
         if state is None:
-            raise UsageError(f'there is no capture "{name}" in this log', hint="its topic is NAME.capture")
-        known = {*state.snapshots, *state.stopped}
+            raise _unknown(name)
+        known = {*state.identities, *state.snapshots, *state.stopped}
         if table not in known:
             hint = nearest(table, known) or "its tables: " + ", ".join(sorted(known))
             raise UsageError(f'capture "{name}" has no table "{table}"', hint=hint)
@@ -165,26 +195,8 @@ def check_captures(pipeline: Pipeline) -> None:
             _check(capture, each, found)
 
 
-def verify_source(pipeline: Subject) -> list[Verdict]:
-    """Compare every captured table of a pipeline with the table of its database, row by row.
-
-    Nothing is changed, and pipeline and database may go on meanwhile; a capture that does not run has to have
-    caught up. Rows that were set aside because they do not fit are not compared. Needs no Spark.
-    """
-    found, verdicts = checked(pipeline), list[Verdict]()
-    with open_log(found.log) as log:
-        for capture in found.captures:
-            name = capture_name(found, capture)
-            with open_source(capture.url, name) as source:
-                comparison = SourceComparison(source, log, name)
-                for table, captured in zip(
-                    _tables_of(found, capture), captured_tables(found, capture), strict=True
-                ):
-                    verdicts.append(replace(comparison.verdict(table, captured), kind=table.kind))
-    return verdicts
-
-
-def _tables_of(pipeline: Pipeline, capture: CaptureDeclaration) -> list[Table]:
+def tables_of(pipeline: Pipeline, capture: CaptureDeclaration) -> list[Table]:
+    """Return the tables of a pipeline that it captures of a database, in the order of ``captured_tables``."""
     return [table for table in pipeline.tables if table.captured and table.captured.capture == capture.name]
 
 
@@ -198,8 +210,9 @@ def captured_tables(pipeline: Pipeline, capture: CaptureDeclaration) -> list[Cap
             key=table.key,
             event_time=None if table.event_time == COMMITTED else table.event_time,
             history=origin.history,
+            lateness=table.timing.lateness,
         )
-        for table in _tables_of(pipeline, capture)
+        for table in tables_of(pipeline, capture)
         if (origin := table.captured) is not None
     ]
 
@@ -223,6 +236,10 @@ def capture_name(pipeline: Pipeline, capture: CaptureDeclaration) -> str:
     return f"{pipeline.name}.{capture.name}"
 
 
+def _unknown(name: str) -> UsageError:
+    return UsageError(f'there is no capture "{name}" in this log', hint="its topic is NAME.capture")
+
+
 def _without_commit_time(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field for field in schema if field.name != COMMITTED])
 
@@ -235,7 +252,9 @@ def _requests(log: str, name: str) -> int:
 
 def _open_of(pipeline: Pipeline, capture: CaptureDeclaration) -> Capture:
     name, tables = capture_name(pipeline, capture), captured_inputs(pipeline, capture)
-    settings = CaptureSettings(capture.on_error, capture.max_retained, capture.transactions)
+    settings = CaptureSettings(
+        capture.on_error, capture.max_retained, capture.alert_retained, capture.transactions
+    )
     return open_capture(capture.url, pipeline.log, name, tables, settings)
 
 

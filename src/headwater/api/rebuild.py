@@ -1,4 +1,4 @@
-"""A view computed anew, from the beginning or from a place in its inputs."""
+"""A view or a sink's target computed anew, from the beginning, or a view from a place in its inputs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from headwater.api.background import run_in_thread
 from headwater.api.subject import SparkOptions, Subject, checked
 from headwater.errors import HeadwaterError, UsageError
 from headwater.log import Start
+from headwater.pipeline.node import ViewNode
 from headwater.pipeline.pipeline import Pipeline
 from headwater.values.json_ready import JsonReady
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rebuilt(JsonReady):
-    """A view that has been computed anew or begins anew, and the version that readers see now."""
+    """A view or sink that has been computed anew or begins anew, and the version that readers see now."""
 
     view: str
     version: int
@@ -29,13 +30,15 @@ class Rebuilt(JsonReady):
 def rebuild(
     pipeline: Subject, view: str, *, master: str | None = None, settings: Mapping[str, str] | None = None
 ) -> Rebuilt:
-    """Compute a view anew from the log.
+    """Compute a view, or what the target of a sink holds, anew from the log.
 
     It is built beside the one that readers see, and takes its place when it has caught up. A pipeline that
     runs meanwhile goes on with the new one. Spark is started for it. An interrupt stops it, and waits for
     that; readers see the view as before.
     """
-    call = _RunnerCall(_with_view(pipeline, view), SparkOptions(master, settings or {}))
+    found = checked(pipeline)
+    check_rebuildable(found, view)
+    call = _RunnerCall(found, SparkOptions(master, settings or {}))
     return Rebuilt(view, run_in_thread(lambda: call.run(lambda runner: runner.rebuild(view)), call.stop))
 
 
@@ -57,16 +60,26 @@ def reset(
 
 
 def check_rebuildable(pipeline: Pipeline, name: str) -> None:
-    """Refuse what has no versions: all but views."""
+    """Refuse what has no versions: all but views, and sinks whose target has."""
     found = pipeline[name]  # says so if there is none
     if not found.has_versions:
-        hint = found.recompute_hint
-        raise UsageError(f"{found.title} cannot be built anew", detail="only views have versions", hint=hint)
+        raise UsageError(
+            f"{found.title} cannot be built anew",
+            detail="only views have versions, and sinks whose target does",
+            hint=found.recompute_hint,
+        )
+
+
+def check_resettable(pipeline: Pipeline, name: str) -> None:
+    """Refuse all but views."""
+    check_rebuildable(pipeline, name)
+    if not isinstance(pipeline[name], ViewNode):
+        raise UsageError(f"{pipeline[name].title} cannot be reset", detail="only views can begin anew, empty")
 
 
 def _with_view(subject: Subject, name: str) -> Pipeline:
     pipeline = checked(subject)
-    check_rebuildable(pipeline, name)
+    check_resettable(pipeline, name)
     return pipeline
 
 

@@ -16,7 +16,8 @@ from headwater.api import session
 from headwater.api.background import Background
 from headwater.api.captures import BackgroundCapture, workers
 from headwater.api.subject import Subject, checked
-from headwater.capture.worker import CaptureStatus
+from headwater.capture.status import CaptureStatus
+from headwater.capture.worker import CaptureWorker
 from headwater.closing import Closing
 from headwater.engine.figures.status import LATE_SHARE, Meter, Status
 from headwater.errors import HeadwaterError
@@ -95,11 +96,12 @@ class BackgroundRun(Closing):
 
     def __init__(self, pipeline: Pipeline, options: RunOptions):
         self._pipeline, self._options = pipeline, options
+        self.pipeline = pipeline.name
         self._lock = threading.Lock()
         self._runner: Runner | None = None
         self._meter: Meter | None = None
         self._last: list[Status] = []
-        self._captures: list[BackgroundCapture] = []
+        self._captures: list[CaptureWorker] = []
         self._stop = threading.Event()
         self._stopping = self._asked = False
         self.step: str | None = "opening the log"
@@ -162,8 +164,8 @@ class BackgroundRun(Closing):
             pass
 
     def captures(self) -> list[CaptureStatus]:
-        """Return how the captures are doing."""
-        return [capture.status() for capture in self._captures]
+        """Return how the captures are doing, or did when it ended."""
+        return [capture.status() for capture in list(self._captures)]
 
     def _run(self) -> None:
         with ExitStack() as captures:
@@ -200,11 +202,12 @@ class BackgroundRun(Closing):
     def _capture(self, captures: ExitStack) -> None:
         """Begin the captures, which end with the run; or wait until they have caught up."""
         for worker in workers(self._pipeline):
+            self._captures.append(worker)
             if self._options.until_caught_up:
                 self.step = f"capturing {worker.name}"
                 worker.catch_up(self._stop)
             else:
-                self._captures.append(captures.enter_context(BackgroundCapture(worker)))
+                captures.enter_context(BackgroundCapture(worker))
 
     def _process(self, runner: Runner) -> None:
         if not self._options.until_caught_up:

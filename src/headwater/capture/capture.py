@@ -12,13 +12,14 @@ import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from headwater import durations
 from headwater.capture import columns
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import (
@@ -30,19 +31,21 @@ from headwater.capture.change import (
     Transactions,
     Truncation,
 )
+from headwater.capture.gauges import Gauges
+from headwater.capture.heartbeat import Heartbeat, TableMarks
 from headwater.capture.leftovers import Leftovers
 from headwater.capture.misfits import Misfits
 from headwater.capture.outbox.captured_outbox import CapturedOutbox
 from headwater.capture.outbox.cleaning import OutboxCleaning
 from headwater.capture.outbox.event_writer import EventWriter
 from headwater.capture.snapshot import PendingSnapshots
-from headwater.capture.source import CaptureSource
-from headwater.capture.state import CaptureState, SnapshotProgress, StateTopic, load
+from headwater.capture.source import CaptureSource, SourceMoment
+from headwater.capture.state import CaptureFigures, CaptureState, SnapshotProgress, StateTopic, load
 from headwater.capture.table_writer import TableWriter
 from headwater.capture.transactions_topic import TransactionsTopic, parts
 from headwater.capture.unchanged_values import LeftOut, filled
 from headwater.closing import Closing
-from headwater.errors import SourceRefused, SourceUnavailable
+from headwater.errors import HeadwaterError, SourceRefused, SourceUnavailable
 from headwater.log import Log
 from headwater.pipeline.captured import OnMisfit
 
@@ -68,8 +71,17 @@ class CaptureSettings:
     """What becomes of a row that its topic cannot hold."""
     max_retained: int | None = None
     """How many bytes the database may keep for it before it is given up."""
+    alert_retained: int | None = None
+    """Above how many somebody is to be warned; half of what it may keep at most if None."""
     transactions: bool = False
     """Whether a topic tells which transactions are whole."""
+
+    @property
+    def most_unnoticed(self) -> int | None:
+        """How many bytes may be kept without a warning; None for any number."""
+        if self.alert_retained is None and self.max_retained is not None:
+            return self.max_retained // 2
+        return self.alert_retained
 
 
 DEFAULTS = CaptureSettings()
@@ -89,7 +101,8 @@ class Capture(Closing):
         self.name, self.changes = name, 0
         self.expected: dict[str, int] = {}
         """About how many rows the tables have of which a snapshot is made."""
-        self._source, self._max_retained = source, settings.max_retained
+        self._source, self._settings = source, settings
+        self._gauges = Gauges()
         self._owned = ExitStack()
         self._captured = {each.table: each for each in tables}
         self._tables = self._checked(source.tables(), _stopped(load(log, name)))
@@ -125,6 +138,12 @@ class Capture(Closing):
                 self._topic.save(self.state)
             opened.pop_all()
         self._snapshots = PendingSnapshots(source, self.snapshotting)
+        self._heartbeat = Heartbeat(source)
+        self._marks = {
+            table: TableMarks(writer.mark, writer.captured.lateness // durations.MICROSECOND)
+            for table, writer in self._writers.items()
+            if writer.captured.event_time is None
+        }
         self._skip = self.state.index
         self._first: str | None = None
         """The transaction of which so many changes are stored already."""
@@ -142,21 +161,27 @@ class Capture(Closing):
         """Capture until it is stopped."""
         while not stop.is_set():
             self.step()
+        self._gauges.ended = True
         self.save()
 
     def catch_up(self, stop: threading.Event | None = None) -> None:
         """Capture everything that is committed now, and return; earlier if it is stopped."""
-        self._read_up_to(self._source.end(), stop)
+        self._gauges.ended = False
+        self._read_up_to(self._source.moment(), stop)
         if self._cleanings:  # the stream tells of rows that were deleted, too
             while self._unsaved:
                 self.save()
-            self._read_up_to(self._source.end(), stop)
+            self._read_up_to(self._source.moment(), stop)
+        self._gauges.ended = True
+        self.save()
 
-    def _read_up_to(self, end: str, stop: threading.Event | None) -> None:
-        while self._snapshots.pending or not self._source.passed(self.state.position, end):
+    def _read_up_to(self, end: SourceMoment, stop: threading.Event | None) -> None:
+        while self._snapshots.pending or not self._source.passed(self.state.position, end.position):
             if stop is not None and stop.is_set():
                 break
             self.step()
+        else:
+            self._mark(end.time)
         self.save()
 
     def step(self, timeout: float = READ_SECONDS) -> None:
@@ -174,13 +199,17 @@ class Capture(Closing):
             self._store_chunk()
         if time.monotonic() >= self._saved_at + (SAVE_SECONDS if self._unsaved else IDLE_SECONDS):
             self.save()
+        reached = self._heartbeat.beat(self.state.position)
+        if reached is not None:
+            self._mark(reached)
         self._watch()
 
     def save(self) -> None:
         """Make everything durable, remember it, and let the source forget it."""
         self._flush()
+        self._gauges.sample(self.changes, sum(each.rows for each in self.state.snapshots.values()))
         told = {} if self._transactions is None else self._transactions.open_changes
-        self.state = replace(self.state, sequences=self._number(), open_changes=told)
+        self.state = replace(self.state, sequences=self._number(), figures=self.figures(), open_changes=told)
         self._topic.save(self.state)
         self._source.confirm(self.state.position)
         self._saved_at, self._unsaved = time.monotonic(), False
@@ -194,6 +223,29 @@ class Capture(Closing):
             done = before if stopped else cleaning.clean(self._tables[table], before)
             if done != before:
                 self.state, self._unsaved = self.state.with_deleted(table, done), True
+
+    def figures(self) -> CaptureFigures:
+        """Return how it is doing, from any thread."""
+        gauges = self._gauges
+        return CaptureFigures(
+            state="ended" if gauges.ended else "snapshot" if self.snapshotting else "streaming",
+            noted=durations.now(),
+            changes=self.changes,
+            rate=gauges.rate,
+            snapshot_rate=gauges.snapshot_rate,
+            committed=gauges.committed,
+            delay=gauges.delay,
+            reached=self._heartbeat.reached,
+            retained=gauges.retained,
+            alert=gauges.alert,
+            expected=dict(self.expected),
+        )
+
+    def note(self, state: str, error: HeadwaterError) -> None:
+        """Let others know that it does not go on now, and why."""
+        with suppress(HeadwaterError):
+            told = ": ".join(filter(None, (error.message, error.detail)))
+            self._topic.note(replace(self.figures(), state=state, error=told))
 
     def _number(self) -> dict[str, int]:
         """Return the number of the next change by topic, also of tables that are not captured now."""
@@ -260,7 +312,9 @@ class Capture(Closing):
     def _write(self, changes: TableChanges) -> None:
         table = changes.table.name
         writer = self._writers[table]
-
+        changes = self._not_written(changes, writer)
+        if not len(changes):
+            return
         for part in filled(changes, writer.captured, partial(self._known, table), table in self.snapshotting):
             if isinstance(part, LeftOut):
                 writer.leave_out(len(part.changes))
@@ -268,9 +322,26 @@ class Capture(Closing):
                     self._read_again(table)
                 continue
             self._misfits.take(part, writer.write(part))
+            committed = int(part.transactions.committed[part.end[0]])
+            self._gauges.wrote(committed)
+            if table in self._marks:
+                self._marks[table].changed(committed)
             self._snapshots.note(part, writer.captured)
             if table in self._leftovers:
                 self._leftovers[table].take(part.rows)
+
+    def _not_written(self, changes: TableChanges, writer: TableWriter) -> TableChanges:
+        """Return changes without those that the topics have from before a restart.
+
+        Their last rows may be gone from the topic by now, so what a change has not sent cannot be filled in
+        again. Beside a snapshot, which looks at each change, and where changes are set aside, which are
+        numbered as they come, they are gone through once more, and left out by the log.
+        """
+        count = min(max(0, writer.stored - writer.sequence), len(changes))
+        if not count or self._misfits.is_kept or changes.table.name in self.snapshotting:
+            return changes
+        writer.leave_out(count)
+        return changes.part(count, len(changes))
 
     def _known(self, table: str, keys: set[bytes]) -> dict[bytes, Mapping[str, Any]]:
         """Return the rows of some keys as they were last: in the topic, or in a chunk that is newer."""
@@ -477,6 +548,15 @@ class Capture(Closing):
             columns.check_declared(captured, found, self._source.title)
         return {name: found[name] for name in self._captured if name in found}
 
+    def _mark(self, reached: int) -> None:
+        """Let those who wait for tables in which nothing changes go on: all before a time is written."""
+        # What a snapshot finds has the time of this machine, which may be behind that of the database.
+        reached = min(reached, durations.now())
+        waiting = {*self.snapshotting, *self.state.stopped}
+        for table, marks in self._marks.items():
+            if table not in waiting:
+                marks.reached(reached)
+
     def _flush(self) -> None:
         for writer in self._all_writers:
             writer.flush()
@@ -506,15 +586,14 @@ class Capture(Closing):
                 )
 
     def _watch_retained(self) -> None:
-        """Give up rather than let the database keep too much for us."""
-        if self._max_retained is None:
-            return
-        retained = self._source.retained()
-        if retained is not None and retained > self._max_retained:
+        """Give up rather than let the database keep too much for us, and warn before that."""
+        retained, most = self._source.retained(), self._settings.max_retained
+        self._gauges.keep(self._source.title, retained, self._settings.most_unnoticed)
+        if retained is not None and most is not None and retained > most:
             self._source.drop()
             raise SourceRefused(
                 f"{self._source.title} kept {retained:,} bytes for this capture, which was given up",
-                detail=f"at most {self._max_retained:,} are allowed; what was not read is lost to it",
+                detail=f"at most {most:,} are allowed; what was not read is lost to it",
                 hint="drop it (`headwater capture drop`) and begin it anew, with new snapshots",
             )
 

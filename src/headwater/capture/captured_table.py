@@ -6,6 +6,7 @@ Invariant: the topic of a table is compacted by the table's key; that of its cha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,6 +36,8 @@ class CapturedTable:
     """The column that says from when on a row holds; the time of the commit if None."""
     history: bool = False
     """Whether every change is kept too, with the row before, in a topic of its own."""
+    lateness: timedelta = timedelta()
+    """How long its readers wait for a change after its time."""
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ _WIDTH = 110
 _NOT_IN_NAMES = re.compile(r"\W+", re.ASCII)
 
 
-def declarations(tables: Iterable[SourceTable], capture: str, pipeline: str = "shop") -> list[str]:
+def declarations(tables: Iterable[SourceTable], capture: str) -> list[str]:
     """Return a line for each table; of one that cannot be captured, a comment that says why.
 
     >>> from headwater.capture.change import SourceColumn
@@ -29,10 +29,10 @@ def declarations(tables: Iterable[SourceTable], capture: str, pipeline: str = "s
     >>> print(*declarations([SourceTable("customers", columns, ("id",))], "crm"))
     shop.table("customers", "id BIGINT, name STRING", key="id", captured="crm.customers")
     """
-    return [_declaration(table, capture, pipeline) for table in tables]
+    return [_declaration(table, capture) for table in tables]
 
 
-def _declaration(table: SourceTable, capture: str, pipeline: str) -> str:
+def _declaration(table: SourceTable, capture: str) -> str:
     if not table.key:
         return f'# table "{table.name}" cannot be captured: it has no primary key'
     try:
@@ -42,7 +42,7 @@ def _declaration(table: SourceTable, capture: str, pipeline: str) -> str:
     key = _text(table.key[0]) if len(table.key) == 1 else f"[{', '.join(map(_text, table.key))}]"
     arguments = [_text(_name(table.name)), _text(columns), f"key={key}"]
     arguments.append(f"captured={_text(f'{capture}.{table.name}')}")
-    return _fitted(f"{pipeline}.table(", arguments)
+    return _fitted("shop.table(", arguments)
 
 
 def _fitted(call: str, arguments: list[str]) -> str:

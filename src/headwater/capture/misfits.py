@@ -38,6 +38,11 @@ class Misfits(Closing):
             self._sequence = self._producer("").sequence
 
     @property
+    def is_kept(self) -> bool:
+        """Whether changes are set aside, and do not stop the capture."""
+        return self._on_error != "stop"
+
+    @property
     def sequences(self) -> dict[str, int]:
         """The number of the next change that is set aside, by topic."""
         return {self._topic: self._sequence}

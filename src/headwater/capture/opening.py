@@ -17,9 +17,7 @@ def open_source(url: str, name: str) -> CaptureSource:
     """Open a database for the capture of a name; nothing is changed in it."""
     scheme, _, rest = url.partition(":")
     if scheme.lower() in ("postgresql", "postgres"):
-        from headwater.capture.postgres.source import PostgresSource
-
-        return PostgresSource(url, name)
+        return _postgres(url, name)
     if scheme.lower() == "sqlite" and rest:
         from headwater.capture.sqlite.source import SqliteSource
 
@@ -33,6 +31,20 @@ def open_source(url: str, name: str) -> CaptureSource:
         else "this is no URL of a database",
         hint='use "postgresql://user@host/database", "mysql://user@host/database" or "sqlite:./app.db"',
     )
+
+
+def _postgres(url: str, name: str) -> CaptureSource:
+    try:
+        import psycopg  # noqa: F401  # which may be there, and lack its library
+    except ImportError:
+        raise UsageError(
+            "PostgreSQL support is not installed", hint="run `pip install 'headwater[postgres]'`"
+        ) from None
+    from headwater.capture.postgres.address import parse
+    from headwater.capture.postgres.source import PostgresSource
+
+    address = parse(url)
+    return PostgresSource(address.url, name, slot=address.slot, publication=address.publication)
 
 
 def _mysql(url: str, name: str) -> CaptureSource:

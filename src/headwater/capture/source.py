@@ -13,11 +13,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from headwater import durations
 from headwater.capture.change import Delivery, SnapshotChunk, SourceTable
 from headwater.closing import Closing
+
+
+class SourceMoment(NamedTuple):
+    """Where a database's history ended at a time of its own clock."""
+
+    position: str
+    """Behind everything that was committed by then."""
+    time: int
+    """In microseconds since 1970."""
 
 
 class CaptureSource(Closing):
@@ -61,6 +72,11 @@ class CaptureSource(Closing):
     @abstractmethod
     def end(self) -> str:
         """Return the position behind everything that is committed now."""
+
+    def moment(self) -> SourceMoment:
+        """Return where the history ends, and a time of the clock by which commits are dated, from before."""
+        now = durations.now()
+        return SourceMoment(self.end(), now)
 
     @abstractmethod
     def chunk(self, table: str, after: tuple[object, ...] | None, limit: int) -> SnapshotChunk:

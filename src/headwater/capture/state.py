@@ -39,6 +39,29 @@ class SnapshotProgress(JsonReady):
 
 
 @dataclass(frozen=True)
+class CaptureFigures:
+    """How a capture was doing when it noted its state; times are in microseconds since 1970."""
+
+    state: str = "starting"
+    """As ``CaptureStatus`` has it."""
+    noted: int = 0
+    """When that was."""
+    changes: int = 0
+    rate: float = 0.0
+    snapshot_rate: float = 0.0
+    committed: int | None = None
+    """When the newest change was committed."""
+    delay: float | None = None
+    """How many seconds after that it was written."""
+    reached: int | None = None
+    """A time before which everything that is committed was written."""
+    retained: int | None = None
+    alert: str | None = None
+    expected: Mapping[str, int] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True)
 class OutboxProgress:
     """How far the topic of an outbox is."""
 
@@ -79,6 +102,7 @@ class CaptureState:
     """Whether the source has forgotten the capture: it begins anew, and reads every table again."""
     identities: Mapping[str, str] = field(default_factory=dict)
     """What tells the tables whose changes are delivered from others of the same names, by table."""
+    figures: CaptureFigures = CaptureFigures()
     outboxes: Mapping[str, OutboxProgress] = field(default_factory=dict)
     """How far the topics of outboxes are, by table."""
     open_changes: Mapping[str, int] = field(default_factory=dict)
@@ -142,6 +166,9 @@ class CaptureState:
         for table, each in snapshots.items():
             after = None if each.after is None else tuple(map(_untagged, each.after))
             snapshots[table] = replace(each, after=after)
+        figures = CaptureFigures(**told.pop("figures", {}))
+        again = tuple(told.pop("resnapshot"))
+        return cls(**told, resnapshot=again, snapshots=snapshots, figures=figures)
         outboxes = {table: OutboxProgress.of(each) for table, each in told.pop("outboxes", {}).items()}
         told["resnapshot"] = tuple(told["resnapshot"])
         return cls(**told, snapshots=snapshots, outboxes=outboxes)
@@ -155,6 +182,7 @@ class StateTopic(Closing):
         if self.topic not in {topic.name for topic in log.topics()}:
             log.create_topic(self.topic, _SCHEMA, key="name", cleanup="compact")
         self._producer = log.producer(self.topic, id=f"capture.{capture}")
+        self._saved: CaptureState | None = None
 
     def load(self) -> CaptureState | None:
         """Return the newest state, if there is one."""
@@ -164,6 +192,12 @@ class StateTopic(Closing):
         """Store a state durably."""
         self._producer.send({"name": self._capture, "state": state.to_json()})
         self._producer.flush()
+        self._saved = state
+
+    def note(self, figures: CaptureFigures) -> None:
+        """Store how the capture is doing, beside the state that it has stored last."""
+        if self._saved is not None:
+            self.save(replace(self._saved, figures=figures))
 
     def close(self) -> None:
         """Let go of the topic."""

@@ -72,12 +72,14 @@ class TableWriter(Closing):
         """Whether nothing was written by this capture before: the topic is new."""
         self.producer_id = self._stream.id
         # A number that the log has is left out: where none is remembered, it goes on behind them.
-        behind = max(each.sequence for each in (self._stream, self._history) if each is not None)
-        self.sequence = behind if sequence is None else sequence
-        self.stored = {self._topic: self._stream.sequence}
-        """The number behind the last one that the log has of each topic, when it begins."""
+        numbers = [each.sequence for each in (self._stream, self._history) if each is not None]
+        self.sequence = max(numbers) if sequence is None else sequence
+        self.stored = min(numbers)
+        """The number of the first change that one of the topics did not have when it was opened."""
+        self.topics = {self._topic: self._stream.sequence}
+        """Its topics, and the number behind the last one that the log had of each when it was opened."""
         if self._history is not None:
-            self.stored[captured.changes_topic] = self._history.sequence
+            self.topics[captured.changes_topic] = self._history.sequence
 
     def write(self, changes: TableChanges) -> list[UnfitRow]:
         """Append changes of the stream, and return those that do not fit."""
@@ -94,7 +96,7 @@ class TableWriter(Closing):
         return bad
 
     def leave_out(self, count: int) -> None:
-        """Count changes that are not written: their rows are still to be read by a snapshot."""
+        """Count changes that are not written: a snapshot is still to read their rows, or they are there."""
         self.sequence += count
 
     def last_rows(self, keys: set[bytes]) -> dict[bytes, Mapping[str, Any]]:
@@ -138,6 +140,13 @@ class TableWriter(Closing):
             with self._log.producer(self.captured.changes_topic, id=self._snapshot.id) as history:
                 history.send_batch(self._emptied(keys, emptied))
         self.delete_all(keys, emptied.transactions.position[emptied.transaction])
+
+    def mark(self, before: int) -> None:
+        """Tell readers that nothing from before a time comes any more, behind all that was written."""
+        self.flush()
+        self._stream.mark(before)
+        if self._snapshot.sequence:  # readers who have heard of it would wait for it
+            self._snapshot.mark(before)
 
     def flush(self) -> None:
         """Make everything durable."""

@@ -8,21 +8,21 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 from headwater.capture.capture import Capture
-from headwater.capture.state import SnapshotProgress
+from headwater.capture.status import CaptureStatus, status_of
 from headwater.errors import (
     Fenced,
     HeadwaterError,
     LogRefused,
     LogUnavailable,
+    RowError,
     SourceRefused,
     SourceUnavailable,
 )
-from headwater.values.json_ready import JsonReady
 
 SHORTEST, LONGEST = 0.5, 30.0
 """Seconds before it is begun anew: at first, and at the most."""
@@ -30,24 +30,6 @@ SHORTEST, LONGEST = 0.5, 30.0
 
 ASKED_TIMES, ASKED_SECONDS = 10, 0.2
 _log = logging.getLogger("headwater")
-
-
-@dataclass(frozen=True)
-class CaptureStatus(JsonReady):
-    """How a capture is doing."""
-
-    capture: str
-    state: str
-    """``starting``, ``snapshot``, ``streaming``, ``waiting`` (for what is away), ``broken`` or ``ended``."""
-    changes: int = 0
-    """Changes of the stream that were written since it began."""
-    position: str | None = None
-    snapshots: Mapping[str, SnapshotProgress] = field(default_factory=dict)
-    stopped: Mapping[str, str] = field(default_factory=dict)
-    """Tables that are captured no more, and why."""
-    error: HeadwaterError | None = None
-    expected: Mapping[str, int] = field(default_factory=dict)
-    """About how many rows the tables have of which a snapshot is made."""
 
 
 class CaptureWorker:
@@ -64,21 +46,10 @@ class CaptureWorker:
         capture = self._capture
         if capture is None:
             return CaptureStatus(self.name, self._state, self._before, error=self._error)
-        kept = capture.state
-        state = (
-            ("snapshot" if capture.snapshotting else "streaming") if self._state == "running" else self._state
-        )
-        done = self._before + capture.changes
-        return CaptureStatus(
-            self.name,
-            state,
-            done,
-            kept.position,
-            kept.snapshots,
-            kept.stopped,
-            self._error,
-            dict(capture.expected),
-        )
+        figures = capture.figures()
+        figures = replace(figures, changes=self._before + figures.changes)
+        state = figures.state if self._state == "running" else self._state
+        return status_of(self.name, state, capture.state, figures, self._error)
 
     def catch_up(self, stop: threading.Event | None = None) -> None:
         """Capture what is committed now, unless it is stopped; what fails is raised."""
@@ -141,4 +112,9 @@ class CaptureWorker:
             if self._capture is not None:
                 self._before += self._capture.changes
             self._capture, self._state, self._error = capture, "running", None
-            capture.run(stop)
+            try:
+                capture.run(stop)
+            except (SourceUnavailable, RowError) as error:
+                # Others are told, too; not where the log is the trouble, or is another's now.
+                capture.note("waiting" if self._is_mended_by_waiting(error) else "broken", error)
+                raise

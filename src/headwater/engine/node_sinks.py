@@ -47,4 +47,4 @@ def _view(node: ViewNode, columns: pa.Schema, version: int, context: SinkContext
 
 @open_sink.register
 def _target(node: SinkNode, columns: pa.Schema, version: int, context: SinkContext) -> Sink:
-    return node.writable_target.open(columns)
+    return node.open_target(columns, version)

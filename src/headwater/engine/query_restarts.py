@@ -11,8 +11,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from headwater.engine.assembly import is_shared_failure
+from headwater.engine.batch.micro_batch import is_few
 from headwater.engine.batch.node_run import NodeRun
 from headwater.engine.batch.query import Query
+from headwater.engine.batch.worker_start import start_workers
 from headwater.engine.failure import failures
 from headwater.engine.query_merging import QueryMerging
 from headwater.errors import HeadwaterError, InputLost, SinkUnavailable
@@ -21,13 +23,22 @@ from headwater.errors import HeadwaterError, InputLost, SinkUnavailable
 class QueryRestarts(QueryMerging):
     """A pipeline whose queries are restarted when they fail."""
 
+    _has_workers = False
+
     def _start(self, query: Query) -> None:
         try:
             self.lease.check()
             self._begin(query, self._versions_of(query))
+            self._start_workers(query)
             query.start()
         except Exception as error:
             self._handle_failure(query, failure_of(query, error))
+
+    def _start_workers(self, query: Query) -> None:
+        """Let workers start beside the first query that has work for them."""
+        if not self._has_workers and not is_few(query.lag()):
+            self._has_workers = True
+            start_workers(self.spark)
 
     def _process_all(self, query: Query) -> None:
         """Wait until a query has processed its input; one that has failed may be restarted."""

@@ -93,7 +93,7 @@ class Runner(QueryRestarts):
                 return
 
     def rebuild(self, name: str) -> int:
-        """Compute a view anew from the log, beside the one that readers see, and switch to that version."""
+        """Compute a view, or what a sink's target holds, anew beside what readers see, and switch to it."""
         node = self.nodes[name].node_run.node
         version = self.versions.next(node)
         node_run = self._node_run(node, version)
@@ -113,7 +113,8 @@ class Runner(QueryRestarts):
             raise HeadwaterError(
                 f"the rebuild of {node.title} was stopped", detail="readers see it as before"
             )
-        self.versions.publish(node, version)
+        node_run.close()
+        self.versions.publish(node, version, node_run.schema)
         return version.number
 
     def reset(self, name: str, to: Start) -> int:
@@ -124,7 +125,7 @@ class Runner(QueryRestarts):
         node_run = self._node_run(node, version)
         checkpoint.write_start(node_run.checkpoint, start)
         self._sink(node_run, version).close()  # makes the version
-        self.versions.publish(node, version)
+        self.versions.publish(node, version, node_run.schema)
         return version.number
 
     def stop(self) -> None:

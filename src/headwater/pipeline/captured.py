@@ -6,6 +6,7 @@ Invariant: nothing here connects to a database; whether it has the tables as the
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, get_args
@@ -42,6 +43,8 @@ class CaptureDeclaration(Declaration):
     """What becomes of a row that the declared columns cannot hold."""
     max_retained: int | None = None
     """How many bytes the database may keep for the capture before it is given up."""
+    alert_retained: int | None = None
+    """Above how many there is a warning; half of what it may keep at most if None."""
     transactions: bool = False
     """Whether a topic tells which transactions are whole."""
 
@@ -153,6 +156,18 @@ def problems(
             )
 
 
+def absolute_url(url: str) -> str:
+    """Return a URL in which a file's path is absolute: a program may go elsewhere.
+
+    >>> absolute_url("sqlite:/srv/crm.db"), absolute_url("mysql://shop@db/shop")
+    ('sqlite:/srv/crm.db', 'mysql://shop@db/shop')
+    """
+    scheme, _, rest = url.partition(":")
+    return (
+        f"sqlite:{os.path.abspath(rest.removeprefix('//'))}" if scheme.lower() == "sqlite" and rest else url
+    )
+
+
 def check_capture(title: str, url: object, on_error: object) -> None:
     """Refuse a URL of no database that can be captured, and settings that there are not."""
     scheme = url.partition(":")[0].lower() if isinstance(url, str) else ""
@@ -166,3 +181,11 @@ def check_capture(title: str, url: object, on_error: object) -> None:
         raise PipelineError(
             f'{title} has an unknown on_error "{on_error!s:.60}"', hint='use "stop" or "dead_letter"'
         )
+
+
+def check_retained(title: str, most: object, alert: object) -> None:
+    """Refuse limits of what a database may keep that are no numbers of bytes."""
+    for name, value in (("max_retained", most), ("alert_retained", alert)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value <= 0):
+            hint = f"give a number of bytes, as in {name}=10_000_000_000"
+            raise PipelineError(f"{name} of {title} cannot be {value!r:.60}", hint=hint)

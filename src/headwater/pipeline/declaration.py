@@ -46,10 +46,6 @@ class Declaration:
     """Whether its rows come from outside of the pipeline."""
     needs_key: ClassVar[bool] = False
     """Whether it cannot be declared without a key."""
-    verifiable: ClassVar[bool] = False
-    """Whether it can be computed again as a batch and compared with what is stored."""
-    has_versions: ClassVar[bool] = False
-    """Whether a version of it can be built beside the one in force: whether it can be rebuilt."""
 
     name: str
     file: str
@@ -65,6 +61,16 @@ class Declaration:
     def title(self) -> str:
         """The kind and the name, as messages name it."""
         return self.title_of(self.name)
+
+    @property
+    def verifiable(self) -> bool:
+        """Whether it can be computed again as a batch and compared with what is stored."""
+        return False
+
+    @property
+    def has_versions(self) -> bool:
+        """Whether a version of it can be built beside the one in force: whether it can be rebuilt."""
+        return False
 
     @property
     def source_line(self) -> SourceLine:

@@ -20,6 +20,8 @@ from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.statement import relations
 from headwater.pipeline.targets import SinkTarget, TableName, database
 from headwater.schema import type_name
+from headwater.sinks.sink import Sink
+from headwater.sinks.versions import TargetVersions
 from headwater.stores import limits
 from headwater.topic import Cleanup, Topic
 from headwater.values.keyed import KeyedSchema, declare
@@ -125,13 +127,17 @@ class StreamNode(Node):
     """A node whose rows go to a topic of the log."""
 
     kind: ClassVar[str] = "stream"
-    verifiable: ClassVar[bool] = True
 
     topic: str
     """The derived topic."""
     event_time: str | None = None
     partitions: int | None = None
     """Of the derived topic; None leaves them to the engine."""
+
+    @property
+    def verifiable(self) -> bool:
+        """It is in the log."""
+        return True
 
     @property
     def readable_topic(self) -> str:
@@ -161,14 +167,22 @@ class ViewNode(Node):
 
     kind: ClassVar[str] = "view"
     needs_key: ClassVar[bool] = True
-    verifiable: ClassVar[bool] = True
-    has_versions: ClassVar[bool] = True
     may_rekey_tables: ClassVar[bool] = False
 
     store: str | None = field(default=None, repr=False)
     """Where it is kept; None means where the pipeline keeps its views. It may hold a password."""
     order: str | None = None
     """The column in whose order it is read too."""
+
+    @property
+    def verifiable(self) -> bool:
+        """It is in a store."""
+        return True
+
+    @property
+    def has_versions(self) -> bool:
+        """Its store keeps several."""
+        return True
 
     @property
     def unreadable_hint(self) -> str:
@@ -178,7 +192,7 @@ class ViewNode(Node):
     @property
     def recompute_hint(self) -> str:
         """What a user does to have it computed anew."""
-        return f"run `headwater rebuild {Path(self.file).name} {self.name}` to compute it anew"
+        return _rebuild_hint(self)
 
     @property
     def replacement_key(self) -> tuple[str, ...]:
@@ -232,12 +246,32 @@ class ViewNode(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class SinkNode(Node):
-    """A node whose rows are written to a target outside; what the target holds is not known here."""
+    """A node whose rows are written to a target outside."""
 
     kind: ClassVar[str] = "sink"
     shares_query: ClassVar[bool] = False
 
     target: object = None
+
+    @property
+    def verifiable(self) -> bool:
+        """Whether its target can be read back."""
+        return isinstance(self.target, SinkTarget) and self.target.readable
+
+    @property
+    def has_versions(self) -> bool:
+        """Whether its target can be built anew beside what readers see."""
+        return self.versions is not None
+
+    @property
+    def versions(self) -> TargetVersions | None:
+        """The versions of its target, if that can be built anew."""
+        return self.target.versions if isinstance(self.target, SinkTarget) else None
+
+    @property
+    def recompute_hint(self) -> str:
+        """What a user does to have it computed anew."""
+        return _rebuild_hint(self) if self.has_versions else super().recompute_hint
 
     @property
     def replacement_key(self) -> tuple[str, ...]:
@@ -252,9 +286,15 @@ class SinkNode(Node):
         raise PipelineError(
             f"{self.title} has no target that can be written to",
             detail=f"got {type(self.target).__name__}",
-            hint="use one of headwater.pipeline.targets: parquet, postgres, sqlite, foreach",
+            hint="use one of headwater.pipeline.targets, such as targets.sqlite(…)",
             location=self.location,
         )
+
+    def open_target(self, columns: pa.Schema, version: int) -> Sink:
+        """Open the sink of a version of it."""
+        if self.versions is not None:
+            return self.versions.open(columns, version)
+        return self.writable_target.open(columns)
 
     def table_names(self, views: str | None) -> list[TableName]:
         """Return the tables or directories of the target."""
@@ -264,3 +304,7 @@ class SinkNode(Node):
         """Refuse columns that the target cannot take."""
         if isinstance(self.target, SinkTarget):
             self.target.check(columns)
+
+
+def _rebuild_hint(node: Node) -> str:
+    return f"run `headwater rebuild {Path(node.file).name} {node.name}` to compute it anew"

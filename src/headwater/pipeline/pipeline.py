@@ -230,18 +230,23 @@ class Pipeline(PipelineContents):
         *,
         on_error: OnMisfit = "stop",
         max_retained: int | None = None,
+        alert_retained: int | None = None,
         transactions: bool = False,
     ) -> CaptureDeclaration:
         """Declare a database whose changes fill tables, for as long as the pipeline runs.
 
         - ``name``: what ``captured=`` calls it: ``table(..., captured="NAME.TABLE")``.
         - ``url``: the database: ``"postgresql://shop@db/shop"``, ``"mysql://shop@db/shop"`` or
-          ``"sqlite:./crm.db"``. It is not shown in messages; a password may come from the environment.
+          ``"sqlite:./crm.db"``, a file that is found from where the program is now. It is not shown in
+          messages; a password may come from the environment.
+          A slot and a publication of PostgreSQL that are there may be given: ``…/shop?slot=a&publication=b``.
         - ``on_error="stop"``: what becomes of a row that the declared columns cannot hold: ``"stop"`` stops
           the capture there and names it; ``"dead_letter"`` sets it aside in the topic
           ``PIPELINE.NAME.dead``.
         - ``max_retained=None``: how many bytes the database may keep for a capture that is behind, before it
           is given up rather than fill the database's disk; any number if None.
+        - ``alert_retained=None``: above how many bytes there is a warning, in the log, in the status and in
+          the metrics; half of ``max_retained`` if None.
         - ``transactions=False``: whether the topic ``PIPELINE.NAME.transactions`` has a record for each
           transaction when all of its changes are stored: ``headwater.read_transactions`` reads whole ones.
 
@@ -259,14 +264,16 @@ class Pipeline(PipelineContents):
         with errors_at(line):
             declaring.check_name(CaptureDeclaration, name)
             captures.check_capture(CaptureDeclaration.title_of(name), url, on_error)
+            captures.check_retained(CaptureDeclaration.title_of(name), max_retained, alert_retained)
         return self._add(
             CaptureDeclaration(
                 name=name,
                 file=line.file,
                 line=line.line,
-                url=url,
+                url=captures.absolute_url(url),
                 on_error=on_error,
                 max_retained=max_retained,
+                alert_retained=alert_retained,
                 transactions=transactions,
             )
         )

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -25,18 +26,23 @@ from headwater import durations
 from headwater.names import listed
 from headwater.sinks.cache import declaration as caches
 from headwater.sinks.foreach import ForeachSink
-from headwater.sinks.owning import OwningSink
 from headwater.sinks.parquet import ParquetSink
 from headwater.sinks.search import SearchSink
 from headwater.sinks.search.declaration import declare_search
+from headwater.sinks.search.embedded.versions import SearchVersions
 from headwater.sinks.search.opensearch import address
 from headwater.sinks.search.opensearch.sink import OpenSearchSink, declare_opensearch
+from headwater.sinks.search.opensearch.versions import IndexVersions
 from headwater.sinks.sink import Sink
+from headwater.sinks.versions import LateVersions, TargetVersions
 from headwater.sinks.warehouse.declaration import declare_warehouse
 from headwater.stores import limits
 from headwater.values.fitting import shaped
 from headwater.values.keyed import declare
 from headwater.views.sqlite.store import ViewStore
+from headwater.views.sqlite.table_sink import SqliteTableSink
+from headwater.views.store import Store
+from headwater.views.table_versions import TableVersions
 
 _VERSION = re.compile(r"(.+)@\d+(?:_changes)?")
 """The table of a view's version, or of its changes."""
@@ -64,6 +70,10 @@ class SinkTarget:
     """The database, file or directory, if it is one."""
     tables: tuple[str, ...] = ()
     """What it writes to there."""
+    readable: bool = False
+    """Whether what it holds can be read back, by key, and so be compared with what it should hold."""
+    versions: TargetVersions | None = field(default=None, repr=False)
+    """How it is built anew beside what readers see, if it can be."""
 
     def table_names(self) -> list[TableName]:
         """Return what it writes to; one who writes to a view's version writes to the view."""
@@ -115,10 +125,15 @@ def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0)
     ('stock', 'stock_changes')
     """
 
-    def open(schema: pa.Schema) -> Sink:
+    def open(schema: pa.Schema, version: int | None = None) -> Sink:
         from headwater.views.postgres import PostgresSink
 
-        return PostgresSink(dsn, table, schema, key, feed=feed)
+        return PostgresSink(dsn, table, schema, key, version=version, feed=feed)
+
+    def store() -> Store:
+        from headwater.views.postgres.store import PostgresStore
+
+        return PostgresStore(dsn)
 
     def check(schema: pa.Schema) -> None:
         limits.check_postgres(declare(f'table "{table}"', schema, key), changes=feed > 0)
@@ -126,7 +141,10 @@ def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0)
     limits.check_table_name(table)
     own = table if "search_path" in dsn else table.removeprefix("public.")
     names = (own, own + limits.CHANGES) if feed else (own,)
-    return SinkTarget("postgres", open, listed(key), check, database(dsn), names)
+    versions = TableVersions(table, store, open)
+    return SinkTarget(
+        "postgres", open, listed(key), check, database(dsn), names, readable=True, versions=versions
+    )
 
 
 def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...]) -> SinkTarget:
@@ -145,18 +163,16 @@ def sqlite(path: str | os.PathLike[str], table: str, key: str | tuple[str, ...])
     """
     file = os.path.abspath(path)  # now: a program may go elsewhere
 
-    def open(schema: pa.Schema) -> Sink:
-        store = ViewStore(file)
-        try:
-            return OwningSink(store.sink(table, schema, key), store)
-        except BaseException:
-            store.close()
-            raise
+    def open(schema: pa.Schema, version: int | None = None) -> Sink:
+        return SqliteTableSink(file, table, schema, key, version=version)
 
     def check(schema: pa.Schema) -> None:
         limits.check_sqlite(declare(f'view "{table}"', schema, key))
 
-    return SinkTarget("sqlite", open, listed(key), check, os.path.realpath(file), (table,))
+    versions = TableVersions(table, lambda: ViewStore(file), open)
+    return SinkTarget(
+        "sqlite", open, listed(key), check, os.path.realpath(file), (table,), readable=True, versions=versions
+    )
 
 
 def search(url: str, key: str | tuple[str, ...], text: str | Sequence[str]) -> SinkTarget:
@@ -191,6 +207,8 @@ def _embedded(url: str, key: str | tuple[str, ...], text: str | Sequence[str]) -
         lambda schema: declare_search(f'search index "{path}"', schema, key, text),
         os.path.realpath(path),
         (path,),
+        readable=True,
+        versions=SearchVersions(path, key, text),
     )
 
 
@@ -203,6 +221,8 @@ def _opensearch(url: str, key: str | tuple[str, ...], text: str | Sequence[str])
         lambda schema: declare_opensearch(url, schema, key, text),
         f"{place.host}:{place.port}",
         (place.index,),
+        readable=True,
+        versions=IndexVersions(url, key, text),
     )
 
 
@@ -239,7 +259,22 @@ def cache(
     caches.check_prefix(prefix)
     if ttl is not None:
         durations.interval(ttl)
-    return SinkTarget("cache", open, listed(key), check, caches.database(url), (prefix,))
+
+    def versions() -> TargetVersions:
+        from headwater.sinks.cache.versions import CacheVersions
+
+        return CacheVersions(url, key, prefix, ttl)
+
+    return SinkTarget(
+        "cache",
+        open,
+        listed(key),
+        check,
+        caches.database(url),
+        (prefix,),
+        readable=True,
+        versions=LateVersions(versions),
+    )
 
 
 def warehouse(
@@ -271,7 +306,21 @@ def warehouse(
     def check(schema: pa.Schema) -> None:
         declare_warehouse(f'table "{path}"', schema, key, history)
 
-    return SinkTarget("warehouse", open, listed(key), check, os.path.realpath(path), (path,))
+    def versions() -> TargetVersions:
+        from headwater.sinks.warehouse.versions import WarehouseVersions
+
+        return WarehouseVersions(Path(path), key, history)
+
+    return SinkTarget(
+        "warehouse",
+        open,
+        listed(key),
+        check,
+        os.path.realpath(path),
+        (path,),
+        readable=True,
+        versions=LateVersions(versions),
+    )
 
 
 def foreach(function: Callable[[pa.Table, int], object]) -> SinkTarget:

@@ -4,6 +4,6 @@ The contract is in ``sink.py``. Tables in databases are written by the sinks of 
 catalogs.
 """
 
-from headwater.sinks.sink import Batch, Sink
+from headwater.sinks.sink import Batch, Contents, Sink
 
-__all__ = ["Batch", "Sink"]
+__all__ = ["Batch", "Contents", "Sink"]

@@ -6,7 +6,7 @@ Invariant: what it owns is closed after it, and not before.
 from __future__ import annotations
 
 from headwater.closing import Closing
-from headwater.sinks.sink import Batch, Sink
+from headwater.sinks.sink import Batch, Contents, Sink
 
 
 class OwningSink(Sink):
@@ -30,6 +30,10 @@ class OwningSink(Sink):
     def missing_since(self, receipt: str) -> str | None:
         """Tell what is missing."""
         return self._sink.missing_since(receipt)
+
+    def read_back(self) -> Contents | None:
+        """Return what the target holds."""
+        return self._sink.read_back()
 
     def close(self) -> None:
         """Close everything."""

@@ -3,6 +3,9 @@
 A runner begins, which shuts out any other, and commits one batch after the other. After a crash
 the last batch comes again, with the same number and the same rows.
 
+What a target holds can be read back where it can be read at all, beside any runner, to be compared with
+what it should hold.
+
 Invariant: a batch's rows and its number become visible together or not at all; a batch with a
 number that was committed before changes nothing; a runner that another has replaced commits nothing;
 and a target that was emptied, or restored from a backup, does not look like one that is whole.
@@ -11,7 +14,9 @@ and a target that was emptied, or restored from a backup, does not look like one
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,6 +35,22 @@ class Batch:
     """How far each input has been read when this batch is done."""
     watermark: int | None = None
     """The node's clock when this batch is done, in microseconds; None where it has none."""
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a target holds, read back to be compared."""
+
+    batch: int = -1
+    """The number of the last batch that it has; -1 for none."""
+    rows: Iterator[pa.RecordBatch] = field(default_factory=lambda: iter(()))
+    """Its rows in the declared columns, to be read once; of one moment, where the target has moments."""
+    unreadable: list[Mapping[str, Any]] = field(default_factory=list)
+    """What lies among the rows and is none, by its place; known when the rows have been read."""
+    settled: Callable[[], bool] = lambda: True
+    """Tells, when the rows have been read, whether they are of that batch: a target may have no moments."""
+    expires: bool = False
+    """Whether rows go by themselves, so that one may be missing."""
 
 
 class Sink(Closing):
@@ -56,6 +77,13 @@ class Sink(Closing):
 
         To be called after ``begin``. An empty receipt is that of a sink that has committed nothing.
         """
+
+    def read_back(self) -> Contents | None:
+        """Return what the target holds; None where that cannot be read.
+
+        It changes nothing, makes nothing and shuts nobody out: ``begin`` need not have been called.
+        """
+        return None
 
     @abstractmethod
     def close(self) -> None:

@@ -66,6 +66,7 @@ def checks(exactly_once: bool = True) -> list[Check]:
         committed_rows_are_visible,
         a_batch_without_rows_shows_nothing,
         no_row_is_lost_by_a_crash_at_any_point,
+        what_is_there_is_read_back,
     ]
     once: list[Check] = [
         a_replayed_batch_changes_nothing,
@@ -116,6 +117,31 @@ def no_row_is_lost_by_a_crash_at_any_point(target: TargetUnderTest) -> None:
         if not died:
             return
     raise AssertionError("a commit went through too many points")
+
+
+def what_is_there_is_read_back(target: TargetUnderTest) -> None:
+    """Rows and batch number, beside the runner, who goes on; of a sink that can be read back."""
+    batches = _batches(3, target)
+    with target.open() as reader, target.open() as sink:
+        before = reader.read_back()
+        if before is None:
+            return
+        assert (before.batch, sum(map(len, before.rows))) == (-1, 0), "nothing was committed yet"
+        sink.begin()
+        for count, batch in enumerate(batches, 1):
+            assert sink.commit(batch), "one who reads shuts nobody out"
+            _expect_read_back(reader, batch.number, _result(batches[:count], target))
+        sink.commit(_empty(3, target))
+        _expect_read_back(reader, 3, _result(batches, target))
+
+
+def _expect_read_back(reader: Sink, number: int, wanted: Visible) -> None:
+    contents = reader.read_back()
+    assert contents is not None, "what can be read back can be read again"
+    seen = Counter(_values(row) for rows in contents.rows for row in rows.to_pylist())
+    assert (contents.batch, contents.unreadable) == (number, []), "it is read back as of its last batch"
+    assert contents.settled(), "nobody writes meanwhile"
+    assert seen == wanted, f"read back too much {seen - wanted}, too little {wanted - seen}"
 
 
 # Of a sink that is effectively once

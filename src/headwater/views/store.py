@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from headwater import topic as topics
 from headwater.closing import Closing
-from headwater.errors import Fenced, UsageError
+from headwater.errors import UsageError
+from headwater.sinks.fencing import dropped
 from headwater.sinks.sink import Sink
 from headwater.values.keyed import KeyedSchema, declare
 from headwater.views.reading import Reading
@@ -84,6 +85,9 @@ class Store(Views):
         reads the index alone.
         """
 
+    def check_replaceable(self, view: str) -> None:
+        """Refuse a table that was there before its sink: another version cannot take its place."""
+
     @abstractmethod
     def publish(self, view: str, version: int) -> None:
         """Let readers see a version from now on, and no longer the one before."""
@@ -103,15 +107,6 @@ def existing(versions: Iterable[E], version: int | None, what: str) -> E | None:
     if version is not None and version < published:
         raise dropped(what, version)
     return None
-
-
-def dropped(what: str, version: int) -> Fenced:
-    """Return the error for a runner whose version is no longer there."""
-    return Fenced(
-        f"version {version} of {what} has been dropped",
-        detail="nothing was written",
-        hint="a rebuild has taken its place; let this runner end",
-    )
 
 
 def check_droppable(versions: list[E], version: int | None) -> None:

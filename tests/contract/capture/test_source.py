@@ -16,7 +16,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from headwater.capture.change import DELETE, INSERT, UPDATE, TableChanges
+from headwater.capture.heartbeat import SAFETY
 from headwater.capture.source import CaptureSource
+from headwater.durations import now
 from headwater.errors import SourceRefused, UsageError
 from soaking import examples
 from source_kit import Database, Replica, drain, snapshot, told, values
@@ -156,6 +158,20 @@ def test_a_change_knows_its_transaction(shop: Database) -> None:
         assert set(each.transaction) == {0}
         assert source.passed(source.end(), each.transactions.position[0])
         assert each.transactions.committed[0] > 1_600_000_000_000_000
+
+
+def test_what_is_committed_later_is_behind_a_moment_by_position_and_time(shop: Database) -> None:
+    source = shop.source()
+    position = source.begin(["customers"], None)
+    shop.execute(*insert(1))
+    [first] = everything(source, position)
+    moment = source.moment()
+    shop.execute(*insert(2))
+    [second] = everything(source, moment.position)
+    assert source.passed(moment.position, first.transactions.position[-1])
+    assert first.transactions.committed[-1] <= moment.time
+    assert second.transactions.committed[-1] >= moment.time - SAFETY
+    assert source.passed(source.end(), moment.position) and abs(moment.time - now()) < 60_000_000
 
 
 def everything(source: CaptureSource, position: str) -> list[TableChanges]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -12,15 +13,18 @@ from pathlib import Path
 import psycopg
 import pyarrow as pa
 import pytest
+from psycopg.sql import SQL, Identifier
 
 import headwater
 from headwater import Pipeline
 from headwater.api.captures import workers
+from headwater.capture import capture as captures
 from headwater.capture import snapshot
 from headwater.capture.capture import Capture
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.opening import open_capture
-from headwater.errors import SourceUnavailable
+from headwater.capture.postgres.source import object_name
+from headwater.errors import SourceRefused, SourceUnavailable
 from headwater.log import Log
 
 PAGES = CapturedTable(
@@ -123,6 +127,33 @@ def test_large_values_that_are_not_sent_again_are_those_of_the_last_row(
     with headwater.open(log_url) as log:
         rows = [row for part in log.read("pages.changes") for row in part.to_pylist()]
     assert all(row["after"]["text"] for row in rows if row["operation"] != "delete")
+
+
+def test_large_values_of_changes_that_come_again_when_their_row_is_gone(
+    db: psycopg.Connection, database: str, log_url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.execute("INSERT INTO pages VALUES (1, 0, %s), (2, 0, %s), (3, 0, %s)", [text(n) for n in (1, 2, 3)])
+    with opened(database, log_url, name) as capture:
+        capture.catch_up()
+    db.execute("UPDATE pages SET views = views + 1")
+    db.execute("DELETE FROM pages WHERE id = 1")
+    db.execute("UPDATE pages SET id = 4 WHERE id = 2")
+    with opened(database, log_url, name) as capture:
+        monkeypatch.setattr(capture, "save", dying(capture.save, 0))  # when all of it is in the topics
+        with suppress(KeyboardInterrupt):
+            capture.catch_up()
+    db.execute("UPDATE pages SET views = views + 1")
+    with opened(database, log_url, name) as capture:
+        capture.catch_up()
+    same(db, log_url)
+    with headwater.open(log_url) as log:
+        history = [row for part in log.read("pages.changes") for row in part.to_pylist()]
+    assert [row["operation"] for row in history] == [
+        *3 * ["update"],
+        *2 * ["delete"],
+        "insert",
+        *2 * ["update"],
+    ]
 
 
 def test_large_values_of_rows_that_a_snapshot_has_not_stored_yet(
@@ -288,3 +319,78 @@ def test_a_table_that_takes_the_place_of_another_is_captured_anew(
         capture.catch_up()
     with headwater.open(log_url) as log:
         assert set(newest(log, "pages")) == {2, 3, 4, 5}
+
+
+def test_the_slot_advances_while_only_other_tables_and_databases_are_written(
+    db: psycopg.Connection, database: str, log_url: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(captures, "IDLE_SECONDS", 0.2)
+    db.execute("CREATE TABLE others (id BIGINT PRIMARY KEY)")
+    query = "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s"
+    with opened(database, log_url, name) as capture:
+        capture.catch_up()
+        begun = db.execute("SELECT pg_current_wal_lsn()").fetchone()
+        db.execute("INSERT INTO others SELECT n FROM generate_series(1, 10000) n")
+        with psycopg.connect(database, dbname="postgres", autocommit=True) as other:
+            other.execute("SELECT pg_logical_emit_message(true, 'others', repeat('x', 100000))")
+        written = db.execute("SELECT pg_current_wal_lsn()").fetchone()
+        assert begun is not None and written is not None
+        advanced = "SELECT %s::pg_lsn <= confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = %s"
+        deadline = time.monotonic() + 20
+        while db.execute(advanced, (written[0], object_name(name))).fetchone() != (True,):
+            capture.step()
+            assert time.monotonic() < deadline, db.execute(query, (object_name(name),)).fetchone()
+        assert capture.changes == 0
+
+
+def test_a_table_in_which_nothing_changes_is_marked_by_the_clock_of_the_server(
+    db: psycopg.Connection, database: str, log_url: str, name: str
+) -> None:
+    with opened(database, log_url, name) as capture, headwater.open(log_url) as log:
+        capture.catch_up()
+        asked = db.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8").fetchone()
+        assert asked is not None
+        deadline = time.monotonic() + 20
+        while not any((each.newest or 0) > asked[0] for each in log.appended_ranges("links", 0, 0)):
+            db.execute("INSERT INTO pages VALUES (1, 0, '') ON CONFLICT (id) DO UPDATE SET views = 1")
+            capture.step()
+            assert time.monotonic() < deadline
+        assert all(each.mark for each in log.appended_ranges("links", 0, 0))
+
+
+def test_a_slot_and_a_publication_that_are_given_in_the_url_are_used_and_stay(
+    db: psycopg.Connection, database: str, log_url: str, name: str
+) -> None:
+    url = f"{database}{'&' if '?' in database else '?'}slot={name}&publication={name}"
+    capture = headwater.capture_tables(url, "links", log=log_url, name=name)
+    with pytest.raises(SourceRefused, match=f'publication "{name}" does not exist'):
+        capture.catch_up()
+    db.execute(SQL("CREATE PUBLICATION {} FOR TABLE pages").format(Identifier(name)))
+    with pytest.raises(SourceRefused) as lacking:
+        capture.catch_up()
+    assert "it does not have links" in str(lacking.value)
+    db.execute(SQL("ALTER PUBLICATION {} ADD TABLE links").format(Identifier(name)))
+    with pytest.raises(SourceRefused, match=f'replication slot "{name}" does not exist') as missing:
+        capture.catch_up()
+    assert "pg_create_logical_replication_slot" in str(missing.value.hint)
+    db.execute("SELECT pg_create_logical_replication_slot(%s, 'test_decoding')", (name,))
+    with pytest.raises(SourceRefused) as other:
+        capture.catch_up()
+    assert "its plugin is test_decoding" in str(other.value)
+    db.execute("SELECT pg_drop_replication_slot(%s)", (name,))
+    db.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (name,))
+    try:
+        db.execute("INSERT INTO links VALUES (1, 7)")
+        capture.catch_up()
+        with headwater.open(log_url) as log:
+            assert newest(log, "links") == {1: (1, 7)}
+        headwater.drop_capture(url, name, log_url)
+        left = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"
+        assert db.execute(left, (name,)).fetchone() == (1,)
+        assert db.execute("SELECT count(*) FROM pg_publication WHERE pubname = %s", (name,)).fetchone() == (
+            1,
+        )
+        made = "SELECT count(*) FROM pg_replication_slots WHERE slot_name = %s"
+        assert db.execute(made, (object_name(name),)).fetchone() == (0,)
+    finally:
+        db.execute("SELECT pg_drop_replication_slot(%s)", (name,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,19 @@ def test_declared_columns_are_compared_with_those_of_the_database(database: str,
     with pytest.raises(PipelineError, match='has no table "clients"'):
         check_captures(shop(database, tmp_path, table="clients"))
     assert not (tmp_path / "data").exists()
+
+
+def test_a_table_whose_first_snapshot_has_not_begun_may_be_asked_for_another(
+    database: str, tmp_path: Path
+) -> None:
+    pipeline = shop(database, tmp_path)
+    stopped = threading.Event()
+    stopped.set()
+    next(workers(pipeline)).catch_up(stopped)  # begun, and nothing more
+    headwater.resnapshot(pipeline.log, "shop.crm", "customers")
+    next(workers(pipeline)).catch_up()
+    with headwater.open(pipeline.log) as log:
+        assert newest(log) == {1: "ada"}
 
 
 def test_a_capture_that_runs_makes_a_new_snapshot_when_it_is_asked(database: str, tmp_path: Path) -> None:
@@ -189,3 +203,24 @@ def count(pipeline: Pipeline) -> int:
 def wait_for(work: BackgroundCapture) -> None:
     while work.status().state != "streaming":
         assert not work.ended(0.01)
+
+
+def test_how_a_capture_is_doing_is_told_to_other_processes(database: str, tmp_path: Path) -> None:
+    pipeline = shop(database, tmp_path)
+    assert [(each.capture, each.state) for each in headwater.capture_statuses(pipeline)] == [
+        ("crm", "starting")
+    ]
+    [worker] = workers(pipeline)
+    worker.catch_up()
+    [told] = headwater.capture_statuses(pipeline)
+    assert (told.capture, told.state, told.snapshots["customers"].rows) == ("crm", "ended", 1)
+    assert told.noted is not None and told.position == worker.status().position
+    assert headwater.capture_status(pipeline.log, "shop.crm").capture == "shop.crm"
+    with pytest.raises(UsageError, match='no capture "crm"'):
+        headwater.capture_status(pipeline.log, "crm")
+
+
+@pytest.mark.parametrize("limit", [{"max_retained": 0}, {"alert_retained": "1 GB"}, {"max_retained": True}])
+def test_a_limit_that_is_no_number_of_bytes_is_refused(limit: dict[str, object]) -> None:
+    with pytest.raises(PipelineError, match="_retained of capture"):
+        Pipeline("shop").capture("crm", "sqlite:./crm.db", **limit)  # type: ignore[arg-type]

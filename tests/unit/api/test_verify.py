@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from pyspark.sql import DataFrame
 
 import headwater
-from headwater import Pipeline
-from headwater.api.verify import verifiable
+from headwater import Pipeline, targets
+from headwater.api.verify import followers, verifiable
 from headwater.errors import PipelineError, UsageError
 
 
@@ -40,3 +43,28 @@ def test_only_views_and_streams_are_verified(shop: Pipeline) -> None:
 def test_a_pipeline_that_does_not_fit_together_is_not_verified(broken: Pipeline) -> None:
     with pytest.raises(PipelineError, match="oders"):
         headwater.verify(broken)
+
+
+def test_tables_that_are_captured_and_sinks_that_can_be_read_back_are_compared_with_their_source(
+    shop: Pipeline, tmp_path: Path
+) -> None:
+    shop.capture("crm", f"sqlite:{tmp_path / 'crm.db'}")
+    shop.table("customers", "id BIGINT", key="id", captured="crm.customers")
+    shop.sink(targets.sqlite(tmp_path / "a.db", "people", "id"))(people)
+    shop.sink(targets.parquet(tmp_path / "archive"))(archived)
+    assert [node.name for node in verifiable(shop)] == ["seen", "people"]
+    assert [node.name for node in followers(shop)] == ["people"]
+    assert followers(shop, ["customers"]) == []
+    for name in ("seen", "archived", "orders"):
+        with pytest.raises(UsageError, match=f'"{name}" cannot be compared with its source'):
+            followers(shop, [name])
+
+
+def people(customers: DataFrame) -> DataFrame:
+    """Customers, row by row."""
+    return customers
+
+
+def archived(customers: DataFrame) -> DataFrame:
+    """Customers, every change."""
+    return customers

@@ -22,10 +22,8 @@ def test_a_line_declares_columns_and_key() -> None:
 
 
 def test_a_key_of_several_columns_is_a_list() -> None:
-    (line,) = declarations(
-        [table("t", ("a", pa.int64()), ("b", pa.string()), key=("b", "a"))], "crm", "other"
-    )
-    assert line == 'other.table("t", "a BIGINT, b STRING", key=["b", "a"], captured="crm.t")'
+    (line,) = declarations([table("t", ("a", pa.int64()), ("b", pa.string()), key=("b", "a"))], "crm")
+    assert line == 'shop.table("t", "a BIGINT, b STRING", key=["b", "a"], captured="crm.t")'
 
 
 def test_a_long_line_is_broken() -> None:

@@ -72,3 +72,15 @@ def test_a_file_that_is_not_there_is_told_and_not_made(tmp_path: Path) -> None:
     ):
         pass
     assert not missing.exists()
+
+
+def test_the_driver_of_postgresql_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(UsageError, match="PostgreSQL support is not installed") as missing:
+        open_source("postgresql://db/shop", "crm")
+    assert "headwater[postgres]" in str(missing.value.hint)
+
+
+def test_a_slot_that_is_given_in_the_url_is_no_setting_of_the_library() -> None:
+    with open_source("postgresql://ada:secret@db.invalid/shop?slot=mine&publication=ours", "crm") as source:
+        assert source.title == 'PostgreSQL database "shop" on db.invalid'

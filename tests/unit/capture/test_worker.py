@@ -5,17 +5,22 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import headwater
 from changes_kit import CAPTURED, newest
+from headwater.capture import capture as captures
 from headwater.capture import worker
-from headwater.capture.capture import Capture
+from headwater.capture.capture import Capture, CaptureSettings
 from headwater.capture.opening import open_capture
+from headwater.capture.sqlite.source import SqliteSource
+from headwater.capture.state import load
 from headwater.capture.worker import CaptureWorker
-from headwater.errors import LogUnavailable, SourceRefused
+from headwater.errors import LogUnavailable, SourceRefused, SourceUnavailable, UsageError
 
 
 @pytest.fixture
@@ -72,3 +77,54 @@ def test_it_catches_up_once(database: str, tmp_path: Path) -> None:
     work.catch_up()
     assert work.status().state == "ended"
     assert work.status().to_dict()["snapshots"]["customers"] == {"after": [1], "rows": 1, "done": True}
+
+
+def test_why_it_waits_is_noted_for_others_and_forgotten_when_it_goes_on(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "SHORTEST", 0.3)
+    monkeypatch.setattr(captures, "WATCH_SECONDS", 0.0)
+    log, stop = f"file:{tmp_path / 'log'}", threading.Event()
+    work = CaptureWorker("crm", lambda: open_capture(database, log, "crm", [CAPTURED]))
+    thread = threading.Thread(target=work.run, args=(stop,), daemon=True)
+    thread.start()
+    told = states(log)
+    assert next(told) == ("streaming", None)
+    with monkeypatch.context() as away:
+        away.setattr(SqliteSource, "retained", refused)
+        assert next(told) == ("waiting", "the database is away")
+    assert next(told) == ("streaming", None)
+    stop.set()
+    thread.join()
+    assert next(told) == ("ended", None)
+
+
+def refused(_: SqliteSource) -> int:
+    raise SourceUnavailable("the database is away")
+
+
+def states(log: str) -> Iterator[tuple[str, str | None]]:
+    """Yield how a capture is doing whenever that has become another."""
+    last, deadline = None, time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with suppress(UsageError), headwater.open(log) as opened:
+            status = load(opened, "crm")
+            if status is None or status.figures.state in ("starting", "snapshot"):
+                continue
+            now = status.figures.state, status.figures.error
+            if now != last:
+                last = now
+                yield now
+    raise AssertionError(last)
+
+
+def test_the_database_is_watched_and_a_warning_is_in_the_status(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteSource, "retained", lambda _: 100)
+    settings = CaptureSettings(max_retained=150)
+    log = f"file:{tmp_path / 'log'}"
+    work = CaptureWorker("crm", lambda: open_capture(database, log, "crm", [CAPTURED], settings))
+    work.catch_up()
+    assert work.status().retained == 100
+    assert work.status().alert is not None and "more than 75" in work.status().alert

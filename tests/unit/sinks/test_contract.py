@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from headwater import schema as schemas
 from headwater.log.embedded import EmbeddedLog
 from headwater.sinks import parquet, search
 from headwater.sinks.foreach import ForeachSink
@@ -23,6 +24,8 @@ from headwater.sinks.search import SearchSink
 from headwater.sinks.sink import Sink
 from headwater.sinks.topic import TopicSink
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, TargetUnderTest, checks
+from headwater.views import open_views
+from headwater.views.sqlite.table_sink import SqliteTableSink
 
 
 def named(check: Check) -> str:
@@ -85,6 +88,18 @@ def search_target(path: Path) -> TargetUnderTest:
     return TargetUnderTest(opened, visible, partial(saved, path / "index"))
 
 
+def table_target(path: Path) -> TargetUnderTest:
+    """A table in an SQLite file of its own."""
+    file = path / "shop" / "rows.db"
+
+    def visible() -> list[dict[str, Any]]:
+        with open_views(file) as views:
+            return views["rows"].scan().to_pylist()
+
+    opened = partial(SqliteTableSink, file, "rows", schemas.parse(SCHEMA), KEY)
+    return TargetUnderTest(opened, visible, partial(saved, path / "shop"))
+
+
 def foreach_target(path: Path) -> TargetUnderTest:
     """A function that appends lines to a file: it has the rows of a batch once for each call."""
     lines = path / "rows.jsonl"
@@ -116,6 +131,11 @@ def test_parquet_files_are_effectively_once(
 @pytest.mark.parametrize("check", checks(), ids=named)
 def test_an_embedded_index_is_effectively_once(check: Check, tmp_path: Path) -> None:
     check(search_target(tmp_path))
+
+
+@pytest.mark.parametrize("check", checks(), ids=named)
+def test_a_table_in_an_sqlite_file_is_effectively_once(check: Check, tmp_path: Path) -> None:
+    check(table_target(tmp_path))
 
 
 @pytest.mark.parametrize("check", checks(exactly_once=False), ids=named)

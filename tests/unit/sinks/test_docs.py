@@ -30,4 +30,4 @@ def test_the_test_of_a_sink_passes_as_it_is_printed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_printed.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout
-    assert "10 passed" in done.stdout
+    assert "11 passed" in done.stdout

@@ -122,6 +122,11 @@ def _check_place(db: MySqlConnection, position: BinlogPosition, server: MySqlSer
         )
 
 
+def clock(db: MySqlConnection) -> int:
+    """Return what time it is there, in microseconds since 1970."""
+    return int(db.value("SELECT CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS SIGNED)"))
+
+
 def retained(db: MySqlConnection, place: BinlogPlace) -> int:
     """Return how many bytes of binlog there are behind a place."""
     first = file_number(place.file)

@@ -36,7 +36,7 @@ from headwater.capture.mysql.position import BinlogPlace, BinlogPosition
 from headwater.capture.mysql.server import MySqlServer
 from headwater.capture.mysql.session import MySqlSession
 from headwater.capture.mysql.snapshot import ChunkRequest, DeliveredUntil
-from headwater.capture.source import CaptureSource
+from headwater.capture.source import CaptureSource, SourceMoment
 from headwater.errors import SourceRefused, UsageError, nearest
 
 _MOST_SECONDS: Final = 0.2
@@ -127,6 +127,11 @@ class MySqlSource(CaptureSource):
     def end(self) -> str:
         """Return the position behind everything that is committed now."""
         return str(self._session.run(self._known_server().current))
+
+    def moment(self) -> SourceMoment:
+        """Return where the history ends, and the server's time from before that."""
+        now = self._session.run(server.clock)
+        return SourceMoment(self.end(), now)
 
     def chunk(self, table: str, after: tuple[object, ...] | None, limit: int) -> SnapshotChunk:
         """Return rows of a table behind a key, in the order of the key, as they are at one moment."""

@@ -83,7 +83,9 @@ class ReplicationSlot:
             detail = "it is of another database" if not found["here"] else f"its plugin is {found['plugin']}"
             raise SourceRefused(
                 f'replication slot "{self.name}" cannot be read', detail=detail,
-                hint="give the capture another name, or a slot of this database with the plugin pgoutput",
+                hint="give a slot of this database with the plugin pgoutput"
+                if self.given
+                else "give the capture another name, or a slot of this database with the plugin pgoutput",
             )  # fmt: skip
         if found["wal_status"] == "lost":
             raise self._lost("the server has removed what it kept: more than max_slot_wal_keep_size")
@@ -100,7 +102,9 @@ class ReplicationSlot:
         return SourceUnavailable(
             f'replication slot "{self.name}" is in use',
             detail=f"process {process} of the server sends its changes to somebody" if process else None,
-            hint="end the other capture of this name, or give this one another name",
+            hint="end who reads it, or give another slot"
+            if self.given
+            else "end the other capture of this name, or give this one another name",
         )
 
     def retained(self, db: psycopg.Connection) -> int | None:
@@ -172,6 +176,18 @@ def current(db: psycopg.Connection) -> int:
     found = db.execute("SELECT pg_current_wal_insert_lsn()::text").fetchone()
     assert found is not None
     return positions.record_end(positions.number(found[0]))
+
+
+def moment(db: psycopg.Connection) -> tuple[int, int]:
+    """Return what time it is, in microseconds since 1970, and the position from which on others commit then.
+
+    A transaction that is not before that position has taken its time a moment ago at the earliest: the server
+    dates a commit before it writes it to its log.
+    """
+    # Two statements: the time of the first is before the position of the second.
+    found = db.execute("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8").fetchone()
+    assert found is not None
+    return int(found[0]), current(db)
 
 
 def flushed(db: psycopg.Connection) -> int:

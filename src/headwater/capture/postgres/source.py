@@ -35,7 +35,7 @@ from headwater.capture.postgres.row_changes import Layout, table_changes
 from headwater.capture.postgres.session import PostgresSession, title_of
 from headwater.capture.postgres.slot import ReplicationSlot
 from headwater.capture.postgres.snapshot import ChunkReader
-from headwater.capture.source import CaptureSource
+from headwater.capture.source import CaptureSource, SourceMoment
 from headwater.errors import SourceRefused, SourceUnavailable, UsageError, nearest
 
 _T = TypeVar("_T")
@@ -123,6 +123,11 @@ class PostgresSource(CaptureSource):
     def end(self) -> str:
         """Return the position behind everything that is committed now."""
         return self._reached(self._session.run(slots.current))
+
+    def moment(self) -> SourceMoment:
+        """Return where the history ends, and the server's time from before that."""
+        now, position = self._session.run(slots.moment)
+        return SourceMoment(self._reached(position), now)
 
     def chunk(self, table: str, after: tuple[object, ...] | None, limit: int) -> SnapshotChunk:
         """Return rows of a table behind a key, in the order of the key, as they are at one moment."""

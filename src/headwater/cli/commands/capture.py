@@ -11,9 +11,10 @@ from headwater import BackgroundCapture, CaptureStatus
 from headwater.api.captures import describe_lines
 from headwater.cli import log_location
 from headwater.cli.failure import say
-from headwater.cli.formats import units
+from headwater.cli.formats import capture_lines, units
 from headwater.cli.formats.tables import print_ndjson
 from headwater.cli.options import format_option, log_option, log_url, verbose_option
+from headwater.durations import now
 
 SECOND = 1.0
 
@@ -50,6 +51,11 @@ def capture() -> None:
 @click.option("--name", default="capture", show_default=True, help="The name under which it goes on later.")
 @click.option("--until-caught-up", is_flag=True, help="End when all that is committed now is captured.")
 @click.option(
+    "--max-retained",
+    metavar="SIZE",
+    help='Give it up when the database keeps more than this for it, as "10 GB".',
+)
+@click.option(
     "--on-error",
     type=click.Choice(["stop", "dead_letter"]),
     default="stop",
@@ -61,14 +67,7 @@ def capture() -> None:
 @log_option
 @verbose_option
 def start(
-    database: str,
-    tables: str,
-    name: str,
-    until_caught_up: bool,
-    on_error: Any,
-    transactions: bool,
-    form: str,
-    url: str | None,
+    database: str, tables: str, name: str, until_caught_up: bool, form: str, url: str | None, **how: Any
 ) -> None:
     """Capture tables of the database URL, until Ctrl-C.
 
@@ -81,9 +80,9 @@ def start(
     """
     named = log_url(url)
     log_location.check(named, make=True)
-    worker = headwater.capture_tables(
-        database, tables, log=named, name=name, on_error=on_error, transactions=transactions
-    )
+    if how["max_retained"] is not None:
+        how["max_retained"] = units.parse_size(how["max_retained"])
+    worker = headwater.capture_tables(database, tables, log=named, name=name, **how)
     if until_caught_up:
         worker.catch_up()
         _show(worker.status(), form)
@@ -91,10 +90,33 @@ def start(
     with BackgroundCapture(worker) as work:
         shown = None
         while not work.ended(SECOND):
-            if (status := work.status()) != shown:
+            status = work.status()
+            if (news := _news(status)) != shown:
                 _show(status, form)
-                shown = status
+                shown = news
         work.result()
+
+
+@capture.command("status")
+@click.option("--name", default="capture", show_default=True, help="The name of the capture.")
+@format_option("lines", "ndjson", default="lines")
+@log_option
+@verbose_option
+def show_status(name: str, form: str, url: str | None) -> None:
+    """Show how a capture is doing, in whatever process it runs.
+
+    That is its state, its changes, how far it is behind the database, how much the database keeps for it,
+    and what is wrong, as it has noted it in the log. One that has noted nothing for twenty seconds is
+    silent: it does not run, or cannot reach the log.
+
+    \b
+    Example:
+      headwater capture status --name shop.crm
+    """
+    status = headwater.capture_status(log_url(url), name)
+    _show(status, form)
+    if form == "lines" and status.noted is not None:
+        click.echo(f"noted {units.age(max(0, now() - status.noted))} ago")
 
 
 @capture.command()
@@ -154,21 +176,17 @@ def resnapshot(table: str, name: str, url: str | None) -> None:
     click.echo(f'a new snapshot of table "{table}" is made')
 
 
-def _of(status: CaptureStatus) -> str:
-    """Tell how many rows there are in all while snapshots are made."""
-    return f" of about {sum(status.expected.values()):,}" if status.state == "snapshot" else ""
+def _news(status: CaptureStatus) -> tuple[object, ...]:
+    """Return what is worth a line when it changes: not that time goes on."""
+    rows = sum(each.rows for each in status.snapshots.values())
+    why = None if status.error is None else status.error.message
+    return status.state, status.changes, rows, why, tuple(status.stopped), status.alert is not None
 
 
 def _show(status: CaptureStatus, form: str) -> None:
     if form == "ndjson":
         print_ndjson([status.to_dict()])
         return
-    rows = sum(each.rows for each in status.snapshots.values())
-    click.echo(
-        f"{status.capture}: {status.state}, {units.plural(rows, 'row')} of snapshots{_of(status)},"
-        f" {units.plural(status.changes, 'change')}, at {status.position or 'the beginning'}"
-    )
-    if status.state == "waiting" and status.error is not None:
-        say("warning", f"{status.error.message}: {status.error.detail or 'it is tried again'}")
-    for table, why in status.stopped.items():
-        say("warning", f'table "{table}" is captured no more: {why}')
+    click.echo(f"{capture_lines.line(status)}, at {status.position or 'the beginning'}")
+    for text in capture_lines.warnings(status):
+        say("warning", text)

@@ -6,7 +6,6 @@ for is removed.
 
 from __future__ import annotations
 
-import copy
 import os
 import shlex
 import shutil
@@ -14,7 +13,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, chdir, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -25,6 +25,7 @@ import headwater
 from headwater import BackgroundRun, Pipeline, RunOptions, Status
 from headwater.api.session import create_topics
 from headwater.cli.commands.run import FRAME, SECOND, tell_broken
+from headwater.cli.demo.customers import Updates, capturing, prepare
 from headwater.cli.demo.feed import Feed
 from headwater.cli.demo.proof import prove
 from headwater.cli.demo.screen import DemoScreen, Scene
@@ -55,15 +56,16 @@ BATCHES = 8
     "directory",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="A new directory for log and views, which is kept.  [default: a temporary one]",
+    help="A new directory for log, views and database, which is kept.  [default: a temporary one]",
 )
 @verbose_option
 def demo(events: int | None, ends: bool, directory: Path | None) -> None:
     """Watch an example pipeline at work: a small web shop.
 
     A generator writes orders, searches, parcels and prices to a log in a temporary directory, some of
-    them twice or late, and eight views are derived from them. The terminal shows the nodes at work and
-    the views as they change. Ctrl-C ends it. The code is in examples/shop, also within the installed
+    them twice or late, and customers to an SQLite database, which is captured. Nine views are derived from
+    them. The terminal shows the nodes at work, the views as they change, and how long an UPDATE in the
+    database takes to a view. Ctrl-C ends it. The code is in examples/shop, also within the installed
     package; the last line says where.
 
     With --events N --exit, N events are processed, then every view is computed again from the log,
@@ -91,8 +93,11 @@ def demo(events: int | None, ends: bool, directory: Path | None) -> None:
 def _play(pipeline: Pipeline, code: Path, events: int | None, ends: bool, out: Console) -> None:
     started = time.monotonic()
     create_topics(pipeline)
-    with Feed(code / "feed.py", pipeline.log, events) as feed:
-        statuses = _run(pipeline, feed, events if ends else None, out)
+    customers = prepare(pipeline)
+    with Feed(code / "feed.py", pipeline.log, customers, events) as feed, ExitStack() as stack:
+        # Not where views are proved: nobody has told the proof of it.
+        updates = None if ends else stack.enter_context(Updates(pipeline, customers))
+        statuses = _run(pipeline, feed, events if ends else None, out, updates)
     if not ends:  # it has ended by itself, so no node is left that could go on
         tell_broken(statuses)
         raise click.exceptions.Exit(1)
@@ -104,15 +109,18 @@ def _play(pipeline: Pipeline, code: Path, events: int | None, ends: bool, out: C
     click.echo(f"{units.plural(events, 'event')} processed and proved in {time.monotonic() - started:.1f} s")
 
 
-def _run(pipeline: Pipeline, feed: Feed, fixed: int | None, out: Console) -> list[Status]:
+def _run(
+    pipeline: Pipeline, feed: Feed, fixed: int | None, out: Console, updates: Updates | None
+) -> list[Status]:
     """Run the pipeline until it is broken or, with a ``fixed`` number of events, until it has caught up."""
     work: BackgroundRun | None = None
     try:
         with _display(pipeline, out, ends=fixed is not None) as show:
             if fixed is not None:
-                _write(feed, show, fixed)
+                with capturing(pipeline):
+                    _write(feed, show, fixed)
             work = BackgroundRun(pipeline, _options(fixed))
-            _follow(work, feed, pipeline, show)
+            _follow(work, pipeline, feed, updates, show)
     except BaseException:
         feed.close()
         if work is not None:
@@ -135,13 +143,15 @@ def _write(feed: Feed, show: Show, events: int) -> None:
         show(Scene(feed.written, step=f"writing {units.plural(events, 'event')}"))
 
 
-def _follow(work: BackgroundRun, feed: Feed, pipeline: Pipeline, show: Show) -> None:
+def _follow(work: BackgroundRun, pipeline: Pipeline, feed: Feed, updates: Updates | None, show: Show) -> None:
     scene, due = Scene(feed.written), 0.0
     while not work.ended(FRAME):
         feed.ended(0)  # says so if it failed
         if time.monotonic() >= due:
-            scene = Scene(feed.written, work.statuses(), view_samples(pipeline), work.step)
+            scene = Scene(feed.written, work.statuses(), view_samples(pipeline), work.step, scene.update)
             due = time.monotonic() + SECOND
+        update = None if updates is None else updates.last
+        scene = scene if update == scene.update else replace(scene, update=update)
         show(scene)
 
 
@@ -164,6 +174,9 @@ def _lines(screen: DemoScreen, out: Callable[[str], None]) -> Show:
         nonlocal last
         if scene.step is not None and scene.step != last.step:
             out(f"{scene.step} …")
+        elif scene.step is None and scene.update != last.update:
+            if scene.update is not None and scene.update.seconds is not None:
+                out(scene.update.text(sys.maxsize))
         elif scene.step is None and scene is not last:
             out(screen.line(scene))
         last = scene
@@ -181,12 +194,10 @@ def _example() -> Path:
 
 
 def _pipeline(code: Path, folder: Path) -> Pipeline:
-    """Return the example's pipeline, moved to a directory."""
+    """Return the example's pipeline, with its files in a directory."""
     click.echo("starting a generator of events and Spark, which takes some seconds …", err=True)
-    pipeline = copy.copy(headwater.load(code / "shop.py"))
-    log = folder / "data"
-    pipeline.log, pipeline.home = f"file:{log}", log / "pipelines" / pipeline.name
-    return pipeline
+    with chdir(folder):  # its files are declared from here on
+        return headwater.load(code / "shop.py")
 
 
 @contextmanager

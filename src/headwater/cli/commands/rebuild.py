@@ -1,4 +1,4 @@
-"""``headwater rebuild`` and ``headwater reset``: a view computed anew, from the beginning or a position."""
+"""``headwater rebuild`` and ``headwater reset``: a node computed anew, a view also from a position."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 import headwater
 from headwater import Pipeline, Start
-from headwater.api.rebuild import check_rebuildable
+from headwater.api.rebuild import check_rebuildable, check_resettable
 from headwater.cli import options
 from headwater.cli.commands.check import check_parts
 from headwater.cli.options import spark_options, verbose_option
@@ -21,19 +21,21 @@ from headwater.cli.screens.progress import waiting
 @spark_options
 @verbose_option
 def rebuild(file: str, node: str, **where: Any) -> None:
-    """Rebuild the view NODE of the pipeline in FILE from the log.
+    """Rebuild the view or sink NODE of the pipeline in FILE from the log.
 
     A new version is built beside the one that readers see, and replaces it when it has caught up. A
-    pipeline that runs meanwhile goes on with the new version.
+    pipeline that runs meanwhile goes on with the new version. Of a sink it is what its target holds.
 
     \b
     Example:
       headwater rebuild shop.py totals
     """
-    pipeline = _loaded(file, node)
-    with waiting(f'rebuilding view "{node}"'):
+    pipeline = _loaded(file)
+    check_rebuildable(pipeline, node)
+    title = pipeline[node].title
+    with waiting(f"rebuilding {title}"):
         headwater.rebuild(pipeline, node, **where)
-    click.echo(f'rebuilt view "{node}"')
+    click.echo(f"rebuilt {title}")
 
 
 @click.command()
@@ -59,14 +61,14 @@ def reset(file: str, node: str, to: Start, **where: Any) -> None:
     Example:
       headwater reset shop.py totals --to "1 hour ago"
     """
-    pipeline = _loaded(file, node)
+    pipeline = _loaded(file)
+    check_resettable(pipeline, node)
     with waiting(f'resetting view "{node}"'):
         headwater.reset(pipeline, node, to, **where)
     click.echo(f'reset view "{node}"; it fills when the pipeline runs')
 
 
-def _loaded(file: str, node: str) -> Pipeline:
+def _loaded(file: str) -> Pipeline:
     pipeline = headwater.load(file)
     check_parts(pipeline)
-    check_rebuildable(pipeline, node)
     return pipeline

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 import headwater
-from headwater import BackgroundRun, RunOptions, Status, metrics
+from headwater import BackgroundRun, RunOptions, Status, capture_metrics, metrics
 from headwater.cli.failure import tell
 from headwater.cli.options import format_option, spark_options, verbose_option
 from headwater.cli.screens.run_output import Show, conclude, display
@@ -79,6 +79,7 @@ def run(file: str, port: int | None, form: str | None, **how: Any) -> None:
         statuses = work.result()
     if not options.until_caught_up:  # it has ended by itself, so no node is left that could go on
         tell_broken(statuses)
+        tell_captures(work)
         raise click.exceptions.Exit(1)
     conclude(form, pipeline.name, statuses, time.monotonic() - started)
 
@@ -99,6 +100,7 @@ def _watch(
             click.echo("stopping …", err=True)
         work.stop()
         tell_broken(work.statuses())
+        tell_captures(work)
         raise
 
 
@@ -110,8 +112,8 @@ def _follow(work: BackgroundRun, show: Show, endpoint: metrics.Endpoint | None) 
         if new:
             statuses, due = work.statuses(), time.monotonic() + SECOND
         if new and endpoint is not None:
-            endpoint.publish(statuses)
-        show(statuses, work.step, new)
+            endpoint.publish(statuses, capture_metrics.text(work.pipeline, work.captures()))
+        show(statuses, work.step, new, work.captures())
 
 
 def tell_broken(statuses: Sequence[Status]) -> None:
@@ -119,3 +121,10 @@ def tell_broken(statuses: Sequence[Status]) -> None:
     for status in statuses:
         if status.state == "broken" and status.error is not None:
             tell(status.error)
+
+
+def tell_captures(work: BackgroundRun) -> None:
+    """Say why captures have ended, and what waits."""
+    for capture in work.captures():
+        if capture.state == "broken" and capture.error is not None:
+            tell(capture.error)

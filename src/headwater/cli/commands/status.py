@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from datetime import timedelta
 
 import click
 
 import headwater
 from headwater import Position, Progress
 from headwater.cli.failure import say
-from headwater.cli.formats import units
+from headwater.cli.formats import capture_lines, units
 from headwater.cli.formats.clocks import ahead_texts
 from headwater.cli.formats.tables import print_ndjson, print_table
 from headwater.cli.options import format_option, verbose_option
@@ -30,18 +29,24 @@ def status(file: str, form: str) -> None:
 
     That is its last batch and how long ago it ended, how many records it is behind, its clock (its
     watermark), the rows of a view, and the offsets up to which it has read. Nothing is started: the
-    figures are those that the nodes have written down, and do not tell whether the nodes run.
+    figures are those that the nodes have written down, and do not tell whether the nodes run. Captures
+    are shown below, as they have noted it in the log: one that has noted nothing for a while is silent.
 
     \b
     Example:
       headwater status shop.py
     """
-    nodes = headwater.status(file)
+    nodes, captures = headwater.status(file), headwater.capture_statuses(file)
     if form == "ndjson":
-        print_ndjson(node.to_dict() for node in nodes)
+        print_ndjson(each.to_dict() for each in (*nodes, *captures))
     else:
         columns = ("node", ">batch", ">ago", ">lag", ">clock", ">rows", "has read up to")
         print_table(columns, map(_row, nodes))
+    if captures and form != "ndjson":
+        click.echo()
+        print_table(capture_lines.COLUMNS, map(capture_lines.cells, captures))
+    for text in (each for capture in captures for each in capture_lines.warnings(capture)):
+        say("warning", text)
     for text in ahead_texts(ahead for node in nodes for ahead in node.ahead):
         say("note", text)
     for node in nodes:
@@ -71,10 +76,7 @@ def waiting(progress: Progress) -> str | None:
 
 def _ago(at: float | None) -> str | None:
     """Return how long ago something was, in its largest unit."""
-    if at is None:
-        return None
-    length = units.length(timedelta(seconds=max(0, round(time.time() - at))))
-    return " ".join(length.split()[:2])
+    return None if at is None else units.age(max(0, int((time.time() - at) * 1e6)))
 
 
 def _text(position: Position) -> str:

@@ -1,15 +1,15 @@
-"""``headwater verify``: whether views and streams are what a batch over the same input gives."""
+"""``headwater verify``: whether nodes are what a batch over the log gives, and topics what a database has."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 import headwater
 from headwater import Pipeline, Verdict
-from headwater.api.verify import verifiable
+from headwater.api.verify import followers, verifiable
 from headwater.cli.commands.check import check_parts
 from headwater.cli.failure import say
 from headwater.cli.formats.tables import print_ndjson
@@ -17,7 +17,6 @@ from headwater.cli.formats.verdicts import print_verdicts, tell_differences
 from headwater.cli.options import format_option, spark_options, verbose_option
 from headwater.cli.screens.progress import waiting
 from headwater.cli.wording import NOT_YET
-from headwater.errors import UsageError
 
 
 @click.command()
@@ -28,20 +27,21 @@ from headwater.errors import UsageError
     type=click.Choice(["log", "source"]),
     default="log",
     show_default=True,
-    help="Compare nodes with a batch over the log, or captured tables with their databases.",
+    help="Compare nodes with a batch over the log, or captured tables and followers with their sources.",
 )
 @spark_options
 @format_option("table", "ndjson", default="table")
 @verbose_option
 def verify(file: str, nodes: tuple[str, ...], against: str, form: str, **where: Any) -> None:
-    """Verify views and streams against a batch over the log.
+    """Verify views, streams and sinks against a batch over the log.
 
-    Each view and stream of the pipeline in FILE, or each NODE that is named, is computed again from the
-    log as a batch, up to where it has got, and compared row by row. Nothing is changed, and the pipeline
-    may run meanwhile. Exits with 1 if anything differs; what the comparison does not cover is listed as
-    not verified.
+    Each view, stream and sink of the pipeline in FILE, or each NODE that is named, is computed again from
+    the log as a batch, up to where it has got, and compared row by row; a sink only where its target can be
+    read back. Nothing is changed, and the pipeline may run meanwhile. Exits with 1 if anything differs;
+    what the comparison does not cover is listed as not verified.
 
-    With --against source, each captured table is compared with the table of its database instead.
+    With --against source, each captured table is compared with the table of its database, and each sink
+    with what it should hold.
 
     \b
     Examples:
@@ -50,30 +50,32 @@ def verify(file: str, nodes: tuple[str, ...], against: str, form: str, **where: 
       headwater verify shop.py --against source
     """
     pipeline = headwater.load(file)
-    if against == "source":
-        _verify_source(pipeline, nodes, form)
-        return
     check_parts(pipeline)
+    if against == "source":
+        _verify_source(pipeline, nodes, form, where)
+        return
     verifiable(pipeline, nodes)  # says so of what cannot be
     with waiting(f'verifying pipeline "{pipeline.name}"'):
         found = headwater.verify(pipeline, nodes, **where)
-    verdicts = _begun(pipeline, found)
-    _print(verdicts, form)
-    _tell_unverified(pipeline, verdicts, sinks=not nodes)
-    tell_differences(pipeline, verdicts)
+    _tell(pipeline, found, form, named=bool(nodes))
+    tell_differences(pipeline, found)
 
 
-def _verify_source(pipeline: Pipeline, nodes: tuple[str, ...], form: str) -> None:
-    if nodes:
-        raise UsageError(
-            "`headwater verify --against source` takes no NODE", hint="it compares captured tables"
-        )
+def _verify_source(pipeline: Pipeline, nodes: tuple[str, ...], form: str, where: Mapping[str, Any]) -> None:
+    sinks = {node.name for node in followers(pipeline, nodes)}
     if not pipeline.captures:
         say("note", f'pipeline "{pipeline.name}" captures no database')
-    with waiting(f'comparing pipeline "{pipeline.name}" with its databases'):
-        verdicts = headwater.verify_source(pipeline)
+    with waiting(f'comparing pipeline "{pipeline.name}" with its sources'):
+        found = headwater.verify_source(pipeline, nodes, **where)
+    _tell(pipeline, found, form, named=bool(nodes))
+    tables = {each.node: "its database has" for each in found if each.node not in sinks}
+    tell_differences(pipeline, found, instead=tables)
+
+
+def _tell(pipeline: Pipeline, found: Sequence[Verdict], form: str, *, named: bool) -> None:
+    verdicts = _begun(pipeline, found)
     _print(verdicts, form)
-    tell_differences(pipeline, verdicts, "its database has")
+    _tell_unverified(pipeline, verdicts, sinks=not named)
 
 
 def _begun(pipeline: Pipeline, verdicts: Sequence[Verdict]) -> list[Verdict]:
@@ -110,5 +112,8 @@ def _tell_unverified(pipeline: Pipeline, verdicts: Sequence[Verdict], *, sinks: 
         elif each.aside:
             columns = ", ".join(each.aside)
             say("note", f"{pipeline[each.node].title} is verified without its estimates: {columns}")
+        if each.expired:
+            gone = f"{each.expired:,} rows that go by themselves are not there"
+            say("note", f"{pipeline[each.node].title} keeps rows for a time: {gone}")
     for node in (each for each in pipeline.order() if sinks and not each.verifiable):
-        say("note", f"{node.title} is not verified: what it holds is not known here")
+        say("note", f"{node.title} is not verified: its target cannot be read back")

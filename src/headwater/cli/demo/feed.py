@@ -22,8 +22,8 @@ PATIENCE = 5.0
 class Feed(Closing):
     """Writes so many events at once or, without a number, some all the time."""
 
-    def __init__(self, program: Path, log: str, events: int | None):
-        command = [sys.executable, str(program), "--log", log]
+    def __init__(self, program: Path, log: str, customers: Path, events: int | None):
+        command = [sys.executable, str(program), "--log", log, "--crm", str(customers)]
         command += [] if events is None else ["--events", str(events)]
         self.written = 0
         self._errors = tempfile.TemporaryFile()

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headwater import Status
+from headwater.cli.demo.customers import Update
 from headwater.cli.demo.views import ViewSample
 from headwater.cli.formats import units
 from headwater.cli.screens.run_screen import nodes
@@ -40,6 +41,8 @@ class Scene:
     views: Sequence[ViewSample] = ()
     step: str | None = None
     """What goes on before the nodes run."""
+    update: Update | None = None
+    """What was changed last in the customers' database."""
 
 
 class DemoScreen:
@@ -56,7 +59,7 @@ class DemoScreen:
         """Return the whole screen."""
         if scene.views is not self._views:
             self._before, self._views = {each.name: each for each in self._views}, scene.views
-        parts: list[RenderableType] = [self._title(scene), Text()]
+        parts: list[RenderableType] = [self._title(scene), *_told(scene.update, console.width), Text()]
         if scene.step is not None:
             self._spinner.update(text=f"{scene.step} … {self._seconds():.0f} s")
             return Group(*parts, self._spinner)
@@ -119,6 +122,14 @@ class DemoScreen:
             style = "green" if earlier is not None and row not in earlier.rows else ""
             table.add_row(*(row[index] for index in widths), style=style)
         return [title, table]
+
+
+def _told(update: Update | None, width: int) -> list[RenderableType]:
+    """Return the line that follows an update, if there is one."""
+    if update is None:
+        return []
+    style = "yellow" if update.seconds is None else "green"
+    return [Text(update.text(width), style=style, no_wrap=True, overflow="ellipsis")]
 
 
 def _fitted(view: ViewSample, rows: int, width: int) -> dict[int, int]:

@@ -17,8 +17,9 @@ from headwater.cli.formats import cell_text, units
 ROWS = 12
 """More than any window shows."""
 ORDER = {
-    "spending": "total", "deliveries": "at", "big_orders": "at", "price_list": "since", "invoices": "at",
-    "click_through": "window_start", "visits": "window_start", "timelines": "at",
+    "gold_customers": "since", "spending": "total", "deliveries": "at", "big_orders": "at",
+    "price_list": "since", "invoices": "at", "click_through": "window_start",
+    "visits": "window_start", "timelines": "at",
 }  # fmt: skip
 """By which column each view is shown, from the greatest on; the others by their key."""
 

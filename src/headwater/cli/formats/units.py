@@ -93,3 +93,12 @@ def short_moment(at: datetime | None, now: datetime | None = None) -> str:
     if at.date() == now.date():
         return f"{at:%H:%M:%S}"
     return f"{at:%m-%d %H:%M}" if abs(now - at) < _SAME_YEAR else f"{at:%Y-%m-%d}"
+
+
+def age(micros: int) -> str:
+    """Return a length of time in its largest unit.
+
+    >>> age(90_000_000), age(7_400_000)
+    ('1 min', '7 s')
+    """
+    return " ".join(length(timedelta(seconds=round(micros / 1e6))).split()[:2])

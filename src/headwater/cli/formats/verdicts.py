@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -18,12 +18,16 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
 
 
 def tell_differences(
-    pipeline: Pipeline, verdicts: Sequence[Verdict], expected: str = "a batch over the same input gives"
+    pipeline: Pipeline,
+    verdicts: Sequence[Verdict],
+    expected: str = "a batch over the same input gives",
+    instead: Mapping[str, str] | None = None,
 ) -> None:
-    """Say what differs, with examples, and exit with 1; or say nothing."""
+    """Say what differs from what is ``expected``, of some ``instead``, and exit with 1; or say nothing."""
     wrong = [verdict for verdict in verdicts if not verdict.ok]
     for verdict in wrong:
-        say("error", f"{pipeline[verdict.node].title} is not what {expected}")
+        gives = (instead or {}).get(verdict.node, expected)
+        say("error", f"{pipeline[verdict.node].title} is not what {gives}")
         for example in verdict.to_dict()["examples"]:
             say("detail", example)
     if wrong:

@@ -6,14 +6,14 @@ Invariant: as lines of JSON, everything on stdout is a line of JSON.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import click
 from rich.live import Live
 
-from headwater import Status
+from headwater import CaptureStatus, Status
 from headwater.cli.failure import say
 from headwater.cli.formats import units
 from headwater.cli.formats.clocks import ahead_texts
@@ -24,8 +24,13 @@ from headwater.cli.wording import NOT_YET
 from headwater.durations import now
 from headwater.values.json_ready import calendar_time, json_ready
 
-Show = Callable[[Sequence[Status], str | None, bool], None]
-"""Called with the statuses, what goes on before there are any, and whether they have been read anew."""
+
+class Show(Protocol):
+    """Shows statuses, what goes on before there are any, and captures; ``new``: they have been read anew."""
+
+    def __call__(  # noqa: D102  # the class says it
+        self, statuses: Sequence[Status], step: str | None, new: bool, captures: Sequence[CaptureStatus] = ()
+    ) -> None: ...
 
 
 def display(form: str, pipeline: str, *, ends: bool) -> AbstractContextManager[Show]:
@@ -66,7 +71,7 @@ def summary(status: Status) -> str:
     return f"{title}: {', '.join(told)}"
 
 
-def facts(pipeline: str, status: Status) -> dict[str, Any]:
+def facts(pipeline: str, status: Status | CaptureStatus) -> dict[str, Any]:
     """Return a status for scripts."""
     return {"time": json_ready(calendar_time(now())), "pipeline": pipeline, **status.to_dict()}
 
@@ -79,10 +84,13 @@ def _live(pipeline: str, ends: bool) -> Iterator[Show]:
         Live(console=console, auto_refresh=False, transient=True, redirect_stderr=False) as live,
     ):
 
-        def show(statuses: Sequence[Status], step: str | None, new: bool) -> None:
+        def show(
+            statuses: Sequence[Status], step: str | None, new: bool, captures: Sequence[CaptureStatus] = ()
+        ) -> None:
             # What ends by itself is summed up in lines of its own; of the other, the last picture stays.
             live.transient = ends or not statuses
-            live.update(screen.draw(statuses, step, console.width, console.height), refresh=True)
+            size = console.width, console.height
+            live.update(screen.draw(statuses, step, *size, captures), refresh=True)
 
         yield show
 
@@ -92,12 +100,15 @@ def _lines(pipeline: str | None) -> Iterator[Show]:
     """Tell what goes on before there are figures; and these, if they are for a pipeline that is named."""
     told: set[str] = set()
 
-    def show(statuses: Sequence[Status], step: str | None, new: bool) -> None:
+    def show(
+        statuses: Sequence[Status], step: str | None, new: bool, captures: Sequence[CaptureStatus] = ()
+    ) -> None:
         if step is not None and step not in told:
             told.add(step)
             errors.print(f"{step} …")
         if new and pipeline is not None:
             print_ndjson(facts(pipeline, each) for each in statuses)
+            print_ndjson(facts(pipeline, each) for each in captures)
 
     with duplicated(sys.stderr) as errors:
         yield show

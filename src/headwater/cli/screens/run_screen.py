@@ -18,8 +18,8 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from headwater import Status
-from headwater.cli.formats import units
+from headwater import CaptureStatus, Status
+from headwater.cli.formats import capture_lines, units
 from headwater.cli.formats.clocks import ahead_texts
 from headwater.errors import HeadwaterError
 from headwater.values.json_ready import calendar_time
@@ -35,9 +35,14 @@ _DISPENSABLE = ("size", "batch", "late", "clock", "dead", "state")
 _GAP = 2
 _NARROWEST = 16
 """The node's name is cut no further."""
-_COLOURS = {"running": "green", "starting": "yellow", "waiting": "yellow", "broken": "bold red"}
+_COLOURS = {
+    **{"running": "green", "starting": "yellow", "waiting": "yellow", "broken": "bold red"},
+    **{"streaming": "green", "snapshot": "green"},
+}
 _FRAME = 7
 """Lines that are not nodes: the title, the heading, a line under it, empty ones, and the cursor's."""
+_NODES = 5
+"""Lines that nodes are left at least: one of them, how many there are more, and an error."""
 _ERROR = 2
 """Lines that an error may take."""
 
@@ -50,14 +55,24 @@ class Screen:
         self._started = time.monotonic()
         self._spinner = Spinner("dots")
 
-    def draw(self, statuses: Sequence[Status], step: str | None, width: int, height: int) -> RenderableType:
+    def draw(
+        self,
+        statuses: Sequence[Status],
+        step: str | None,
+        width: int,
+        height: int,
+        captures: Sequence[CaptureStatus] = (),
+    ) -> RenderableType:
         """Return the whole screen; ``step`` is what goes on before there is anything to show."""
+        below = capture_texts(captures, width, height) if captures else []
+        height -= len(below)
         parts: list[RenderableType] = [self._title(len(statuses)), Text()]
         if step is not None:
             self._spinner.update(text=f"{step} … {time.monotonic() - self._started:.0f} s")
             parts.append(self._spinner)
         elif statuses:
             parts += nodes(statuses, width, height)
+        parts += below
         return Padding(Group(*parts), (1, 0))
 
     def _title(self, count: int) -> Text:
@@ -81,6 +96,24 @@ def nodes(statuses: Sequence[Status], width: int, height: int) -> list[Renderabl
     if len(shown) < len(statuses):
         parts.append(Text(f"and {units.plural(len(statuses) - len(shown), 'node')} more", style="dim"))
     return [*parts, *([Text()] if errors else []), *errors]
+
+
+def capture_texts(captures: Sequence[CaptureStatus], width: int, height: int) -> list[Text]:
+    """Return captures, a line for each, and what is wrong with them, as far as nodes leave room."""
+    drawn = [Text(), *(_capture_text(each) for each in captures)]
+    drawn += [warning_text(each, width) for status in captures for each in capture_lines.warnings(status)]
+    lines = [line for text in drawn for line in text.split("\n", allow_blank=True)]
+    for line in lines:
+        line.truncate(width, overflow="ellipsis")
+    room = min((height - _FRAME) // 2, height - _FRAME - _NODES)
+    return lines[:room] if room > 1 else []
+
+
+def _capture_text(status: CaptureStatus) -> Text:
+    text = Text(f"capture {capture_lines.line(status)}")
+    start = len(f"capture {status.capture}: ")
+    text.stylize(_COLOURS.get(status.state, ""), start, start + len(status.state))
+    return text
 
 
 def table(statuses: Sequence[Status], width: int) -> Table:

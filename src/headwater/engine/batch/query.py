@@ -86,13 +86,22 @@ class Query:
         self.spark = writer.option("checkpointLocation", str(self.checkpoint.resolve())).start()
         return self.spark
 
+    def lag(self) -> int:
+        """Return how many records its inputs have that it has not processed."""
+        ends = {name: self._inputs.resolve(each, "latest") for name, each in self.upstreams.items()}
+        done = self._processed()
+        return sum(
+            max(0, end - done[name].offsets.get(partition, 0))
+            for name, position in ends.items()
+            for partition, end in position.offsets.items()
+        )
+
     def has_passed(self, positions: Mapping[str, Position]) -> bool:
         """Tell whether positions in inputs are behind it, or it cannot get there because it has failed."""
         if self.spark is None:
             return True
-        progress = checkpoint.input_progress(self.checkpoint, checkpoint.last_done(self.checkpoint))
-        wanted = {name: at for name, at in positions.items() if name in self.upstreams}
-        passed = all(progress.inputs[name].position.passed(at) for name, at in wanted.items())
+        done = self._processed()
+        passed = all(done[name].passed(at) for name, at in positions.items() if name in self.upstreams)
         return passed and not any(map(_has_missed, self.node_runs.values()))
 
     def stop(self) -> None:
@@ -111,6 +120,11 @@ class Query:
             for node_run in self.node_runs.values()
             for name, upstream in node_run.upstreams.items()
         }
+
+    def _processed(self) -> dict[str, Position]:
+        """Return how far it has got in its inputs."""
+        progress = checkpoint.input_progress(self.checkpoint, checkpoint.last_done(self.checkpoint))
+        return {name: each.position for name, each in progress.inputs.items()}
 
     def _stream(self, until: Mapping[str, Position] | None) -> DataFrame:
         start = checkpoint.read_start(self.checkpoint)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from headwater.closing import Closing
 from headwater.engine.figures.status import Status
@@ -22,20 +22,21 @@ HOST = "127.0.0.1"
 PATH = "/metrics"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
-class Metric:
-    """One figure of every node."""
+class Metric(Generic[S]):
+    """One figure of everything that has a status of a kind."""
 
     name: str
     type: Literal["counter", "gauge"]
     help: str
-    value: Callable[[Status], float | None]
-    """None where a node has no such figure."""
+    value: Callable[[S], float | None]
+    """None where there is no such figure."""
 
 
-METRICS = (
+METRICS: tuple[Metric[Status], ...] = (
     Metric("headwater_node_up", "gauge", "1 while the node runs, 0 while it starts, waits or is broken.",
            lambda status: status.state == "running"),
     Metric("headwater_rows_total", "counter", "Rows that the node has taken in.",
@@ -65,22 +66,30 @@ METRICS = (
 
 def text(pipeline: str, statuses: Iterable[Status]) -> str:
     """Return the figures of a pipeline's nodes in Prometheus' text form."""
-    listed = list(statuses)
-    return "".join(line + "\n" for metric in METRICS for line in _lines(metric, pipeline, listed))
+    return metric_text(METRICS, {labels(pipeline=pipeline, node=each.node): each for each in statuses})
 
 
-def _lines(metric: Metric, pipeline: str, statuses: list[Status]) -> Iterator[str]:
+def metric_text(metrics: Iterable[Metric[S]], statuses: Mapping[str, S]) -> str:
+    """Return metrics in Prometheus' text form, of statuses by their labels."""
+    return "".join(line + "\n" for metric in metrics for line in _lines(metric, statuses))
+
+
+def labels(**names: str) -> str:
+    """Return labels in Prometheus' text form.
+
+    >>> labels(pipeline="shop", node='a"b')
+    'pipeline="shop",node="a\\\\"b"'
+    """
+    return ",".join(f'{label}="{name.translate(_ESCAPES)}"' for label, name in names.items())
+
+
+def _lines(metric: Metric[S], statuses: Mapping[str, S]) -> Iterator[str]:
     yield f"# HELP {metric.name} {metric.help}"
     yield f"# TYPE {metric.name} {metric.type}"
-    for status in statuses:
+    for labelled, status in statuses.items():
         value = metric.value(status)
         if value is not None:
-            labels = f'pipeline="{_escaped(pipeline)}",node="{_escaped(status.node)}"'
-            yield f"{metric.name}{{{labels}}} {_number(value)}"
-
-
-def _escaped(label: str) -> str:
-    return label.translate(_ESCAPES)
+            yield f"{metric.name}{{{labelled}}} {_number(value)}"
 
 
 def _number(value: float) -> str:
@@ -100,6 +109,7 @@ class Endpoint(Closing):
     def __init__(self, pipeline: str, port: int):
         self._pipeline = pipeline
         self._statuses: list[Status] = []
+        self._more = ""
         self._server = _listen(port, self._answer)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True)
         self._thread.start()
@@ -109,9 +119,9 @@ class Endpoint(Closing):
         """Where it answers."""
         return f"http://{HOST}:{self._server.server_address[1]}{PATH}"
 
-    def publish(self, statuses: list[Status]) -> None:
-        """Let the next answers be made of these."""
-        self._statuses = statuses
+    def publish(self, statuses: list[Status], more: str = "") -> None:
+        """Let the next answers be made of these, and of what else is told in the same form."""
+        self._statuses, self._more = statuses, more
 
     def close(self) -> None:
         """Answer no more."""
@@ -120,7 +130,7 @@ class Endpoint(Closing):
         self._thread.join()
 
     def _answer(self) -> bytes:
-        return text(self._pipeline, self._statuses).encode()
+        return (text(self._pipeline, self._statuses) + self._more).encode()
 
 
 class _Server(ThreadingHTTPServer):

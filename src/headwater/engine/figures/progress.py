@@ -18,7 +18,7 @@ from headwater.engine.home.view_locations import STORE, views_of
 from headwater.engine.source.watermark import NEVER
 from headwater.errors import HeadwaterError, SinkUnavailable, UnknownTopic, UsageError
 from headwater.log import Log, Position
-from headwater.pipeline.node import Node
+from headwater.pipeline.node import Node, ViewNode
 from headwater.pipeline.pipeline import Pipeline
 from headwater.values.json_ready import JsonReady, calendar_time
 from headwater.views import Views
@@ -174,8 +174,8 @@ def _stored(
     pipeline: Pipeline, node: Node, views: Views | None
 ) -> tuple[int, int | None, HeadwaterError | None]:
     """Return the published version of a view and its rows, or why they are not known."""
-    if not node.has_versions or views is None:
-        return 1, None, None
+    if not isinstance(node, ViewNode) or views is None:
+        return next(iter(versions_on_disk(pipeline.home, node)), 1), None, None
     try:
         view = views[node.name]
         return view.version, view.count(), None

@@ -1,7 +1,7 @@
 """Versions of a node: each has a checkpoint of its own, and one of them is in force.
 
 A rebuild writes the next version beside the one that readers see, and then takes its place. For a
-view the store says which version is in force, so the switch is one transaction.
+view its store says which version is in force, and for a sink its target, so the switch is one transaction.
 
 Invariant: a checkpoint belongs to one version, and a version's rows come from its checkpoint alone.
 """
@@ -12,10 +12,12 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+
 from headwater import durable
 from headwater.engine.home import notes
 from headwater.errors import SinkUnavailable, UsageError
-from headwater.pipeline.node import Node
+from headwater.pipeline.node import Node, SinkNode
 from headwater.pipeline.pipeline import Pipeline
 from headwater.views.store import Store, Views
 
@@ -42,6 +44,8 @@ class Versions:
 
     def current(self, node: Node) -> Version:
         """Return the version in force."""
+        if isinstance(node, SinkNode):
+            return self._version(node, self._of_sink(node))
         try:
             published = [number for number, shown in self._stored(node).items() if shown]
         except SinkUnavailable:
@@ -57,6 +61,13 @@ class Versions:
             return self.current(node) != version
         except SinkUnavailable:
             return False
+
+    def _of_sink(self, node: SinkNode) -> int:
+        """Return the version of a sink in force: the only one that is here, or else its target tells."""
+        here = versions_on_disk(self._home, node)
+        if len(here) > 1 and node.versions is not None:
+            return node.versions.published()
+        return here[0] if here else 1
 
     def _stored(self, node: Node) -> dict[int, bool]:
         if not node.has_versions:
@@ -82,17 +93,30 @@ class Rebuilding(Versions):
         if not node.has_versions:
             raise UsageError(
                 f"{node.title} cannot be built anew",
-                detail="only views have versions",
+                detail="only views have versions, and sinks whose target does",
                 hint=node.recompute_hint,
             )
-        version = self._version(node, max(self._stored(node), default=0) + 1)
+        version = self._version(node, self._next_number(node))
         shutil.rmtree(version.home, ignore_errors=True)  # what a rebuild left that was broken off
         durable.make(version.home)
         durable.write(version.home / "start", start)
         return version
 
-    def publish(self, node: Node, version: Version) -> None:
+    def _next_number(self, node: Node) -> int:
+        if not isinstance(node, SinkNode) or node.versions is None:
+            return max(self._stored(node), default=0) + 1
+        number = node.versions.published() + 1
+        node.versions.prepare(number)
+        return number
+
+    def publish(self, node: Node, version: Version, columns: pa.Schema) -> None:
         """Put a version in force, and remove all older ones."""
+        if isinstance(node, SinkNode) and node.versions is not None:
+            node.versions.publish(columns, version.number)
+            for number in versions_on_disk(self._home, node):
+                if number != version.number:
+                    shutil.rmtree(self._version(node, number).home, ignore_errors=True)
+            return
         self._store.publish(node.name, version.number)
         for number in self._stored(node):
             if number != version.number:

@@ -33,6 +33,8 @@ class Verdict(JsonReady):
     """Why nothing can be proved, if that is so: then no row was compared."""
     aside: tuple[str, ...] = ()
     """Columns that were not compared: estimates, which another run may tell otherwise."""
+    expired: int = 0
+    """Rows that the batch has and the node has not, where rows go by themselves after a time."""
     kind: str = ""
     """What the node is, where that is known."""
 
@@ -62,6 +64,7 @@ class Verdict(JsonReady):
             "examples": [" ".join(example.split()) for example in self.examples()],
             "unproved": self.unproved,
             "aside": self.aside,
+            "expired": self.expired,
         }
 
     @property

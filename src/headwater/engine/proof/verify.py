@@ -7,6 +7,7 @@ meanwhile.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
@@ -27,21 +28,25 @@ from headwater.engine.plan.phases import Phase, Stage
 from headwater.engine.plan.user_code import call
 from headwater.engine.proof.compare import compare_by_key, compare_counts
 from headwater.engine.proof.equality import comparable
+from headwater.engine.proof.matching import RowMatcher
 from headwater.engine.proof.verdict import NOT_BEGUN, Rows, Verdict
 from headwater.errors import PipelineError, UsageError
 from headwater.log import Position
 from headwater.operators.joins.as_of import REVISION
 from headwater.operators.operator import NEVER
 from headwater.pipeline.declaration import Declaration
-from headwater.pipeline.node import Node, StreamNode, ViewNode
+from headwater.pipeline.node import Node, SinkNode, StreamNode, ViewNode
 from headwater.record import DELETED
+from headwater.sinks.sink import Contents
 from headwater.values.keyed import declare, settle
 
 ROW_BITS = 32
+LOOKS, PAUSE = 5, 1.0
+"""How often a target that changes while it is read is looked at, and how many seconds are in between."""
 
 
 def verify(inspection: Inspection, name: str) -> Verdict:
-    """Compute a view or stream again and compare it with what is stored."""
+    """Compute a node again and compare it with what is stored."""
     node_run = inspection.node_run(name)
     if not node_run.node.verifiable:
         raise UsageError(
@@ -92,15 +97,55 @@ def _view(node: ViewNode, inspection: Inspection, node_run: NodeRun) -> Verdict:
     batch, stored = _snapshot(inspection, node_run.node)
     if batch < 0:
         return Verdict(node_run.node.name, unproved=NOT_BEGUN)
-    rows = recomputed(inspection, node_run, batch)
-    if node_run.node.on_error == "dead_letter":
-        rows, _ = keyed_results.split_null_keys(rows, node_run.node.key)
-    fitted = settle(rows, declare(node_run.node.title, node_run.schema, node_run.node.key))
-    living = _compared_columns(
-        pa.Table.from_batches([fitted.rows.filter(pa.array(~fitted.deleted))]), node_run
-    )
+    living = _living(inspection, node_run, batch)
     return compare_by_key(
-        node_run.node, living.to_pylist(), _compared_columns(stored, node_run).to_pylist(), living.schema
+        node, living.to_pylist(), _compared_columns(stored, node_run).to_pylist(), living.schema
+    )
+
+
+def _living(inspection: Inspection, node_run: NodeRun, batch: int) -> pa.Table:
+    """Return the rows that a node should have by its key after a batch."""
+    key, rows = node_run.node.replacement_key, recomputed(inspection, node_run, batch)
+    if node_run.node.on_error == "dead_letter":
+        rows, _ = keyed_results.split_null_keys(rows, key)
+    fitted = settle(rows, declare(node_run.node.title, node_run.schema, key))
+    return _compared_columns(pa.Table.from_batches([fitted.rows.filter(pa.array(~fitted.deleted))]), node_run)
+
+
+@_compare_with_stored.register
+def _sink(node: SinkNode, inspection: Inspection, node_run: NodeRun) -> Verdict:
+    done = node_progress.read(node_run.home).batch
+    if done < 0:
+        return Verdict(node.name, unproved=NOT_BEGUN)
+    for look in range(LOOKS):
+        if look:
+            time.sleep(PAUSE)
+        with node.open_target(node_run.schema, inspection.version(node.name).number) as sink:
+            contents = sink.read_back()
+            if contents is None:
+                return Verdict(node.name, unproved="its target cannot be read back")
+            # A target that knows less than was committed there has lost it, and is compared with that.
+            expected = _living(inspection, node_run, max(contents.batch, done))
+            verdict = _compare_with_contents(node, expected, contents)
+            if verdict.ok or contents.settled():
+                return verdict
+    return Verdict(node.name, unproved="its target changes while it is read; let the pipeline rest")
+
+
+def _compare_with_contents(node: SinkNode, expected: pa.Table, contents: Contents) -> Verdict:
+    """Compare what a target holds, batch by batch: rows are looked at only where their digests differ."""
+    matcher, keyed = RowMatcher(expected), replace(node, key=node.replacement_key)
+    for rows in contents.rows:
+        matcher.take(rows)
+    found = compare_by_key(
+        keyed, matcher.missing().to_pylist(), matcher.unmatched().to_pylist(), expected.schema
+    )
+    return replace(
+        found,
+        equal=found.equal + matcher.equal,
+        missing=() if contents.expires else found.missing,
+        extra=(*found.extra, *contents.unreadable),
+        expired=len(found.missing) if contents.expires else 0,
     )
 
 

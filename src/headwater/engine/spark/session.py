@@ -13,7 +13,6 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from socketserver import TCPServer
 from typing import Any
@@ -54,6 +53,12 @@ _SPARK_HAS_TOO = {"spark.app.name": "headwater", "spark.ui.showConsoleProgress":
 _NEAR = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Nobody on another machine has to reach the driver."""
 _BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_RELUCTANT = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
+    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+)
+"""Java takes pains only with code that runs ten times as often as it would ask for: what touches rows does so
+within a second, and all the rest took the cores from a pipeline that has just been started."""
 _STARTING = threading.Lock()
 """Two threads may ask for a session at once."""
 _LOOPBACK = re.compile(r"local\b|spark://(127\.[\d.]+|localhost|\[::1\]):\d+$")
@@ -104,8 +109,7 @@ def _begin(
     _prepare_environment(master, settings.get("spark.pyspark.python"))
     logging.getLogger("py4j").setLevel(logging.WARNING)
     callbacks.accept_on_any_descriptor()
-    options = with_options(_BRIEF) if brief else nullcontext()
-    with options, class_archive.shared(program, make=not brief):
+    with with_options(_BRIEF if brief else _RELUCTANT), class_archive.shared(program, make=not brief):
         return _start({**_SPARK_HAS_TOO, **settings, "spark.master": master}, output)
 
 

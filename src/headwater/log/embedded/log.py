@@ -24,6 +24,7 @@ from headwater.log.embedded.appended_ranges import appended_ranges
 from headwater.log.embedded.appender import EmbeddedAppender
 from headwater.log.embedded.catalog import StoredTopic
 from headwater.log.embedded.consumer import EmbeddedConsumer
+from headwater.log.embedded.end_marks import EndMarks
 from headwater.log.embedded.failures import translating_errors, unusable
 from headwater.log.embedded.groups import Member, holds_lock
 from headwater.log.embedded.maintenance import Maintenance
@@ -68,6 +69,7 @@ class EmbeddedLog(Log):
         self._maintenance = Maintenance(self._storage)
         self._declared: dict[str, Topic] = {}
         """How topics are read here, where that is more than what they store."""
+        self._end_marks = EndMarks()
 
     # Topics
 
@@ -291,6 +293,9 @@ class EmbeddedLog(Log):
         while True:
             archived = archives.listing(archives.partition_directory(self.root, stored, partition))
             try:
+                if start == published.end:  # asked again and again where nothing comes
+                    yield from self._end_marks.since(stored, partition, published)
+                    return
                 for each in appended_ranges(
                     stored.partition(partition), partition, published, archived, start
                 ):

@@ -5,6 +5,7 @@ Invariant: a prefix is a cache's own, and no column has the name of what is stor
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -16,6 +17,25 @@ OWN = "headwater:"
 """How our own keys begin."""
 VERSION = "_version"
 """The member of a row's JSON, always its first, by which a script tells how old the row is."""
+
+
+@dataclass(frozen=True)
+class CachePlace:
+    """Where the rows of a cache are, and the record of how far they go."""
+
+    prefix: str
+    """How the keys of the rows begin."""
+    name: str = ""
+    """What the record is named after, where that is not the prefix."""
+
+    @property
+    def marker(self) -> str:
+        """The key of the record."""
+        return f"{OWN}cache:{self.name or self.prefix}"
+
+    def beside(self, version: int) -> CachePlace:
+        """Return where a version is built, under keys of our own."""
+        return CachePlace(f"{OWN}build:{version}:{self.prefix}", f"build:{version}:{self.prefix}")
 
 
 def declare_cache(schema: str | pa.Schema, key: str | tuple[str, ...], prefix: str) -> KeyedSchema:
@@ -33,6 +53,11 @@ def check_prefix(prefix: str) -> None:
         raise UsageError(
             f'a cache cannot have the prefix "{prefix}"', hint='name one of its own: "customer:"'
         )
+
+
+def escaped(prefix: str) -> str:
+    """Return a prefix so that Redis does not take a character of it for a pattern."""
+    return "".join(f"\\{char}" if char in "\\*?[]^-" else char for char in prefix)
 
 
 def translated(url: str) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 BEGIN = """
 local batch, key = unpack(redis.call('HMGET', KEYS[1], 'batch', 'key'))
 if not batch then
-  redis.call('HSET', KEYS[1], 'batch', '-1', 'key', ARGV[1])
+  redis.call('HSET', KEYS[1], 'batch', '-1', 'key', ARGV[1], 'version', ARGV[2])
   batch, key = '-1', ARGV[1]
 end
 if key ~= ARGV[1] then return {0, 0, key} end

@@ -17,14 +17,16 @@ import orjson
 import pyarrow as pa
 
 from headwater import durations
-from headwater.errors import Fenced, SchemaError, SinkRefused, UsageError
+from headwater.errors import SchemaError, SinkRefused, UsageError
 from headwater.sinks import crash
 from headwater.sinks.cache import script
 from headwater.sinks.cache.connection import connect, translated_errors
-from headwater.sinks.cache.declaration import OWN, VERSION, declare_cache
+from headwater.sinks.cache.declaration import OWN, VERSION, CachePlace, declare_cache, escaped
+from headwater.sinks.cache.reading import CacheReading, published
 from headwater.sinks.change_version import change_version
+from headwater.sinks.fencing import dropped, taken_over
 from headwater.sinks.key_text import key_texts
-from headwater.sinks.sink import Batch, NumberedSink
+from headwater.sinks.sink import Batch, Contents, NumberedSink
 from headwater.topic import Topic
 from headwater.values import jsonl
 from headwater.values.fitting import Fitted
@@ -59,22 +61,25 @@ class CacheSink(NumberedSink):
         *,
         prefix: str,
         ttl: str | timedelta | None = None,
+        version: int = 1,
     ):
         self._keyed = declare_cache(schema, key, prefix)
-        self._prefix, self._marker = prefix, f"{OWN}cache:{prefix}"
+        self._public, self._version = CachePlace(prefix), version
         self._ttl = 0 if ttl is None else round(durations.interval(ttl).total_seconds() * 1000)
         self._client = connect(url)
         self._begin = self._client.register_script(script.BEGIN)
         self._commit = self._client.register_script(script.COMMIT)
+        self._place = self._public
         self._epoch: int | None = None
 
     def begin(self) -> int:
         """Take over from any other runner; return the number of the last batch committed, or -1."""
         key = ",".join(self._keyed.key)
         with translated_errors(self._keyed.what):
-            if not self._client.exists(self._marker):
-                self._check_free()
-            epoch, last, held = self._begin(keys=[self._marker], args=[key])
+            place = self._place = self._found_place()
+            if not self._client.exists(place.marker):
+                self._check_free(place)
+            epoch, last, held = self._begin(keys=[place.marker], args=[key, self._version])
         if not epoch:
             raise SchemaError(
                 f"{self._keyed.what} has another key",
@@ -99,9 +104,22 @@ class CacheSink(NumberedSink):
         crash.point("cache: committed")
         return True
 
+    def read_back(self) -> Contents:
+        """Return the rows under the prefix."""
+        with translated_errors(self._keyed.what):
+            place = self._found_place()
+        return CacheReading(self._client, self._keyed, place, self._version).contents(self._ttl > 0)
+
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
+
+    def _found_place(self) -> CachePlace:
+        """Return where the version is: at the prefix if readers see it, and else beside it."""
+        there = published(self._client, self._public)
+        if self._version < there:
+            raise dropped(self._keyed.what, self._version)
+        return self._public if self._version == there else self._public.beside(self._version)
 
     def _run(self, pieces: list[_Piece]) -> list[bytes]:
         answers: list[bytes] = []
@@ -115,9 +133,11 @@ class CacheSink(NumberedSink):
         return answers
 
     def _pieces(self, settled: Fitted, batch: Batch, epoch: int) -> Iterator[_Piece]:
-        version = change_version(batch.number, epoch)
+        version = change_version(batch.number, epoch, self._version)
         places = (
-            [self._prefix + text for text in key_texts(settled.rows, self._keyed)] if len(settled) else []
+            [self._place.prefix + text for text in key_texts(settled.rows, self._keyed)]
+            if len(settled)
+            else []
         )
         values = _values(settled, self._keyed, version)
         ends = _ends([len(value) for value in values])
@@ -125,15 +145,11 @@ class CacheSink(NumberedSink):
             progress = _progress(batch) if end == len(values) else ""
             header = [epoch, self._last, batch.number, version, self._ttl,
                       int(_REMEMBERED.total_seconds() * 1000), f"{OWN}gone:", progress]  # fmt: skip
-            yield _Piece([self._marker, *places[start:end]], [*header, *values[start:end]])
+            yield _Piece([self._place.marker, *places[start:end]], [*header, *values[start:end]])
 
     def _check(self, answers: list[bytes]) -> None:
         if b"fenced" in answers:
-            raise Fenced(
-                f"another runner has taken over {self._keyed.what}",
-                detail=f"this one began as number {self._epoch} and is not the newest; it writes no more",
-                hint="let this runner end: the other goes on from the last batch",
-            )
+            raise taken_over(self._keyed.what)
         if b"lost" in answers:
             raise SinkRefused(
                 f"{self._keyed.what} has lost batches that were committed",
@@ -141,13 +157,13 @@ class CacheSink(NumberedSink):
                 hint="restore it, or delete the keys and compute the node anew; see `appendfsync always`",
             )
 
-    def _check_free(self) -> None:
+    def _check_free(self, place: CachePlace) -> None:
         """Refuse rows of ours without their record: new ones could look older than they."""
-        for place in self._client.scan_iter(match=_escaped(self._prefix) + "*", count=1000, _type="string"):
-            if self._client.getrange(place, 0, 11) == b'{"_version":':
+        for key in self._client.scan_iter(match=escaped(place.prefix) + "*", count=1000, _type="string"):
+            if self._client.getrange(key, 0, 11) == b'{"_version":':
                 raise SinkRefused(
                     f"{self._keyed.what} has rows, but the record of how far they go is gone",
-                    detail=f'the key "{self._marker}" is not there',
+                    detail=f'the key "{place.marker}" is not there',
                     hint="delete the keys under the prefix, or choose another prefix",
                 )
 
@@ -186,8 +202,3 @@ def _ends(sizes: list[int]) -> list[int]:
 def _progress(batch: Batch) -> str:
     positions = [str(position) for position in batch.positions]
     return orjson.dumps({"positions": positions, "clock": batch.watermark}).decode()
-
-
-def _escaped(prefix: str) -> str:
-    """Return a prefix so that Redis does not take a character of it for a pattern."""
-    return "".join(f"\\{char}" if char in "\\*?[]^-" else char for char in prefix)

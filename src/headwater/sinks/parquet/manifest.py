@@ -21,9 +21,10 @@ import pyarrow as pa
 
 from headwater import durable
 from headwater import schema as schemas
-from headwater.errors import Fenced, SchemaError, SinkRefused, SinkUnavailable
+from headwater.errors import SchemaError, SinkRefused, SinkUnavailable
 from headwater.log.position import Position
 from headwater.record import DELETED
+from headwater.sinks.fencing import taken_over
 
 FORMAT = 2
 NAME = "headwater.json"
@@ -121,11 +122,7 @@ def current(directory: Path, epoch: int) -> Manifest:
         raise missing_file(directory / NAME)
     if manifest.epoch == epoch:
         return manifest
-    raise Fenced(
-        f'another runner has taken over directory "{directory}"',
-        detail="nothing that a reader sees was written",
-        hint="let this runner end: the other goes on from the last batch",
-    )
+    raise taken_over(f'directory "{directory}"', "nothing that a reader sees was written")
 
 
 def missing_file(path: Path) -> SinkRefused:

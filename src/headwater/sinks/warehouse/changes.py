@@ -5,6 +5,7 @@ Invariant: a row that is as it was makes no new version; of each key at most one
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -41,6 +42,19 @@ def effective(table: DeltaTable, settled: Fitted, declared: WarehouseSchema) -> 
     same[known] = _equal(settled.rows.filter(pa.array(known)), there.take(place.drop_null()))
     chosen = np.where(settled.deleted, known, ~same)
     return Fitted(settled.rows.filter(pa.array(chosen)), settled.deleted[chosen])
+
+
+def difference(table: DeltaTable, rows: list[pa.RecordBatch], declared: WarehouseSchema) -> Fitted:
+    """Return what makes the current rows of a table others: those that differ, and deletions of the rest."""
+    plain = pa.schema([declared.stored.field(name) for name in declared.schema.names])
+    wanted = pa.Table.from_batches(rows, schema=plain).combine_chunks()
+    there = pa.Table.from_batches(list(current(table, declared)), schema=plain).combine_chunks()
+    known = pc.is_in(_keys(there, declared), value_set=_keys(wanted, declared))
+    gone = there.filter(pc.invert(known))
+    batch = pa.concat_tables([wanted, gone]).combine_chunks()
+    deleted = np.arange(batch.num_rows) >= wanted.num_rows
+    whole = batch.to_batches()[0] if batch.num_rows else pa.RecordBatch.from_pylist([], schema=plain)
+    return effective(table, Fitted(whole, deleted), declared)
 
 
 def merge(table: DeltaTable, changes: Changes, declared: WarehouseSchema, commit: CommitProperties) -> None:
@@ -83,20 +97,36 @@ def _rows(changes: Changes, declared: WarehouseSchema, closes: bool) -> pa.Table
     return table if closes else table.filter(pc.invert(gone))
 
 
+def current(table: DeltaTable, declared: WarehouseSchema) -> Iterator[pa.RecordBatch]:
+    """Yield the current rows."""
+    yield from _dataset(table, _paths(_current_files(table, declared)), declared).to_batches()
+
+
 def _current(table: DeltaTable, settled: Fitted, declared: WarehouseSchema) -> pa.Table:
     """Return the current rows among which those of a batch's keys are."""
-    root = table.table_uri.removeprefix("file://").rstrip("/")
-    files = [f"{root}/{name}" for name in _files(table, settled, declared)]
-    plain = pa.schema([declared.stored.field(name) for name in declared.schema.names])
     # Without a filter: where all texts of a file are the same, Arrow compares types that it cannot.
-    return ds.dataset(files, schema=plain, format="parquet").to_table()
+    return _dataset(table, _files(table, settled, declared), declared).to_table()
+
+
+def _dataset(table: DeltaTable, files: list[str], declared: WarehouseSchema) -> ds.Dataset:
+    root = table.table_uri.removeprefix("file://").rstrip("/")
+    plain = pa.schema([declared.stored.field(name) for name in declared.schema.names])
+    return ds.dataset([f"{root}/{name}" for name in files], schema=plain, format="parquet")
+
+
+def _current_files(table: DeltaTable, declared: WarehouseSchema) -> pa.Table:
+    """Return the files of current rows, with Delta's figures of them."""
+    files = pa.table(table.get_add_actions(flatten=True))
+    return files.filter(files[f"partition.{CURRENT}"]) if declared.history else files
+
+
+def _paths(files: pa.Table) -> list[str]:
+    return [unquote(name) for name in files["path"].cast(pa.string()).to_pylist()]
 
 
 def _files(table: DeltaTable, settled: Fitted, declared: WarehouseSchema) -> list[str]:
     """Return the files of current rows that may have a key of the batch, as far as Delta's figures tell."""
-    files = pa.table(table.get_add_actions(flatten=True))
-    if declared.history:
-        files = files.filter(files[f"partition.{CURRENT}"])
+    files = _current_files(table, declared)
     first, names = declared.key[0], (f"min.{declared.key[0]}", f"max.{declared.key[0]}")
     kind = declared.schema.field(first).type
     # Figures of numbers are exact; those of texts and times are cut off.
@@ -105,7 +135,7 @@ def _files(table: DeltaTable, settled: Fitted, declared: WarehouseSchema) -> lis
         low, high = (files[name].cast(kind) for name in names)
         within = pc.and_(pc.less_equal(low, span["max"]), pc.greater_equal(high, span["min"]))
         files = files.filter(pc.fill_null(within, True))
-    return [unquote(name) for name in files["path"].cast(pa.string()).to_pylist()]
+    return _paths(files)
 
 
 def _keys(rows: pa.RecordBatch | pa.Table, declared: WarehouseSchema) -> pa.Array:

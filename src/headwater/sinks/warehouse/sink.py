@@ -16,9 +16,10 @@ import orjson
 import pyarrow as pa
 
 from headwater import durable, durations
-from headwater.errors import Fenced, SchemaError, SinkRefused, SinkUnavailable, UsageError
+from headwater.errors import SchemaError, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import crash
-from headwater.sinks.sink import Batch, NumberedSink
+from headwater.sinks.fencing import dropped, taken_over
+from headwater.sinks.sink import Batch, Contents, NumberedSink
 from headwater.sinks.warehouse.declaration import CURRENT, declare_warehouse
 from headwater.stores import disk
 from headwater.values.fitting import Fitted
@@ -40,6 +41,7 @@ COMPACT = 64
 """Batches after which small files become larger ones."""
 _TRIES = 20
 _EPOCH, _BATCH, _TIME = "headwater.epoch", "headwater.batch", "headwater.time"
+_VERSION = "headwater.version"
 
 
 class WarehouseSink(NumberedSink):
@@ -60,8 +62,9 @@ class WarehouseSink(NumberedSink):
         key: str | tuple[str, ...],
         *,
         history: bool = True,
+        version: int = 1,
     ):
-        self._directory = Path(directory)
+        self._directory, self._version = Path(directory), version
         self._declared = declare_warehouse(f'table "{self._directory}"', schema, key, history)
         self._table: DeltaTable | None = None
         self._epoch: int | None = None
@@ -73,7 +76,7 @@ class WarehouseSink(NumberedSink):
             for _ in range(_TRIES):
                 table = self._opened()
                 epoch = self._checked(table) + 1
-                if self._commit(table, None, {_EPOCH: epoch}):
+                if self._commit(table, None, {_EPOCH: epoch, _VERSION: self._version}):
                     break
             else:
                 raise SinkRefused(f"other runners keep taking over {self._declared.what}")
@@ -101,8 +104,40 @@ class WarehouseSink(NumberedSink):
             hint="let maintenance of the table end",
         )
 
+    def read_back(self) -> Contents:
+        """Return the rows that are current."""
+        with _translated_errors(self._declared.what):
+            if not DeltaTable.is_deltatable(str(self._directory)):
+                return Contents()
+            table = DeltaTable(self._directory)
+            return Contents(_number(table, _BATCH, -1), self._rows(table))
+
+    def replace(self, other: WarehouseSink) -> None:
+        """Make the current rows those of another table, in one commit, which also makes its version ours.
+
+        With a history the versions of rows that are no longer current end now, and rows that are the same
+        in both go on.
+        """
+        with _translated_errors(self._declared.what):
+            built = DeltaTable(other._directory)
+            for _ in range(_TRIES):
+                table = self._opened()
+                rows = changes.difference(
+                    table, list(changes.current(built, other._declared)), self._declared
+                )
+                at = max(durations.now(), _number(table, _TIME, 0) + 1)
+                numbers = {_EPOCH: _number(table, _EPOCH, 0) + 1, _VERSION: other._version, _TIME: at,
+                           _BATCH: _number(built, _BATCH, -1)}  # fmt: skip
+                if self._commit(table, changes.Changes(rows, at), numbers):
+                    return
+        raise SinkUnavailable(f"somebody else keeps committing to {self._declared.what}")
+
     def close(self) -> None:
         """Nothing to release."""
+
+    def _rows(self, table: DeltaTable) -> Iterator[pa.RecordBatch]:
+        with _translated_errors(self._declared.what):
+            yield from changes.current(table, self._declared)
 
     def _opened(self) -> DeltaTable:
         try:
@@ -127,6 +162,8 @@ class WarehouseSink(NumberedSink):
             raise SinkRefused(
                 f"{self._declared.what} was not made by Headwater", hint="write to another directory"
             )
+        if self._version < _number(table, _VERSION, 1):
+            raise dropped(self._declared.what, self._version)
         if table.schema() != Schema.from_arrow(self._declared.stored):
             raise SchemaError(f"{self._declared.what} holds other columns", hint="write to another directory")
         for file in table.file_uris():
@@ -139,12 +176,10 @@ class WarehouseSink(NumberedSink):
     def _is_committed(self, table: DeltaTable, number: int) -> bool:
         """Look at the newest version: whose it is, and whether a batch is there."""
         table.update_incremental()
+        if _number(table, _VERSION, 1) != self._version:
+            raise dropped(self._declared.what, self._version)
         if _number(table, _EPOCH, 0) != self._epoch:
-            raise Fenced(
-                f"another runner has taken over {self._declared.what}",
-                detail=f"this one began as number {self._epoch} and is not the newest; nothing was written",
-                hint="let this runner end: the other goes on from the last batch",
-            )
+            raise taken_over(self._declared.what)
         return number <= _number(table, _BATCH, -1)
 
     def _write(self, table: DeltaTable, settled: Fitted, batch: Batch) -> bool:
@@ -186,6 +221,14 @@ class WarehouseSink(NumberedSink):
                 return  # somebody has committed meanwhile; there will be another time
             _sync(self._directory, table)
             crash.point("warehouse: compacted")
+
+
+def published(directory: Path) -> int:
+    """Return the version of its node that a table holds; 1 where there is none."""
+    with _translated_errors(f'table "{directory}"'):
+        if not DeltaTable.is_deltatable(str(directory)):
+            return 1
+        return _number(DeltaTable(directory), _VERSION, 1)
 
 
 def _number(table: DeltaTable, name: str, without: int) -> int:

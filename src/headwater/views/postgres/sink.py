@@ -7,6 +7,8 @@ newest epoch only; a commit whose answer was lost is recognised by its number.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Literal
 
@@ -14,18 +16,21 @@ import psycopg
 import pyarrow as pa
 
 from headwater import durations
-from headwater.errors import Fenced, UsageError
+from headwater.errors import UsageError
 from headwater.sinks import crash
-from headwater.sinks.sink import Batch, NumberedSink
+from headwater.sinks.fencing import dropped, taken_over
+from headwater.sinks.sink import Batch, Contents, NumberedSink
 from headwater.stores import limits
 from headwater.stores.postgres import columns
-from headwater.stores.postgres.connection import Connection
+from headwater.stores.postgres.connection import Connection, PostgresReaders
 from headwater.values.fitting import Fitted
 from headwater.values.keyed import declare, settle
+from headwater.views.contents import contents_of
 from headwater.views.postgres import catalog, statements, tables
+from headwater.views.postgres.reading import PostgresReading
 from headwater.views.postgres.statements import Statements
 from headwater.views.postgres.table_version import TableVersion
-from headwater.views.store import dropped, existing
+from headwater.views.store import existing
 from headwater.views.view_version import check_same
 
 _BEGIN_SECONDS = 5.0
@@ -65,6 +70,7 @@ class PostgresSink(NumberedSink):
         (limits.check_view_name if kind == "view" else limits.check_table_name)(table)
         limits.check_postgres(self._keyed, changes=feed > 0)
         self.version = version
+        self._dsn = dsn
         self._connection = Connection(dsn, self._keyed.what, durations.interval(patience).total_seconds())
         self._id: int | None = None
         self._epoch: int | None = None
@@ -101,6 +107,17 @@ class PostgresSink(NumberedSink):
         crash.point("postgres: committed")
         return done
 
+    def read_back(self) -> Contents:
+        """Return the rows of the table."""
+        readers = PostgresReaders(self._dsn, self._keyed.what, _BEGIN_SECONDS)
+
+        @contextmanager
+        def lend() -> Iterator[PostgresReading]:
+            with readers.lend() as connection:
+                yield PostgresReading(connection, self._table, self.version)
+
+        return contents_of(self._table, lend, readers.close)
+
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
@@ -113,7 +130,7 @@ class PostgresSink(NumberedSink):
             tables.check(db, entry, self._feed)
             return entry
         exists = tables.exists(db, Statements(self._table, self._keyed).target)
-        adopted = self._kind == "table" and self.version is None and exists
+        adopted = self._kind == "table" and self.version in (None, 1) and exists
         entry = catalog.add(db, self._table, self.version or 1, self._keyed, adopted=adopted)
         tables.create(db, entry, self._feed)
         return entry
@@ -168,10 +185,6 @@ class PostgresSink(NumberedSink):
             raise dropped(self._keyed.what, self.version or 1)
         epoch, last, changed, published, filled = row
         if epoch != self._epoch:
-            raise Fenced(
-                f"another runner has taken over {self._keyed.what}",
-                detail="nothing was written",
-                hint="let this runner end: the other goes on from the last batch",
-            )
+            raise taken_over(self._keyed.what)
         name = self._table if published else f"{self._table}@{self.version}"
         return int(last), int(changed), bool(filled), Statements(name, self._keyed)

@@ -81,6 +81,11 @@ class PostgresStore(Store):
             versions = connection.run(partial(_versions, view=view))
         return {entry.version: entry.published for entry in versions}
 
+    def check_replaceable(self, view: str) -> None:
+        """Refuse a table that was there before its sink."""
+        with self._readers.lend() as connection:
+            connection.run(partial(_check_replaceable, view))
+
     def publish(self, view: str, version: int) -> None:
         """Let readers see a version from now on, and no longer the one before."""
         self._change(view, lambda db: catalog.publish(db, view, version))
@@ -109,6 +114,11 @@ class PostgresStore(Store):
         """Lend a connection on which a view, or one version of it, is read."""
         with self._readers.lend() as connection:
             yield PostgresReading(connection, name, version)
+
+
+def _check_replaceable(view: str, db: psycopg.Connection) -> None:
+    if view in catalog.names(db):
+        tables.check_own(catalog.find(db, view))
 
 
 def _exclusively(action: Callable[[psycopg.Connection], None], db: psycopg.Connection) -> None:

@@ -62,16 +62,21 @@ def has_changes(db: psycopg.Connection, entry: TableVersion) -> bool:
 
 def rename(db: psycopg.Connection, entry: TableVersion, to: str) -> None:
     """Give the tables of a version another name, in their schema."""
-    if entry.adopted:
-        raise UsageError(
-            f'table "{entry.table}" cannot be replaced by another version',
-            detail="it was there before its sink, which fills it and does no more",
-            hint="let a view keep a table of its own",
-        )
+    check_own(entry)
     for table, part in _parts(db, entry):
         marks.hold(db, table, entry.mark(part))
         name = to.split(".")[-1] + ("_changes" if part == "changes" else "")
         db.execute(SQL("ALTER TABLE {} RENAME TO {}").format(table, Identifier(name)))
+
+
+def check_own(entry: TableVersion) -> None:
+    """Refuse a version whose table is its user's."""
+    if entry.adopted:
+        raise UsageError(
+            f'table "{entry.table}" cannot be replaced by another version',
+            detail="it was there before its sink, which fills it and does no more",
+            hint="name a table that is not there yet, under another name of the node, which begins anew",
+        )
 
 
 def drop(db: psycopg.Connection, entry: TableVersion) -> None:

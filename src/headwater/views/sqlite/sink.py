@@ -10,8 +10,9 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
-from headwater.errors import Fenced, UsageError
+from headwater.errors import UsageError
 from headwater.sinks import crash
+from headwater.sinks.fencing import dropped, taken_over
 from headwater.sinks.sink import Batch, NumberedSink
 from headwater.stores.sqlite import values
 from headwater.stores.sqlite.connection import Writer
@@ -19,7 +20,6 @@ from headwater.values.fitting import Fitted
 from headwater.values.keyed import settle
 from headwater.views.sqlite import catalog, tables
 from headwater.views.sqlite.catalog import StoredVersion
-from headwater.views.store import dropped
 
 _CHUNK = 50_000
 """Rows staged at a time: what is staged lies in memory."""
@@ -60,7 +60,7 @@ class SqliteSink(NumberedSink):
         with self._writer.transaction() as db:
             entry = self._entry(db)
             if entry.epoch != self._epoch:
-                raise self._fenced()
+                raise taken_over(f'view "{self.view}"')
             if batch.number <= entry.batch:
                 return False
             self._store(db, settled, batch, entry.filled)
@@ -82,9 +82,10 @@ class SqliteSink(NumberedSink):
             if settled.deleted.any():
                 db.execute(self._tables.delete)
             db.execute(self._tables.clear)
+            # Not once behind the last chunk: what is pruned at once need not reach the disk.
+            db.execute(self._tables.prune, (tables.last_change(db, self._tables) - self._feed,))
         crash.point("view: rows stored")
         if len(settled):
-            db.execute(self._tables.prune, (tables.last_change(db, self._tables) - self._feed,))
             filled = not settled.deleted.all() or self._tables.any(db)
         positions = "\n".join(map(str, batch.positions))
         db.execute(
@@ -97,13 +98,6 @@ class SqliteSink(NumberedSink):
             if entry.id == self._id:
                 return entry
         raise dropped(f'view "{self.view}"', self.version)
-
-    def _fenced(self) -> Fenced:
-        return Fenced(
-            f'another runner has taken over view "{self.view}"',
-            detail=f"this one began as number {self._epoch} and is no longer the newest; nothing was written",
-            hint="let this runner end: the other goes on from the last batch",
-        )
 
 
 def _staged(settled: Fitted, of: tables.Tables) -> Iterator[Iterator[tuple[Any, ...]]]:

@@ -36,7 +36,7 @@ def test_a_database_is_described_as_a_pipeline_declares_it(run: Run, database: s
 def test_tables_are_captured_into_the_log(run: Run, database: str) -> None:
     result = run("capture", database, "--tables", "customers", "--until-caught-up")
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("capture: ended, 2 rows of snapshots, 0 changes, at ")
+    assert result.stdout.startswith("capture: ended, 2 rows of snapshots, 0 changes, ")
     lines = run("consume", "customers", "--from", "earliest", "--format", "ndjson").stdout.splitlines()
     assert sorted(json.loads(line)["name"] for line in lines) == ["ada", "bob"]
     told = run(
@@ -102,10 +102,20 @@ shop.table("customers", "id BIGINT, name STRING", key="id", captured="crm.custom
 def test_a_capture_that_waits_says_for_what(capsys: pytest.CaptureFixture[str]) -> None:
     away = SourceUnavailable("the database cannot be read", detail="connection refused")
     _show(CaptureStatus("crm", "waiting", error=away), "lines")
-    assert "warning: the database cannot be read: connection refused" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert 'warning: capture "crm" waits: the database cannot be read (connection refused)' in said
 
 
 def test_a_snapshot_is_shown_with_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     progress = {"customers": SnapshotProgress((7,), 500)}
     _show(CaptureStatus("crm", "snapshot", snapshots=progress, expected={"customers": 2_000}), "lines")
-    assert "crm: snapshot, 500 rows of snapshots of about 2,000, 0 changes" in capsys.readouterr().out
+    assert "crm: snapshot, 500 of about 2,000 rows of snapshots (0/s), 0 changes" in capsys.readouterr().out
+
+
+def test_how_a_capture_is_doing_is_shown(run: Run, database: str) -> None:
+    run("capture", database, "--tables", "customers", "--until-caught-up", "--max-retained", "1 GB")
+    said = run("capture", "status").stdout.splitlines()
+    assert said[0].startswith("capture: ended, 2 rows of snapshots, 0 changes")
+    assert said[1].startswith("noted ") and said[1].endswith(" s ago")
+    assert json.loads(run("capture", "status", "--format", "ndjson").stdout)["state"] == "ended"
+    assert 'no capture "other"' in run("capture", "status", "--name", "other").stderr

@@ -14,7 +14,9 @@ import pytest
 from tests.unit.cli.conftest import Run
 from tests.unit.engine.figures.test_progress import write
 
+from changes_kit import execute
 from headwater import Log
+from headwater.api.captures import workers
 from headwater.cli.commands.status import waiting
 from headwater.engine.figures.progress import Progress
 from headwater.engine.source.watermark import NEVER
@@ -104,3 +106,24 @@ def test_a_producer_whose_clock_is_not_believed_is_named(run: Run, shop: None) -
     )
     told = json.loads(run("status", "shop.py", "--format", "ndjson").stdout.splitlines()[0])
     assert told["ahead"][0] == {"topic": "orders", "partition": 0, "producer": "till-7", "by": 10920.0}
+
+
+def test_captures_are_shown_below_the_nodes(run: Run, shop: None, tmp_path: Path, log: Log) -> None:
+    execute(tmp_path / "crm.db", "CREATE TABLE customers (id INTEGER PRIMARY KEY)")
+    text = (tmp_path / "shop.py").read_text()
+    more = """
+shop.capture("crm", "sqlite:./crm.db")
+shop.table("customers", "id BIGINT", key="id", captured="crm.customers")
+"""
+    (tmp_path / "captured_shop.py").write_text(text + more)
+    assert run("status", "captured_shop.py").stdout.splitlines()[-1].split()[:2] == ["crm", "starting"]
+    [worker] = workers(loading.load("captured_shop.py"))
+    worker.catch_up()
+    header, _, crm = run("status", "captured_shop.py").stdout.splitlines()[-3:]
+    assert header.split()[:5] == ["capture", "state", "ago", "changes", "changes/s"]
+    assert crm.split()[:2] == ["crm", "ended"]
+    told = [
+        json.loads(line)
+        for line in run("status", "captured_shop.py", "--format", "ndjson").stdout.splitlines()
+    ]
+    assert [each.get("node") or each["capture"] for each in told] == ["seen", "unseen", "crm"]

@@ -80,6 +80,7 @@ def test_the_same_is_there_for_scripts(run: Run, found: list[Verdict]) -> None:
         "different": 1,
         "unproved": None,
         "aside": [],
+        "expired": 0,
     }
 
 
@@ -109,3 +110,21 @@ def test_a_view_is_verified_wherever_it_is_kept_and_a_sink_is_not(
     assert 'note: sink "out" is not verified' in run("verify", "shop.py").stderr
     result = run("verify", "shop.py", "out")
     assert (result.exit_code, result.stderr.splitlines()[0]) == (2, 'error: sink "out" cannot be verified')
+
+
+def test_rows_that_have_expired_are_told_and_a_source_names_what_it_compares(
+    run: Run, found: list[Verdict], tmp_path: Path
+) -> None:
+    sink = '\nfrom headwater import targets\n@shop.sink(targets.sqlite("./out.db", "t", "id"))\n'
+    (tmp_path / "shop.py").write_text(SHOP + sink + "def out(orders):\n    return orders\n")
+    found.append(Verdict("out", equal=2, extra=({"id": 9},), expired=1))
+    result = run("verify", "shop.py", "--against", "source")
+    assert result.exit_code == 1
+    assert 'note: pipeline "shop" captures no database' in result.stderr
+    assert 'note: sink "out" keeps rows for a time: 1 rows that go by themselves' in result.stderr
+    assert 'error: sink "out" is not what a batch over the same input gives\ndetail: extra (id=9)' in (
+        result.stderr
+    )
+    refused = run("verify", "shop.py", "seen", "--against", "source")
+    assert refused.exit_code == 2
+    assert 'view "seen" cannot be compared with its source' in refused.stderr

@@ -6,12 +6,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pyarrow as pa
 import pytest
 
 import headwater
-from headwater import Pipeline
-from headwater.cli.demo.proof import against_python
+from headwater import Pipeline, Verdict
+from headwater.cli.demo.proof import against_python, prove
+from headwater.engine.proof.verdict import Row
 from headwater.sinks import Batch
 from headwater.views import ViewStore
 
@@ -70,3 +72,33 @@ def test_what_came_too_late_is_left_out_and_counted_once(shop: Pipeline) -> None
     late, [verdict] = against_python(shop, 8)
     assert late == 2
     assert verdict.counts == {"equal": 3, "missing": 3, "extra": 0, "different": 0}
+
+
+def test_a_view_that_is_right_both_times_is_told(
+    shop: Pipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(headwater, "verify", lambda pipeline: [])
+    prove(shop, 3)
+    assert "all rows are what a batch over the log gives" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("by_spark", "events", "told"),
+    [
+        (({"id": 9},), 3, "is not what a batch over the same input gives"),
+        ((), 4, "is not what plain Python makes of the same events"),
+    ],
+)
+def test_a_view_that_is_wrong_ends_it_with_1(
+    shop: Pipeline,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    by_spark: tuple[Row, ...],
+    events: int,
+    told: str,
+) -> None:
+    monkeypatch.setattr(headwater, "verify", lambda pipeline: [Verdict("seen", 3, extra=by_spark)])
+    with pytest.raises(click.exceptions.Exit) as ended:
+        prove(shop, events)
+    assert ended.value.exit_code == 1
+    assert f'error: view "seen" {told}' in capsys.readouterr().err

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 from tests.unit.cli.screens.test_run_screen import BROKEN, FINE
 
+from headwater.cli.demo.customers import Update
 from headwater.cli.demo.screen import DemoScreen, Scene
 from headwater.cli.demo.views import ViewSample
 from headwater.schema import TIMESTAMP
@@ -27,7 +28,8 @@ def view(name: str, rows: int) -> ViewSample:
 
 
 def scene(views: Sequence[ViewSample], nodes: int = 5) -> Scene:
-    return Scene(12_345, [replace(FINE, node=f"node_{n}") for n in range(nodes)], views)
+    statuses = [replace(FINE, node=f"node_{n}") for n in range(nodes)]
+    return Scene(12_345, statuses, views, update=Update("gold", 0.4))
 
 
 def drawn(made: Scene, width: int, height: int, screen: DemoScreen | None = None) -> list[str]:
@@ -63,8 +65,14 @@ def test_nodes_and_rows_of_four_views_and_a_command_are_seen_in_a_usual_window(
     text = "\n".join(drawn(scene([view(f"view_{n}", 12) for n in range(4)]), width, height))
     assert all(f"node_{n}" in text for n in range(5))
     assert all(f"view_{n}" in text for n in range(4))
-    assert text.count("c2 ") == 4, "three rows of each"
+    assert text.count("c1 ") == 4, "two rows of each"
     assert MORE in text
+
+
+def test_an_update_of_the_database_is_told_below_the_title() -> None:
+    made = scene([view("spending", 3)])
+    assert drawn(made, 80, 24)[1] == "crm.db: zoe is gold  ▶  gold_customers after 0.4 s"
+    assert drawn(replace(made, update=None), 80, 24)[1] == ""
 
 
 def test_a_narrow_view_leaves_out_times_first() -> None:
@@ -90,7 +98,7 @@ def test_new_rows_stand_out_until_the_next_reading() -> None:
 
     def green(made: Scene) -> bool:
         with console.capture() as text:
-            console.print(screen.draw(replace(made, statuses=()), console))
+            console.print(screen.draw(replace(made, statuses=(), update=None), console))
         return "\x1b[32m" in text.get()
 
     after = scene([view("spending", 4)])

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.cli.screens.test_run_screen import BROKEN, FINE
 
+from headwater import CaptureStatus
 from headwater.cli.screens.run_output import conclude, display, facts, summary
 
 
@@ -79,3 +80,15 @@ def test_what_goes_on_before_there_are_figures_is_said_once(capsys: pytest.Captu
 def test_an_alert_is_a_warning_at_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     conclude("screen", "shop", [replace(FINE, alert="too many rows come late")], 1.0)
     assert capsys.readouterr().err == "warning: too many rows come late\n"
+
+
+def test_captures_have_lines_of_json_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with display("ndjson", "shop", ends=False) as show:
+        show([], "starting Spark", True, [CaptureStatus("crm", "snapshot")])
+        show([FINE], None, True, [CaptureStatus("crm", "streaming", 3)])
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(each.get("node"), each.get("capture"), each["state"]) for each in told] == [
+        (None, "crm", "snapshot"),
+        ("click_through", None, "running"),
+        (None, "crm", "streaming"),
+    ]

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from io import StringIO
 
 import pytest
 from rich.console import Console
 
+from headwater import CaptureStatus
 from headwater.cli.screens.run_screen import Screen
 from headwater.durations import micros
 from headwater.engine.figures.status import Status
 from headwater.engine.home.checkpoint import ClockSkew
-from headwater.errors import PipelineError
+from headwater.errors import HeadwaterError, PipelineError
 
 SIZES = [(80, 24), (120, 40), (60, 16), (60, 24), (40, 12)]
 FINE = Status(
@@ -130,3 +132,22 @@ def test_a_producer_that_is_ahead_of_time_is_named_once_below_the_table() -> Non
     ahead = ClockSkew("orders", 0, "meter-7", 3 * 3600 * 1_000_000)
     lines = drawn([replace(FINE, node=name, ahead=(ahead,)) for name in ("one", "two")], 120, 24)
     assert 'producer "meter-7" of topic "orders" is 3 h ahead of time' in line(lines, "warning:")
+
+
+CAPTURE = CaptureStatus("crm", "waiting", 1200, error=HeadwaterError("the database is away"), retained=5_000)
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_captures_are_drawn_below_and_fit_the_window(width: int, height: int) -> None:
+    told = StringIO()
+    console = Console(file=told, width=width, height=height)
+    for captures in ([CAPTURE], [CAPTURE] * 9):
+        console.print(Screen("shop", "").draw([FINE, BROKEN], None, width, height, captures))
+        drawn = told.getvalue()
+        assert "totals" in drawn
+        assert ("capture crm: waiting" in drawn) == (height > 12)
+        assert all(len(line) <= width for line in drawn.splitlines())
+        assert len(drawn.splitlines()) < height
+        told.seek(0)
+        told.truncate()
+    assert "the database is away" in drawn or height < 40

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import traceback
 from functools import partial
 
 from headwater.engine.failure import failures
-from headwater.errors import DiskFull
+from headwater.errors import DiskFull, LogRefused, LogUnavailable, PipelineError, UsageError, is_transient
 from headwater.pipeline.node import ViewNode
 
 NODE = ViewNode(name="totals", file="/app/shop.py", line=3, key=("id",))
@@ -54,3 +55,31 @@ def test_a_full_disk_is_called_that_and_by_its_own_line() -> None:
         failures.error_from_exception(NODE, pages).detail
         == "Caused by: java.io.IOException: No space left on device"
     )
+
+
+def raised(error: Exception) -> str:
+    """Return Spark's message of a planner, or a worker, that has raised an error."""
+    try:
+        raise error
+    except Exception as told:
+        text = "".join(traceback.format_exception(told))
+    return f"[STREAMING_PYTHON_RUNNER] failed when invoking latestOffset:\n{text}\n\tat org.apache.spark.X\n"
+
+
+def test_a_log_that_is_away_while_a_batch_is_planned_is_no_fault_of_the_node() -> None:
+    away = LogUnavailable("the broker is away", detail="db:9092: refused", hint="start it")
+    error = error_from_text(raised(away))
+    assert (type(error), error.message, error.detail, error.hint) == (
+        *(LogUnavailable, "the broker is away", "db:9092: refused", "start it"),
+    )
+    assert is_transient(error)
+    assert is_transient(failures.error_from_exception(NODE, RuntimeError(raised(LogUnavailable("away")))))
+
+
+def test_a_log_that_refuses_is_not_waited_for() -> None:
+    error = error_from_text(raised(LogRefused("wrong password")))
+    assert (type(error), is_transient(error)) == (LogRefused, False)
+
+
+def test_other_errors_of_ours_are_the_nodes() -> None:
+    assert isinstance(error_from_text(raised(UsageError("no such column"))), PipelineError)

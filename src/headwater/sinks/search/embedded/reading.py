@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,12 @@ from headwater.closing import Closing
 from headwater.errors import UsageError
 from headwater.sinks.search.embedded.query import expression
 from headwater.sinks.search.embedded.tables import KIND, SearchProgress, SearchTables, file_of, progress
+from headwater.sinks.sink import Contents
 from headwater.stores.sqlite import values
 from headwater.stores.sqlite.connection import SqliteReaders
 
 SCORE = "_score"
+_ROWS = 8192
 
 
 class SearchIndex(Closing):
@@ -45,8 +47,9 @@ class SearchIndex(Closing):
 
     def count(self) -> int:
         """Return the number of rows."""
-        with self._snapshot() as (db, _):
-            return int(db.execute("SELECT count(*) FROM rows").fetchone()[0])
+        with self._snapshot() as (db, reached):
+            tables = SearchTables(reached.schema(self._what), reached.version)
+            return int(db.execute(tables.count).fetchone()[0])
 
     def search(self, text: str, *, limit: int = 10) -> list[dict[str, Any]]:
         """Return the rows that fit a text best, the best first, each with its ``_score`` (BM25).
@@ -59,7 +62,7 @@ class SearchIndex(Closing):
         if not isinstance(limit, int) or limit < 1:
             raise UsageError(f"limit is a number of rows from 1 on, not {limit!r:.40}")
         with self._snapshot() as (db, reached):
-            tables = SearchTables(reached.schema(self._what))
+            tables = SearchTables(reached.schema(self._what), reached.version)
             searched = {name: tables.names[name] for name in tables.declared.text}
             rows = db.execute(tables.search, (expression(text, searched), limit)).fetchall()
         return _decoded(rows, tables.declared.schema)
@@ -90,6 +93,35 @@ def open(directory: str | os.PathLike[str]) -> SearchIndex:
     headwater.errors.UsageError: no search index at "…"
     """
     return SearchIndex(directory)
+
+
+def contents(directory: Path, version: int) -> Contents:
+    """Return what a version of an index holds, for comparing: the rows, not their words."""
+    if not file_of(directory).exists():
+        return Contents()
+    readers, opened = SqliteReaders(file_of(directory), KIND), ExitStack()
+    opened.callback(readers.close)
+    try:
+        db = opened.enter_context(readers.snapshot())
+        reached = progress(db, version) or SearchProgress("", "", "")
+    except BaseException:
+        opened.close()
+        raise
+    return Contents(reached.batch, _all_rows(db, reached, directory, opened))
+
+
+def _all_rows(
+    db: sqlite3.Connection, reached: SearchProgress, directory: Path, opened: ExitStack
+) -> Iterator[pa.RecordBatch]:
+    with opened:
+        if not reached.columns:  # no runner has begun
+            return
+        tables = SearchTables(reached.schema(f'search index "{directory}"'), reached.version)
+        cursor, schema = db.execute(tables.all), tables.declared.schema
+        while rows := cursor.fetchmany(_ROWS):
+            columns = zip(zip(*rows, strict=True), schema, strict=True)
+            decoded = [values.decode(column, field) for column, field in columns]
+            yield pa.RecordBatch.from_arrays(decoded, schema.names)
 
 
 def _decoded(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> list[dict[str, Any]]:

@@ -14,11 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.errors import Fenced, SchemaError, UsageError
+from headwater.errors import SchemaError, UsageError
 from headwater.sinks import crash
+from headwater.sinks.fencing import dropped, taken_over
 from headwater.sinks.search.declaration import declare_search
+from headwater.sinks.search.embedded import reading
 from headwater.sinks.search.embedded.tables import KIND, SearchProgress, SearchTables, file_of, progress
-from headwater.sinks.sink import Batch, NumberedSink
+from headwater.sinks.sink import Batch, Contents, NumberedSink
 from headwater.stores.sqlite import values
 from headwater.stores.sqlite.connection import Writer
 from headwater.values.fitting import Fitted
@@ -51,9 +53,12 @@ class SearchSink(NumberedSink):
         schema: str | pa.Schema,
         key: str | tuple[str, ...],
         text: str | Sequence[str],
+        *,
+        version: int = 1,
     ):
         self._directory = Path(directory)
-        self._tables = SearchTables(declare_search(f'search index "{self._directory}"', schema, key, text))
+        declared = declare_search(f'search index "{self._directory}"', schema, key, text)
+        self._tables = SearchTables(declared, version)
         self._writer: Writer | None = None
         self._epoch: int | None = None
 
@@ -62,10 +67,10 @@ class SearchSink(NumberedSink):
         if self._writer is None:
             self._writer = Writer(file_of(self._directory), "fsync", KIND)
         with self._writer.transaction() as db:
-            reached = progress(db) or self._create(db)
+            reached = progress(db, self._tables.version) or self._create(db)
             self._check(db, reached)
             self._tables.prepare(db)
-            db.execute("UPDATE search SET epoch = epoch + 1")
+            db.execute("UPDATE search SET epoch = epoch + 1 WHERE version = ?", (self._tables.version,))
         crash.point("search: begun")
         self._epoch, self._last = reached.epoch + 1, reached.batch
         return reached.batch
@@ -84,6 +89,10 @@ class SearchSink(NumberedSink):
         crash.point("search: committed")
         return True
 
+    def read_back(self) -> Contents:
+        """Return the rows of the index."""
+        return reading.contents(self._directory, self._tables.version)
+
     def close(self) -> None:
         """Close the file."""
         if self._writer is not None:
@@ -91,6 +100,9 @@ class SearchSink(NumberedSink):
             self._writer = None
 
     def _create(self, db: sqlite3.Connection) -> SearchProgress:
+        published = progress(db)
+        if published is not None and published.version > self._tables.version:
+            raise dropped(self._tables.declared.what, self._tables.version)
         self._tables.create(db)
         return self._tables.new
 
@@ -107,14 +119,12 @@ class SearchSink(NumberedSink):
         self._tables.check(db, reached.filled)
 
     def _current(self, db: sqlite3.Connection) -> SearchProgress:
-        reached = progress(db)
-        if reached is not None and reached.epoch == self._epoch:
-            return reached
-        raise Fenced(
-            f"another runner has taken over {self._tables.declared.what}",
-            detail=f"this one began as number {self._epoch} and is no longer the newest; nothing was written",
-            hint="let this runner end: the other goes on from the last batch",
-        )
+        reached = progress(db, self._tables.version)
+        if reached is None:
+            raise dropped(self._tables.declared.what, self._tables.version)
+        if reached.epoch != self._epoch:
+            raise taken_over(self._tables.declared.what)
+        return reached
 
     def _store(self, db: sqlite3.Connection, settled: Fitted, batch: Batch) -> None:
         for chunk in _staged(settled, self._tables):
@@ -122,8 +132,14 @@ class SearchSink(NumberedSink):
             self._apply(db)
         crash.point("search: rows stored")
         db.execute(
-            "UPDATE search SET batch = ?, positions = ?, clock = ?, filled = ?",
-            (batch.number, "\n".join(map(str, batch.positions)), batch.watermark, self._tables.any(db)),
+            "UPDATE search SET batch = ?, positions = ?, clock = ?, filled = ? WHERE version = ?",
+            (
+                batch.number,
+                "\n".join(map(str, batch.positions)),
+                batch.watermark,
+                self._tables.any(db),
+                self._tables.version,
+            ),
         )
 
     def _apply(self, db: sqlite3.Connection) -> None:

@@ -21,12 +21,13 @@ from headwater.stores.sqlite.connection import FileKind
 
 _PROGRESS = """
 CREATE TABLE IF NOT EXISTS search (
+    version INTEGER PRIMARY KEY, published INTEGER NOT NULL,
     columns TEXT NOT NULL, key TEXT NOT NULL, text TEXT NOT NULL,
     batch INTEGER NOT NULL DEFAULT -1, epoch INTEGER NOT NULL DEFAULT 0,
     positions TEXT NOT NULL DEFAULT '', clock INTEGER, filled INTEGER NOT NULL DEFAULT 0
 );
 """
-KIND = FileKind("search index", 0x68777369, 1, _PROGRESS, "delete the directory, and compute the node anew")
+KIND = FileKind("search index", 0x68777369, 2, _PROGRESS, "delete the directory, and compute the node anew")
 
 
 def file_of(directory: Path) -> Path:
@@ -41,9 +42,10 @@ class SearchProgress:
     columns: str
     key: str
     text: str
-    batch: int
-    epoch: int
-    filled: bool
+    batch: int = -1
+    epoch: int = 0
+    filled: bool = False
+    version: int = 1
 
     def schema(self, what: str) -> SearchSchema:
         """Return what it was declared to hold."""
@@ -52,10 +54,32 @@ class SearchProgress:
         return declare_search(what, self.columns, key, text)
 
 
-def progress(db: sqlite3.Connection) -> SearchProgress | None:
-    """Return how far the index has got; None where no runner has begun."""
-    row = db.execute("SELECT columns, key, text, batch, epoch, filled FROM search").fetchone()
+def progress(db: sqlite3.Connection, version: int | None = None) -> SearchProgress | None:
+    """Return how far a version has got, the published one if none is named; None where it is not there."""
+    row = db.execute(
+        "SELECT columns, key, text, batch, epoch, filled, version FROM search "
+        "WHERE CASE WHEN ?1 IS NULL THEN published ELSE version = ?1 END",
+        (version,),
+    ).fetchone()
     return None if row is None else SearchProgress(*row)
+
+
+def publish(db: sqlite3.Connection, version: int) -> None:
+    """Let readers see a version, and remove the others."""
+    db.execute("UPDATE search SET published = (version = ?)", (version,))
+    drop_unpublished(db)
+
+
+def drop_unpublished(db: sqlite3.Connection) -> None:
+    """Remove every version but the one that readers see."""
+    for (number,) in db.execute("SELECT version FROM search WHERE NOT published").fetchall():
+        for table in ("words", "rows"):
+            db.execute(f"DROP TABLE {_named(table, number)}")
+        db.execute("DELETE FROM search WHERE version = ?", (number,))
+
+
+def _named(table: str, version: int) -> str:
+    return table if version == 1 else f"{table}_{version}"
 
 
 @dataclass(frozen=True)
@@ -63,6 +87,17 @@ class SearchTables:
     """The rows and the words of an index."""
 
     declared: SearchSchema
+    version: int = 1
+
+    @property
+    def rows(self) -> str:
+        """The table of the rows."""
+        return _named("rows", self.version)
+
+    @property
+    def words(self) -> str:
+        """The table of their words."""
+        return _named("words", self.version)
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -91,7 +126,7 @@ class SearchTables:
         key, text = (
             ",".join(str(at(name)) for name in each) for each in (self.declared.key, self.declared.text)
         )
-        return SearchProgress(schemas.ddl(self.declared.schema), key, text, -1, 0, False)
+        return SearchProgress(schemas.ddl(self.declared.schema), key, text, version=self.version)
 
     @cached_property
     def definitions(self) -> dict[str, str]:
@@ -101,9 +136,10 @@ class SearchTables:
             for name, field in zip(self.columns, self.declared.schema, strict=True)
         ]
         return {
-            "rows": f"CREATE TABLE rows (number INTEGER PRIMARY KEY, {', '.join(columns)}, "
+            self.rows: f"CREATE TABLE {self.rows} (number INTEGER PRIMARY KEY, {', '.join(columns)}, "
             f"UNIQUE ({', '.join(self.key)}))",
-            "words": f"CREATE VIRTUAL TABLE words USING fts5({', '.join(self.text)}, content='rows', "
+            self.words: f"CREATE VIRTUAL TABLE {self.words} USING fts5("
+            f"{', '.join(self.text)}, content='{self.rows}', "
             "content_rowid='number', tokenize='unicode61 remove_diacritics 2')",
         }
 
@@ -113,7 +149,9 @@ class SearchTables:
             db.execute(statement)
         new = self.new
         db.execute(
-            "INSERT INTO search (columns, key, text) VALUES (?, ?, ?)", (new.columns, new.key, new.text)
+            "INSERT INTO search (version, published, columns, key, text) "
+            "VALUES (?, NOT EXISTS (SELECT 1 FROM search), ?, ?, ?)",
+            (self.version, new.columns, new.key, new.text),
         )
 
     def check(self, db: sqlite3.Connection, filled: bool) -> None:
@@ -127,7 +165,7 @@ class SearchTables:
 
     def any(self, db: sqlite3.Connection) -> bool:
         """Tell whether there is a row."""
-        return bool(db.execute("SELECT EXISTS (SELECT 1 FROM rows)").fetchone()[0])
+        return bool(db.execute(f"SELECT EXISTS (SELECT 1 FROM {self.rows})").fetchone()[0])  # noqa: S608
 
     def prepare(self, db: sqlite3.Connection) -> None:
         """Make the writer's temporary table."""
@@ -154,7 +192,7 @@ class SearchTables:
         ours, theirs = (", ".join(f"{table}.{name}" for name in self.columns) for table in ("stage", "r"))
         return (
             f"DELETE FROM stage WHERE NOT deleted AND EXISTS "  # noqa: S608
-            f"(SELECT 1 FROM rows r WHERE {self._joined('stage')} AND ({ours}) IS ({theirs}))"
+            f"(SELECT 1 FROM {self.rows} r WHERE {self._joined('stage')} AND ({ours}) IS ({theirs}))"
         )
 
     @cached_property
@@ -162,8 +200,9 @@ class SearchTables:
         """Remove the words of the rows that are staged; FTS5 wants the values by which it has them."""
         words = ", ".join(self.text)
         return (
-            f"INSERT INTO words (words, rowid, {words}) "  # noqa: S608
-            f"SELECT 'delete', r.number, {self._of_rows()} FROM stage s JOIN rows r ON {self._joined('s')}"
+            f"INSERT INTO {self.words} ({self.words}, rowid, {words}) "  # noqa: S608
+            f"SELECT 'delete', r.number, {self._of_rows()} "
+            f"FROM stage s JOIN {self.rows} r ON {self._joined('s')}"
         )
 
     @cached_property
@@ -172,7 +211,7 @@ class SearchTables:
         names = ", ".join(self.columns)
         assignments = ", ".join(f"{name} = excluded.{name}" for name in self.columns)
         return (
-            f"INSERT INTO rows ({names}) SELECT {names} FROM stage WHERE NOT deleted "  # noqa: S608
+            f"INSERT INTO {self.rows} ({names}) SELECT {names} FROM stage WHERE NOT deleted "  # noqa: S608
             f"ON CONFLICT ({', '.join(self.key)}) DO UPDATE SET {assignments}"
         )
 
@@ -180,14 +219,17 @@ class SearchTables:
     def delete(self) -> str:
         """Remove the rows that are staged as deleted."""
         key = ", ".join(self.key)
-        return f"DELETE FROM rows WHERE ({key}) IN (SELECT {key} FROM stage WHERE deleted)"  # noqa: S608
+        return (
+            f"DELETE FROM {self.rows} "  # noqa: S608
+            f"WHERE ({key}) IN (SELECT {key} FROM stage WHERE deleted)"
+        )
 
     @cached_property
     def add_words(self) -> str:
         """Add the words of the rows that were staged."""
         return (
-            f"INSERT INTO words (rowid, {', '.join(self.text)}) "  # noqa: S608
-            f"SELECT r.number, {self._of_rows()} FROM stage s JOIN rows r ON {self._joined('s')}"
+            f"INSERT INTO {self.words} (rowid, {', '.join(self.text)}) "  # noqa: S608
+            f"SELECT r.number, {self._of_rows()} FROM stage s JOIN {self.rows} r ON {self._joined('s')}"
         )
 
     @cached_property
@@ -195,10 +237,21 @@ class SearchTables:
         """Find rows; takes what FTS5 is to look for, and how many."""
         columns = ", ".join(f"r.{name}" for name in self.columns)
         return (
-            f"SELECT {columns}, -found.score FROM (SELECT rowid AS number, rank AS score FROM words "  # noqa: S608
-            "WHERE words MATCH ? ORDER BY rank LIMIT ?) found JOIN rows r USING (number) "
+            f"SELECT {columns}, -found.score FROM "  # noqa: S608
+            f"(SELECT rowid AS number, rank AS score FROM {self.words} "
+            f"WHERE {self.words} MATCH ? ORDER BY rank LIMIT ?) found JOIN {self.rows} r USING (number) "
             "ORDER BY found.score, r.number"
         )
+
+    @cached_property
+    def count(self) -> str:
+        """Count the rows."""
+        return f"SELECT count(*) FROM {self.rows}"  # noqa: S608
+
+    @cached_property
+    def all(self) -> str:
+        """Return every row."""
+        return f"SELECT {', '.join(self.columns)} FROM {self.rows}"  # noqa: S608
 
     def _joined(self, stage: str) -> str:
         return " AND ".join(f"r.{name} = {stage}.{name}" for name in self.key)

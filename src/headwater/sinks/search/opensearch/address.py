@@ -55,6 +55,15 @@ def parse(url: str) -> Address:
     return Address(parts.hostname, _port(parts), _TLS[parts.scheme], index, user, password)
 
 
+def index_of(name: str, version: int) -> str:
+    """Return the index that holds a version: the name itself is that of the first, and later an alias.
+
+    >>> index_of("customers", 1), index_of("customers", 2)
+    ('customers', 'customers@2')
+    """
+    return name if version == 1 else f"{name}@{version}"
+
+
 def _port(parts: SplitResult) -> int:
     try:
         return parts.port or 9200

@@ -26,6 +26,8 @@ from headwater.sinks.search.declaration import SearchSchema
 
 MARKER = "headwater_sink"
 """The document, and the only field in it, that tells how far the index has got."""
+OURS = "headwater"
+"""What the mapping of an index tells that we have made, so that a rebuild may replace it."""
 _OWN = {
     "_id",
     "_index",
@@ -50,7 +52,10 @@ def index_settings(declared: SearchSchema) -> bytes:
     fields = {field.name: _field(field, field.name in declared.text) for field in declared.schema}
     own = {MARKER: {"type": "object", "enabled": False}}
     return orjson.dumps(
-        {"settings": {"index": settings}, "mappings": {"dynamic": False, "properties": fields | own}}
+        {
+            "settings": {"index": settings},
+            "mappings": {"dynamic": False, "_meta": {OURS: True}, "properties": fields | own},
+        }
     )
 
 

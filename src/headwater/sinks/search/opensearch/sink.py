@@ -14,14 +14,16 @@ from dataclasses import asdict, dataclass, replace
 import orjson
 import pyarrow as pa
 
-from headwater.errors import Fenced, SchemaError, SinkRefused, UsageError
+from headwater.errors import SchemaError, SinkRefused, UsageError
 from headwater.sinks import crash
 from headwater.sinks.change_version import change_version
+from headwater.sinks.fencing import dropped, taken_over
 from headwater.sinks.search.declaration import SearchSchema, declare_search
 from headwater.sinks.search.opensearch import address, bulk
 from headwater.sinks.search.opensearch.mapping import MARKER, check_names, index_settings
+from headwater.sinks.search.opensearch.reading import IndexReading
 from headwater.sinks.search.opensearch.rest import Rest
-from headwater.sinks.sink import Batch, NumberedSink
+from headwater.sinks.sink import Batch, Contents, NumberedSink
 from headwater.values.keyed import settle
 
 _TRIES = 20
@@ -37,6 +39,7 @@ class _Marker:
     filled: bool = False
     positions: tuple[str, ...] = ()
     clock: int | None = None
+    version: int = 1
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,16 @@ class OpenSearchSink(NumberedSink):
     """
 
     def __init__(
-        self, url: str, schema: str | pa.Schema, key: str | tuple[str, ...], text: str | Sequence[str]
+        self,
+        url: str,
+        schema: str | pa.Schema,
+        key: str | tuple[str, ...],
+        text: str | Sequence[str],
+        *,
+        version: int = 1,
     ):
         place = address.parse(url)
-        self._index = place.index
+        self._index, self._version = address.index_of(place.index, version), version
         self._declared = declare_opensearch(url, schema, key, text)
         self._rest = Rest(place, self._declared.what)
         self._epoch: int | None = None
@@ -91,7 +100,9 @@ class OpenSearchSink(NumberedSink):
         stored = self._current()
         if batch.number <= stored.marker.batch:
             return False
-        for body in bulk.requests(settled, self._declared, change_version(batch.number, self._epoch)):
+        for body in bulk.requests(
+            settled, self._declared, change_version(batch.number, self._epoch, self._version)
+        ):
             crash.point("opensearch: before rows")
             bulk.check(
                 self._rest.request("POST", f"/{self._index}/_bulk?{bulk.ANSWER}", body), self._declared.what
@@ -105,9 +116,18 @@ class OpenSearchSink(NumberedSink):
         crash.point("opensearch: committed")
         return True
 
+    def read_back(self) -> Contents:
+        """Return the documents of the index."""
+        reading = IndexReading(self._rest, self._index, self._declared, self._stored_batch)
+        return reading.contents(self._version)
+
     def close(self) -> None:
         """Close the connection."""
         self._rest.close()
+
+    def _stored_batch(self) -> int:
+        stored = self._stored()
+        return -1 if stored is None else stored.marker.batch
 
     def _create(self) -> None:
         if self._rest.request("GET", f"/{self._index}", allowed=(404,)).status != 404:
@@ -126,7 +146,9 @@ class OpenSearchSink(NumberedSink):
                     f"{self._declared.what} holds documents, but not the one that tells how far they go",
                     hint="write to an index of its own, or delete this one and compute the node anew",
                 )
-            return _Marker(key, epoch=1)
+            return _Marker(key, epoch=1, version=self._version)
+        if stored.marker.version != self._version:
+            raise dropped(self._declared.what, self._version)
         if stored.marker.key != key:
             raise SchemaError(
                 f"{self._declared.what} has another key",
@@ -147,6 +169,8 @@ class OpenSearchSink(NumberedSink):
     def _current(self) -> _Stored:
         """Return the marker, or say that another runner has taken over, or that batches are gone."""
         stored = self._stored()
+        if stored is not None and stored.marker.version != self._version:
+            raise dropped(self._declared.what, self._version)
         if stored is None or (stored.marker.epoch == self._epoch and stored.marker.batch < self._last):
             raise SinkRefused(
                 f"{self._declared.what} has lost batches that were committed",
@@ -154,7 +178,7 @@ class OpenSearchSink(NumberedSink):
                 hint="restore it; or delete it, and compute the node anew",
             )
         if stored.marker.epoch != self._epoch:
-            raise self._fenced()
+            raise taken_over(self._declared.what)
         return stored
 
     def _finish(self, batch: Batch, stored: _Stored, rows: bool) -> None:
@@ -170,7 +194,7 @@ class OpenSearchSink(NumberedSink):
             return
         now = self._stored()
         if now is None or now.marker != marker:  # ours, if an answer was lost and the request sent again
-            raise self._fenced()
+            raise taken_over(self._declared.what)
 
     def _stored(self) -> _Stored | None:
         answer = self._rest.request("GET", f"/{self._index}/_doc/{MARKER}", allowed=(404,))
@@ -186,13 +210,6 @@ class OpenSearchSink(NumberedSink):
         body = orjson.dumps({MARKER: asdict(marker)})
         return (
             self._rest.request("PUT", f"/{self._index}/_doc/{MARKER}?{condition}", body, (409,)).status != 409
-        )
-
-    def _fenced(self) -> Fenced:
-        return Fenced(
-            f"another runner has taken over {self._declared.what}",
-            detail=f"this one began as number {self._epoch} and is no longer the newest",
-            hint="let this runner end: the other goes on from the last batch",
         )
 
 
