@@ -106,6 +106,8 @@ class Capture(Closing):
         self._owned = ExitStack()
         self._captured = {each.table: each for each in tables}
         self._tables = self._checked(source.tables(), _stopped(load(log, name)))
+        for each in tables:  # before another capture of the name is fenced, for nothing
+            each.declare(log)
         with ExitStack() as opened:
             self._topic = opened.enter_context(StateTopic(log, name))
             self.state = begun = self._begin()
@@ -209,7 +211,8 @@ class Capture(Closing):
         self._flush()
         self._gauges.sample(self.changes, sum(each.rows for each in self.state.snapshots.values()))
         told = {} if self._transactions is None else self._transactions.open_changes
-        self.state = replace(self.state, sequences=self._number(), figures=self.figures(), open_changes=told)
+        figures = self.figures()
+        self.state = replace(self.state, sequences=self._number(), open_changes=told, figures=figures)
         self._topic.save(self.state)
         self._source.confirm(self.state.position)
         self._saved_at, self._unsaved = time.monotonic(), False
@@ -337,7 +340,7 @@ class Capture(Closing):
         again. Beside a snapshot, which looks at each change, and where changes are set aside, which are
         numbered as they come, they are gone through once more, and left out by the log.
         """
-        count = min(max(0, writer.stored - writer.sequence), len(changes))
+        count = min(max(0, min(writer.stored.values()) - writer.sequence), len(changes))
         if not count or self._misfits.is_kept or changes.table.name in self.snapshotting:
             return changes
         writer.leave_out(count)
@@ -585,9 +588,18 @@ class Capture(Closing):
                     hint="the capture begins anew by itself, with a new snapshot of the table",
                 )
 
+    def _retained(self) -> int | None:
+        """Return how much is kept for us; who may not ask, and has set no limit, does without."""
+        try:
+            return self._source.retained()
+        except SourceRefused:
+            if self._settings.most_unnoticed is not None:
+                raise
+            return None
+
     def _watch_retained(self) -> None:
         """Give up rather than let the database keep too much for us, and warn before that."""
-        retained, most = self._source.retained(), self._settings.max_retained
+        retained, most = self._retained(), self._settings.max_retained
         self._gauges.keep(self._source.title, retained, self._settings.most_unnoticed)
         if retained is not None and most is not None and retained > most:
             self._source.drop()

@@ -8,7 +8,7 @@ says when that was.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headwater import durations
@@ -73,7 +73,10 @@ def noted_status(name: str, kept: CaptureState) -> CaptureStatus:
     going = figures.state in ("snapshot", "streaming")
     silent = going and figures.noted < durations.now() - FRESH
     error = None if figures.error is None else HeadwaterError(figures.error)
-    return status_of(name, "silent" if silent else figures.state, kept, figures, error)
+    told = status_of(name, "silent" if silent else figures.state, kept, figures, error)
+    if silent or not going or figures.reached is None:
+        return told
+    return replace(told, behind=max(0.0, (figures.noted - figures.reached) / 1e6))  # it goes on meanwhile
 
 
 def status_of(

@@ -72,14 +72,11 @@ class TableWriter(Closing):
         """Whether nothing was written by this capture before: the topic is new."""
         self.producer_id = self._stream.id
         # A number that the log has is left out: where none is remembered, it goes on behind them.
-        numbers = [each.sequence for each in (self._stream, self._history) if each is not None]
-        self.sequence = max(numbers) if sequence is None else sequence
-        self.stored = min(numbers)
-        """The number of the first change that one of the topics did not have when it was opened."""
-        self.topics = {self._topic: self._stream.sequence}
-        """Its topics, and the number behind the last one that the log had of each when it was opened."""
+        self.stored = {self._topic: self._stream.sequence}
+        """The number behind the last one that the log has of each topic, when it begins."""
         if self._history is not None:
-            self.topics[captured.changes_topic] = self._history.sequence
+            self.stored[captured.changes_topic] = self._history.sequence
+        self.sequence = max(self.stored.values()) if sequence is None else sequence
 
     def write(self, changes: TableChanges) -> list[UnfitRow]:
         """Append changes of the stream, and return those that do not fit."""

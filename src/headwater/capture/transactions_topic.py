@@ -227,7 +227,7 @@ class TransactionsTopic(Closing):
     def _ends_of(self, writer: Writer) -> dict[str, Offsets]:
         """Return where its topics end, without what was written before a crash and comes again."""
         ends: dict[str, Offsets] = {}
-        for topic, stored in writer.topics.items():
+        for topic, stored in writer.stored.items():
             latest = self._log.resolve(topic, "latest")
             again = self._first_behind(topic, latest, writer) if writer.sequence < stored else {}
             ends[topic] = {**latest.offsets, **again}

@@ -26,8 +26,8 @@ from headwater.errors import (
 
 SHORTEST, LONGEST = 0.5, 30.0
 """Seconds before it is begun anew: at first, and at the most."""
-
-
+STEADY = 5.0
+"""Seconds after which a capture that fails has been well before: it is begun anew as soon as at first."""
 ASKED_TIMES, ASKED_SECONDS = 10, 0.2
 _log = logging.getLogger("headwater")
 
@@ -58,7 +58,7 @@ class CaptureWorker:
                 self._capture, self._state = capture, "running"
                 capture.catch_up(stop)
         except BaseException as error:
-            self._broken(error)
+            self._end_with(error)
             raise
         self._state = "ended"
 
@@ -73,9 +73,9 @@ class CaptureWorker:
             except BaseException as error:
                 if not self._is_mended_by_waiting(error):
                     self._broken(error)
-                    raise
+                    raise self._told(error) from None
                 self._wait_for(error)
-            pause = SHORTEST if time.monotonic() - started > LONGEST else pause
+            pause = SHORTEST if time.monotonic() - started > STEADY else pause
             stop.wait(pause)
             pause = min(2 * pause, LONGEST)
         self._state = "ended"
@@ -92,10 +92,24 @@ class CaptureWorker:
         self._state, self._error = "waiting", error if isinstance(error, HeadwaterError) else None
 
     def _broken(self, error: BaseException) -> None:
-        if not isinstance(error, HeadwaterError):
-            error = HeadwaterError(f"capture {self.name} failed", detail=f"{type(error).__name__}: {error}")
-        _log.error("capture %s has ended: %s", self.name, str(error).replace("\n", "; "))
-        self._state, self._error = "broken", error
+        self._end_with(error)
+        _log.error("capture %s has ended: %s", self.name, str(self._error).replace("\n", "; "))
+
+    def _end_with(self, error: BaseException) -> None:
+        told = self._told(error)
+        if not isinstance(told, HeadwaterError):
+            told = HeadwaterError(f"capture {self.name} failed", detail=f"{type(error).__name__}: {error}")
+        self._state, self._error = "broken", told
+
+    def _told(self, error: BaseException) -> BaseException:
+        """Return an error as it is told: that of a producer of the capture is the capture's."""
+        if not isinstance(error, Fenced):
+            return error
+        return Fenced(
+            f'another capture named "{self.name}" has taken over',
+            detail="it goes on from where this one was; nothing is lost",
+            hint="let only one capture of a name run at a time, or name them otherwise",
+        )
 
     def _was_asked(self) -> bool:
         """Tell whether it was fenced by somebody who asks for something, and not by another capture."""

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import headwater
@@ -28,6 +29,10 @@ class Clock(CaptureSource):
     """A source that tells where it is, and nothing else."""
 
     title = "a clock"
+
+    def delete_rows(self, table: str, keys: pa.RecordBatch) -> bool:
+        raise NotImplementedError
+
     asked = 0
 
     def moment(self) -> SourceMoment:

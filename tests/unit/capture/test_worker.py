@@ -7,12 +7,14 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import headwater
-from changes_kit import CAPTURED, newest
+from changes_kit import CAPTURED, execute, newest
+from headwater.api.background import Background
 from headwater.capture import capture as captures
 from headwater.capture import worker
 from headwater.capture.capture import Capture, CaptureSettings
@@ -20,7 +22,14 @@ from headwater.capture.opening import open_capture
 from headwater.capture.sqlite.source import SqliteSource
 from headwater.capture.state import load
 from headwater.capture.worker import CaptureWorker
-from headwater.errors import LogUnavailable, SourceRefused, SourceUnavailable, UsageError
+from headwater.errors import (
+    Fenced,
+    HeadwaterError,
+    LogUnavailable,
+    SourceRefused,
+    SourceUnavailable,
+    UsageError,
+)
 
 
 @pytest.fixture
@@ -128,3 +137,65 @@ def test_the_database_is_watched_and_a_warning_is_in_the_status(
     work.catch_up()
     assert work.status().retained == 100
     assert work.status().alert is not None and "more than 75" in work.status().alert
+
+
+def test_one_that_another_has_taken_over_from_says_so(database: str, tmp_path: Path) -> None:
+    log = f"file:{tmp_path / 'log'}"
+    first, second = (
+        CaptureWorker("crm", lambda: open_capture(database, log, "crm", [CAPTURED])) for _ in range(2)
+    )
+    stop = threading.Event()
+    ended = Background(lambda: first.run(stop))
+    while first.status().state != "streaming":
+        assert not ended.ended(0.01)
+    second.catch_up()
+    with pytest.raises(Fenced, match='another capture named "crm" has taken over'):
+        ended.result()
+    assert first.status().state == "broken"
+    assert second.status().state == "ended"
+
+
+def test_one_that_cannot_write_its_topic_does_not_fence_another(database: str, tmp_path: Path) -> None:
+    log = f"file:{tmp_path / 'log'}"
+    with open_capture(database, log, "crm", [CAPTURED]) as capture:
+        capture.catch_up()
+        other = replace(CAPTURED, schema=headwater.schema.read("id BIGINT"))
+        with pytest.raises(HeadwaterError, match="is not what table"):
+            open_capture(database, log, "crm", [other])
+        capture.catch_up()
+
+
+def test_one_that_was_well_for_a_while_is_begun_anew_soon(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "SHORTEST", 0.01)
+    monkeypatch.setattr(worker, "LONGEST", 0.01 * 2**6)
+    pauses, stop, attempts = list[float](), threading.Event(), list[int]()
+    monkeypatch.setattr(stop, "wait", lambda pause: pauses.append(pause))
+
+    def make() -> Capture:
+        attempts.append(1)
+        monkeypatch.setattr(worker, "STEADY", -1.0 if len(attempts) == 5 else 60.0)
+        if len(attempts) == 7:
+            stop.set()
+        raise SourceUnavailable("away")
+
+    CaptureWorker("crm", make).run(stop)
+    assert pauses == [0.01, 0.02, 0.04, 0.08, 0.01, 0.02, 0.04]
+
+
+def test_who_may_not_ask_what_is_kept_does_without_unless_there_is_a_limit(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(_: SqliteSource) -> int:
+        raise SourceRefused("no right to ask")
+
+    monkeypatch.setattr(SqliteSource, "retained", forbidden)
+    log = f"file:{tmp_path / 'log'}"
+    work = CaptureWorker("crm", lambda: open_capture(database, log, "crm", [CAPTURED]))
+    work.catch_up()
+    assert work.status().retained is None
+    execute(Path(database.removeprefix("sqlite:")), "INSERT INTO customers VALUES (2, 'b')")
+    limited = CaptureSettings(alert_retained=1)
+    with pytest.raises(SourceRefused, match="no right to ask"):
+        CaptureWorker("crm", lambda: open_capture(database, log, "crm", [CAPTURED], limited)).catch_up()

@@ -53,8 +53,8 @@ class EventWriter(Closing):
         """Whether nothing was written by this capture before: the topic is new."""
         self.sequence = self._stream.sequence if sequence is None else sequence
         self.producer_id = self._stream.id
-        self.topics = {captured.topic: self._stream.sequence}
-        """Its topic, and the number behind the last one that the log had of it when it was opened."""
+        self.stored = {captured.topic: self._stream.sequence}
+        """The number behind the last one that the log has of its topic, when it begins."""
 
     @property
     def producers(self) -> tuple[str, str]:

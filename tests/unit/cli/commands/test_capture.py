@@ -96,7 +96,7 @@ shop.table("customers", "id BIGINT, name STRING", key="id", captured="crm.custom
     result = run("verify", str(file), "--against", "source")
     assert result.exit_code == 1
     assert "should be (id=1, name=ada), is (id=1, name=wrong)" in result.stderr
-    assert "takes no NODE" in run("verify", str(file), "customers", "--against", "source").stderr
+    assert run("verify", str(file), "customers", "--against", "source").exit_code == 1
 
 
 def test_a_capture_that_waits_says_for_what(capsys: pytest.CaptureFixture[str]) -> None:
