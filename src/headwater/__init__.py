@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from headwater.api.status import status
     from headwater.api.verify import compare, verify
     from headwater.api.views import open_views
-    from headwater.capture import capture_metrics
-    from headwater.capture.status import CaptureStatus
+    from headwater.capture.figures import metrics as capture_metrics
+    from headwater.capture.figures.status import CaptureStatus
     from headwater.capture.worker import CaptureWorker
     from headwater.engine.figures import metrics
     from headwater.engine.figures.progress import Progress
@@ -125,7 +125,7 @@ __all__ = [
 
 _MODULES = {
     "agg": "headwater.operators.aggregates.agg",
-    "capture_metrics": "headwater.capture.capture_metrics",
+    "capture_metrics": "headwater.capture.figures.metrics",
     "clock": "headwater.clock",
     "drawing": "headwater.drawing",
     "errors": "headwater.errors",
@@ -155,7 +155,7 @@ _NAMES_BY_MODULE = {
     "headwater.api.status": ("status",),
     "headwater.api.verify": ("compare", "verify"),
     "headwater.api.views": ("open_views",),
-    "headwater.capture.status": ("CaptureStatus",),
+    "headwater.capture.figures.status": ("CaptureStatus",),
     "headwater.capture.worker": ("CaptureWorker",),
     "headwater.engine.figures.progress": ("Progress",),
     "headwater.engine.figures.status": ("Status",),

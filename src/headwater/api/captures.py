@@ -16,10 +16,10 @@ from headwater.capture.capture import Capture, CaptureSettings
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
 from headwater.capture.describe import declarations
+from headwater.capture.figures.status import CaptureStatus, noted_status
 from headwater.capture.opening import open_capture, open_source
 from headwater.capture.source_comparison import SourceComparison
 from headwater.capture.state import StateTopic, load
-from headwater.capture.status import CaptureStatus, noted_status
 from headwater.capture.worker import CaptureWorker
 from headwater.closing import Closing
 from headwater.engine.proof.verdict import Verdict
