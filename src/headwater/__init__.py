@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from headwater.api.status import status
     from headwater.api.verify import compare, verify, verify_source
     from headwater.api.views import open_views
-    from headwater.capture import capture_metrics
-    from headwater.capture.status import CaptureStatus
+    from headwater.capture.figures import metrics as capture_metrics
+    from headwater.capture.figures.status import CaptureStatus
     from headwater.capture.whole_transactions import WholeTransactions, read_transactions
     from headwater.capture.worker import CaptureWorker
     from headwater.engine.figures import metrics
@@ -127,7 +127,7 @@ __all__ = [
 
 _MODULES = {
     "agg": "headwater.operators.aggregates.agg",
-    "capture_metrics": "headwater.capture.capture_metrics",
+    "capture_metrics": "headwater.capture.figures.metrics",
     "clock": "headwater.clock",
     "drawing": "headwater.drawing",
     "errors": "headwater.errors",
@@ -156,7 +156,7 @@ _NAMES_BY_MODULE = {
     "headwater.api.status": ("status",),
     "headwater.api.verify": ("compare", "verify", "verify_source"),
     "headwater.api.views": ("open_views",),
-    "headwater.capture.status": ("CaptureStatus",),
+    "headwater.capture.figures.status": ("CaptureStatus",),
     "headwater.capture.worker": ("CaptureWorker",),
     "headwater.capture.whole_transactions": ("WholeTransactions", "read_transactions"),
     "headwater.engine.figures.progress": ("Progress",),

@@ -15,10 +15,10 @@ from headwater.capture.capture import Capture, CaptureSettings
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
 from headwater.capture.describe import declarations
+from headwater.capture.figures.status import CaptureStatus, noted_status
 from headwater.capture.opening import open_capture, open_source
 from headwater.capture.outbox.captured_outbox import CapturedOutbox, stored
 from headwater.capture.state import StateTopic, load
-from headwater.capture.status import CaptureStatus, noted_status
 from headwater.capture.worker import CaptureWorker
 from headwater.closing import Closing
 from headwater.errors import PipelineError, SourceRefused, UsageError, nearest

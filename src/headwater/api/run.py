@@ -16,7 +16,7 @@ from headwater.api import session
 from headwater.api.background import Background
 from headwater.api.captures import BackgroundCapture, workers
 from headwater.api.subject import Subject, checked
-from headwater.capture.status import CaptureStatus
+from headwater.capture.figures.status import CaptureStatus
 from headwater.capture.worker import CaptureWorker
 from headwater.closing import Closing
 from headwater.engine.figures.status import LATE_SHARE, Meter, Status

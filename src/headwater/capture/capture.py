@@ -31,7 +31,7 @@ from headwater.capture.change import (
     Transactions,
     Truncation,
 )
-from headwater.capture.gauges import Gauges
+from headwater.capture.figures.gauges import Gauges
 from headwater.capture.heartbeat import Heartbeat, TableMarks
 from headwater.capture.leftovers import Leftovers
 from headwater.capture.misfits import Misfits

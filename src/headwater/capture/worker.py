@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from headwater.capture.capture import Capture
-from headwater.capture.status import CaptureStatus, status_of
+from headwater.capture.figures.status import CaptureStatus, status_of
 from headwater.errors import (
     Fenced,
     HeadwaterError,

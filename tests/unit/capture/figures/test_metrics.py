@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from headwater.capture.capture_metrics import CAPTURE_METRICS, text
+from headwater.capture.figures.metrics import CAPTURE_METRICS, text
+from headwater.capture.figures.status import CaptureStatus
 from headwater.capture.state import SnapshotProgress
-from headwater.capture.status import CaptureStatus
 
 DONE = {"customers": SnapshotProgress((1,), 5, True)}
 STATUS = CaptureStatus("crm", "streaming", 12, snapshots=DONE, retained=4096, alert="much")
@@ -35,5 +35,5 @@ def test_a_pipeline_without_captures_has_no_such_figures() -> None:
 
 
 def test_each_is_documented() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "running.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "running.md").read_text()
     assert all(f"| `{metric.name}` | {metric.type} |" in page for metric in CAPTURE_METRICS)

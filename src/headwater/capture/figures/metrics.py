@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headwater.capture.status import CaptureStatus
+from headwater.capture.figures.status import CaptureStatus
 from headwater.engine.figures.metrics import Metric, labels, metric_text
 
 CAPTURE_METRICS: tuple[Metric[CaptureStatus], ...] = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
+from headwater.capture.figures.status import FRESH, noted_status
 from headwater.capture.state import CaptureFigures, CaptureState, SnapshotProgress
-from headwater.capture.status import FRESH, noted_status
 from headwater.durations import now
 
 

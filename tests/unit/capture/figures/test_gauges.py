@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from headwater.capture.gauges import Gauges
+from headwater.capture.figures.gauges import Gauges
 from headwater.durations import now
 
 
