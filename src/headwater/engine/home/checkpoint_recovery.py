@@ -1,8 +1,9 @@
-"""What a power loss may leave of a query's checkpoint, made good before Spark reads it.
+"""What a power loss or a kill may leave of a query's checkpoint, made good before Spark reads it.
 
 Spark writes its files whole, but syncs none of them: after a power loss one may be empty, or end in
 the middle. Nobody has acted on a plan that is not whole, as the plan is synced first; a micro-batch
-whose completion is not noted is repeated, and changes nothing; an identifier can be a new one.
+whose completion is not noted is repeated, and changes nothing; an identifier can be a new one. A kill
+may leave a file under the name that it had while it was written: Spark refuses to begin beside such a one.
 
 Invariant: only what nobody relies on is removed; anything else that cannot be read is refused.
 """
@@ -27,9 +28,17 @@ def recover(path: Path) -> None:
     last = checkpoint.last_batch(path)
     if last > checkpoint.last_done(path) and not _is_planned(path, last):
         checkpoint.offsets_file(path, last).unlink()
+    _remove_unfinished(path)
     if not _is_identified(path / "metadata"):
         checkpoint.assign_new_id(path)
     _check_plans(path)
+
+
+def _remove_unfinished(path: Path) -> None:
+    """Remove hidden files: those that were being written, and checksums of files that are gone."""
+    for file in (file for folder in ("offsets", "commits") for file in (path / folder).glob(".*")):
+        if not file.with_name(file.name.removeprefix(".").removesuffix(".crc")).exists():
+            file.unlink(missing_ok=True)
 
 
 def _check_plans(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a power loss leaves of a checkpoint: what nobody relies on goes, anything else is refused."""
+"""What a power loss or a kill leaves of a checkpoint: what nobody relies on goes, the rest is refused."""
 
 from __future__ import annotations
 
@@ -66,6 +66,21 @@ def test_what_is_whole_stays_as_it_is(tmp_path: Path) -> None:
     before = {each: each.read_bytes() for each in path.rglob("*") if each.is_file()}
     recover(path)
     assert {each: each.read_bytes() for each in path.rglob("*") if each.is_file()} == before
+
+
+@pytest.mark.parametrize("plans", [0, 2])
+def test_what_was_being_written_when_it_was_killed_goes(tmp_path: Path, plans: int) -> None:
+    path = checkpointed(tmp_path / "query", plans=plans, done=plans)
+    whole = {each for each in path.rglob("*") if each.is_file()}
+    if plans:
+        checksum = path / "offsets" / f".{plans - 1}.crc"
+        checksum.write_bytes(b"crc")
+        whole.add(checksum)
+    for name in (f".{plans}.5bb18392.tmp", f"..{plans}.5bb18392.tmp.crc", f".{plans}.crc"):
+        (path / "offsets" / name).write_bytes(b"")
+        (path / "commits" / name).write_bytes(b"")
+    recover(path)
+    assert {each for each in path.rglob("*") if each.is_file()} == whole
 
 
 @pytest.mark.parametrize("left", [None, b"", b'{"id":', b"\0" * 45])
