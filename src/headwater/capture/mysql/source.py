@@ -23,7 +23,6 @@ from headwater.capture.change import (
 )
 from headwater.capture.mysql import catalog, server, snapshot
 from headwater.capture.mysql import position as positions
-from headwater.capture.mysql.address import parse
 from headwater.capture.mysql.binlog import BinlogRequest, BinlogStream
 from headwater.capture.mysql.catalog import MySqlTable
 from headwater.capture.mysql.failures import ANEW, source_error
@@ -36,6 +35,7 @@ from headwater.capture.mysql.session import MySqlSession
 from headwater.capture.mysql.snapshot import ChunkRequest, DeliveredUntil
 from headwater.capture.source import CaptureSource
 from headwater.errors import SourceRefused, UsageError, nearest
+from headwater.stores.mysql.address import parse
 
 _MOST_SECONDS: Final = 0.2
 """How long a delivery is gathered where events keep coming."""
