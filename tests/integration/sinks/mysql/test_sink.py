@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+import uuid
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -11,12 +12,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 import mariadb_server
 from headwater.errors import RowError, SchemaError, SinkRefused, SinkUnavailable, UsageError
 from headwater.sinks import Batch, crash
 from headwater.sinks.mysql.sink import MySqlSink
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, TargetUnderTest, checks
+from repeated_batches import AGAIN, BATCHES, Changes, committed
 
 
 def named(check: Check) -> str:
@@ -164,3 +167,15 @@ def test_a_server_that_is_away_is_unavailable_and_a_password_is_not_told(
     with MySqlSink(url, "t", SCHEMA, KEY) as sink, pytest.raises(SinkRefused) as refused:
         sink.begin()
     assert "rabbit" not in f"{refused.value} {refused.value.__cause__} {sink!r}"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=8)
+@given(batches=BATCHES, again=AGAIN)
+def test_batches_that_are_repeated_come_to_a_dictionary(
+    batches: list[Changes], again: list[int], mariadb: mariadb_server.Server, mariadb_database: str
+) -> None:
+    table = f"h{uuid.uuid4().hex[:12]}"
+    with MySqlSink(mariadb.url(mariadb_database), table, "id BIGINT, name STRING", "id") as sink:
+        expected = committed(sink, batches, again)
+        read = [row for batch in sink.read_back().rows for row in batch.to_pylist()]
+    assert {row["id"]: row["name"] for row in read} == expected
