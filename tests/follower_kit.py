@@ -90,6 +90,23 @@ def postgres_table(url: str) -> Follower:
     )
 
 
+def mysql_table(url: str, connect: Callable[[], Any]) -> Follower:
+    """A table in MariaDB."""
+
+    def run(statement: str, *values: object) -> list[Any]:
+        with connect() as db, db.cursor() as cursor:
+            cursor.execute(statement, values)
+            return list(cursor.fetchall())
+
+    return Follower(
+        targets.mysql(url, "people", "id"),
+        lambda: dict(run("SELECT id, name FROM people")),
+        lambda id: run("DELETE FROM people WHERE id = %s", id) and None,
+        lambda id, name: run("UPDATE people SET name = %s WHERE id = %s", name, id) and None,
+        lambda id, name: run("INSERT INTO people VALUES (%s, %s)", id, name) and None,
+    )
+
+
 def cache(url: str, **options: Any) -> Follower:
     """Keys in Redis."""
     prefix, client = f"f{uuid.uuid4().hex[:12]}:", redis.Redis.from_url(url)

@@ -41,7 +41,7 @@ AGGREGATES: Calls = {
 }
 TARGETS: Calls = {
     f"targets.{name}": getattr(targets, name)
-    for name in ("parquet", "postgres", "sqlite", "search", "cache", "warehouse", "foreach")
+    for name in ("parquet", "postgres", "mysql", "sqlite", "search", "cache", "warehouse", "foreach")
 }
 PIPELINE: Calls = {"Pipeline": headwater.Pipeline, **_methods(headwater.Pipeline)}
 HARNESS: Calls = {"Harness": Harness, **_methods(Harness)}

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame
 
 import follower_kit
 import headwater
+import mariadb_server
 import opensearch_server
 import redis_server
 from changes_kit import execute
@@ -51,9 +53,17 @@ def shop(root: Path, file: Path, followers: Mapping[str, Follower]) -> Pipeline:
 
 @pytest.fixture
 def followers(
-    tmp_path: Path, redis: redis_server.Server, opensearch: opensearch_server.Server, database: str
+    tmp_path: Path,
+    redis: redis_server.Server,
+    opensearch: opensearch_server.Server,
+    database: str,
+    mariadb: mariadb_server.Server,
+    mariadb_database: str,
 ) -> dict[str, Follower]:
     return {
+        "mysql": follower_kit.mysql_table(
+            mariadb.url(mariadb_database), partial(mariadb.connect, mariadb_database)
+        ),
         "sqlite": follower_kit.sqlite_table(tmp_path),
         "postgres": follower_kit.postgres_table(database),
         "embedded": follower_kit.embedded_index(tmp_path),
@@ -165,9 +175,11 @@ def test_a_rebuild_that_is_killed_leaves_what_readers_see(tmp_path: Path, file: 
 
 KILLED = """
 import os, signal, sys
+from functools import partial
 from pathlib import Path
 sys.path[:0] = {paths!r}
 import headwater
+import mariadb_server
 from headwater.sinks import crash
 from follower_kit import sqlite_table
 from tests.spark.test_followers import shop

@@ -37,6 +37,7 @@ from headwater.sinks.sink import Sink
 from headwater.sinks.versions import LateVersions, TargetVersions
 from headwater.sinks.warehouse.declaration import declare_warehouse
 from headwater.stores import limits
+from headwater.stores.mysql import address as mysql_address
 from headwater.values.fitting import shaped
 from headwater.values.keyed import declare
 from headwater.views.sqlite.store import ViewStore
@@ -144,6 +145,50 @@ def postgres(dsn: str, table: str, key: str | tuple[str, ...], *, feed: int = 0)
     versions = TableVersions(table, store, open)
     return SinkTarget(
         "postgres", open, listed(key), check, database(dsn), names, readable=True, versions=versions
+    )
+
+
+def mysql(url: str, table: str, key: str | tuple[str, ...]) -> SinkTarget:
+    """Keep a MySQL or MariaDB table by key.
+
+    - ``url``: the database: ``"mysql://shop@db.example/shop"``, or ``mariadb://``. It is not shown in
+      messages.
+    - ``table``: its name. It is made if it is not there; one that is needs the columns, and a unique key on
+      ``key`` and no other, and is never altered or dropped.
+    - ``key``: the column(s) that tell rows apart.
+
+    Out: one row for each key, the last one; ``_deleted`` deletes it. Rows, batch number and positions are
+    committed in one transaction.
+    Restart: a batch that comes again changes nothing; a runner that was replaced is refused; a broken
+    connection is made anew.
+
+    >>> mysql("mysql://shop:secret@db.example/shop", "stock", "item").tables
+    ('stock',)
+    """
+
+    def open(schema: pa.Schema) -> Sink:
+        from headwater.sinks.mysql.sink import MySqlSink
+
+        return MySqlSink(url, table, schema, key)
+
+    def versions() -> TargetVersions:
+        from headwater.sinks.mysql.versions import MySqlVersions
+
+        return MySqlVersions(url, table, key)
+
+    def check(schema: pa.Schema) -> None:
+        limits.check_mysql(table, declare(f'table "{table}"', schema, key))
+
+    place = mysql_address.parse(url)
+    return SinkTarget(
+        "mysql",
+        open,
+        listed(key),
+        check,
+        f"{place.host}:{place.port}/{place.database}",
+        (table,),
+        readable=True,
+        versions=LateVersions(versions),
     )
 
 

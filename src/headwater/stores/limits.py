@@ -5,6 +5,8 @@ Invariant: a declaration that passes is refused by its store for no name and for
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from headwater.errors import SchemaError, UsageError
 from headwater.values.keyed import KeyedSchema
 
@@ -19,6 +21,10 @@ _POSTGRES_OWN = {"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"}
 """Columns that every table has by itself."""
 _SQLITE_COLUMNS = 2000 - 3
 """The columns of a change: its key, and its other columns before and after."""
+_MYSQL_COLUMNS, _MYSQL_KEY, _MYSQL_NAME, _MYSQL_SCALE = 1017, 16, 64, 30
+"""Of InnoDB; a scale of 38 is MariaDB's alone."""
+_MYSQL_TEXTS = 3
+"""A key has up to 3,072 bytes, and 255 characters of text up to 1,020."""
 CHANGES = "_changes"
 _VERSION = "@1048576"
 """The longest that is put at the end of a version's name."""
@@ -42,6 +48,31 @@ def check_sqlite(keyed: KeyedSchema) -> None:
     """Refuse more columns than SQLite takes."""
     most = (_SQLITE_COLUMNS + len(keyed.key)) // 2  # a key is kept once in a change
     _check_count(keyed, len(keyed.schema), most, "columns")
+
+
+def check_mysql(table: str, keyed: KeyedSchema) -> None:
+    """Refuse a table that neither MySQL nor MariaDB can have."""
+    _check_count(keyed, len(keyed.schema), _MYSQL_COLUMNS, "columns")
+    _check_count(keyed, len(keyed.key), _MYSQL_KEY, "key columns")
+    texts = [field for field in keyed.key_fields if pa.types.is_string(field.type) or _is_binary(field)]
+    _check_count(keyed, len(texts), _MYSQL_TEXTS, "STRING and BINARY columns in its key")
+    for name in (table, *keyed.schema.names):
+        own = len(_VERSION) if name is table else 0
+        if not name.strip() or len(name) + own > _MYSQL_NAME or name != name.rstrip() or "\0" in name:
+            raise UsageError(
+                f'"{name:.60}" of {keyed.what:.80} is no name in MySQL',
+                hint="use up to 56 characters, and no space at the end",
+            )
+    for field in keyed.schema:
+        if pa.types.is_decimal(field.type) and field.type.scale > _MYSQL_SCALE:
+            raise SchemaError(
+                f'column "{field.name}" of {keyed.what} has too many digits behind the point for MySQL',
+                hint=f"cast it to one of up to {_MYSQL_SCALE}",
+            )
+
+
+def _is_binary(field: pa.Field) -> bool:
+    return bool(pa.types.is_binary(field.type))
 
 
 def check_view_name(name: str) -> None:

@@ -71,3 +71,21 @@ def test_a_name_passes_only_if_the_server_keeps_all_of_it(name: str) -> None:
         assert not fits
     else:
         assert fits
+
+
+@pytest.mark.parametrize(
+    ("table", "columns", "key"),
+    [
+        ("t" * 57, "id BIGINT", "id"),
+        ("t ", "id BIGINT", "id"),
+        ("t", "id BIGINT, `" + "c" * 65 + "` INT", "id"),
+        ("t", "id BIGINT, n DECIMAL(38,31)", "id"),
+        ("t", "a STRING, b STRING, c STRING, d BINARY", ("a", "b", "c", "d")),
+    ],
+)
+def test_what_mysql_cannot_have_is_told_beforehand(
+    table: str, columns: str, key: str | tuple[str, ...]
+) -> None:
+    with pytest.raises((SchemaError, UsageError)):
+        limits.check_mysql(table, declare("table", columns, key))
+    limits.check_mysql("t" * 56, declare("table", "id STRING, n DECIMAL(38,30)", "id"))

@@ -35,8 +35,8 @@ from pymysqlreplication.row_event import (
     WriteRowsEvent,
 )
 
-from headwater.capture.mysql.address import MySqlAddress
 from headwater.capture.mysql.gtids import Gtids
+from headwater.stores.mysql.address import MySqlAddress
 
 _HEARTBEAT: Final = 10.0
 _READ_SECONDS: Final = 60.0

@@ -14,8 +14,8 @@ import pymysql
 from pymysql.constants import FIELD_TYPE
 from pymysql.converters import conversions
 
-from headwater.capture.mysql.address import MySqlAddress
 from headwater.capture.mysql.failures import source_error
+from headwater.stores.mysql.address import MySqlAddress
 
 _T = TypeVar("_T")
 _SETTINGS: Final = "SET SESSION sql_mode = '', time_zone = '+00:00'"

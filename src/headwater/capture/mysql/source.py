@@ -24,7 +24,6 @@ from headwater.capture.change import (
 )
 from headwater.capture.mysql import catalog, server, snapshot
 from headwater.capture.mysql import position as positions
-from headwater.capture.mysql.address import parse
 from headwater.capture.mysql.binlog import BinlogRequest, BinlogStream
 from headwater.capture.mysql.catalog import MySqlTable
 from headwater.capture.mysql.deleting import delete_rows
@@ -38,6 +37,7 @@ from headwater.capture.mysql.session import MySqlSession
 from headwater.capture.mysql.snapshot import ChunkRequest, DeliveredUntil
 from headwater.capture.source import CaptureSource, SourceMoment
 from headwater.errors import SourceRefused, UsageError, nearest
+from headwater.stores.mysql.address import parse
 
 _MOST_SECONDS: Final = 0.2
 """How long a delivery is gathered where events keep coming."""

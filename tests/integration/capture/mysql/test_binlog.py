@@ -9,8 +9,8 @@ import pymysql
 import pytest
 
 from headwater.capture.mysql import gtids
-from headwater.capture.mysql.address import parse
 from headwater.capture.mysql.binlog import BinlogRequest, BinlogStream
+from headwater.stores.mysql.address import parse
 
 
 def opened(url: str, execute: Any, begin: str | None = None) -> BinlogStream:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from headwater.capture.mysql.address import parse
 from headwater.capture.mysql.session import MySqlSession
 from headwater.errors import SourceRefused, SourceUnavailable
+from headwater.stores.mysql.address import parse
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import redis_server
 from headwater import Position
@@ -23,6 +22,7 @@ from headwater.sinks.cache import sink as cache
 from headwater.sinks.cache.connection import connect
 from headwater.sinks.cache.sink import CacheSink
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, TargetUnderTest, checks
+from repeated_batches import AGAIN, BATCHES, Changes, committed, rows
 
 COLUMNS = "id BIGINT NOT NULL, name STRING"
 
@@ -45,13 +45,6 @@ def stored(server: redis_server.Server, prefix: str) -> dict[str, dict[str, Any]
         key.decode().removeprefix(prefix): json.loads(text) for key, text in zip(keys, values, strict=True)
     }
     return {key: {name: row[name] for name in row if name != "_version"} for key, row in rows.items()}
-
-
-def rows(*pairs: tuple[int, str | None]) -> pa.Table:
-    """Return rows of ids and names; one without a name is a deletion."""
-    ids, names = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    return pa.table({"id": pa.array(ids, pa.int64()), "name": pa.array(names, pa.string()),
-                     "_deleted": pa.array([name is None for name in names])})  # fmt: skip
 
 
 def opened(server: redis_server.Server, prefix: str, **options: Any) -> CacheSink:
@@ -301,24 +294,12 @@ def test_a_row_that_does_not_fit_writes_nothing(redis: redis_server.Server, pref
     assert stored(redis, prefix) == {}
 
 
-CHANGES = st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), st.text(max_size=5))), max_size=12)
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(batches=st.lists(CHANGES, max_size=6), again=st.lists(st.integers(0, 5), max_size=6))
+@given(batches=BATCHES, again=AGAIN)
 def test_batches_that_are_repeated_come_to_a_dictionary(
-    batches: list[list[tuple[int, str | None]]], again: list[int], redis: redis_server.Server
+    batches: list[Changes], again: list[int], redis: redis_server.Server
 ) -> None:
-    prefix, expected = f"h{uuid.uuid4().hex[:12]}:", {}
+    prefix = f"h{uuid.uuid4().hex[:12]}:"
     with opened(redis, prefix) as sink:
-        sink.begin()
-        for number, changes in enumerate(batches):
-            sink.commit(Batch(number, rows(*changes)))
-            expected |= dict(changes)
-            for earlier in again:
-                if earlier <= number:
-                    assert not sink.commit(Batch(earlier, rows(*batches[earlier])))
-            if number in again:
-                assert sink.begin() == number
-    seen = {int(key): row["name"] for key, row in stored(redis, prefix).items()}
-    assert seen == {key: name for key, name in expected.items() if name is not None}
+        expected = committed(sink, batches, again)
+    assert {int(key): row["name"] for key, row in stored(redis, prefix).items()} == expected

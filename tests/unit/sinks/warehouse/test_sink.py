@@ -23,15 +23,9 @@ from headwater.sinks import Batch, crash
 from headwater.sinks.warehouse import sink as warehouse
 from headwater.sinks.warehouse.sink import WarehouseSink
 from headwater.testing.sink_suite import checks
+from repeated_batches import AGAIN, BATCHES, Changes, committed, rows
 
 COLUMNS = "id BIGINT NOT NULL, name STRING"
-
-
-def rows(*pairs: tuple[int, str | None]) -> pa.Table:
-    """Return rows of ids and names; one without a name is a deletion."""
-    ids, names = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    return pa.table({"id": pa.array(ids, pa.int64()), "name": pa.array(names, pa.string()),
-                     "_deleted": pa.array([name is None for name in names])})  # fmt: skip
 
 
 def opened(directory: Path, history: bool = True) -> WarehouseSink:
@@ -170,26 +164,11 @@ def test_a_row_that_does_not_fit_writes_nothing(tmp_path: Path) -> None:
     assert stored(tmp_path) == []
 
 
-CHANGES = st.lists(st.tuples(st.integers(0, 6), st.one_of(st.none(), st.text(max_size=3))), max_size=8)
-
-
 @settings(deadline=None, max_examples=12)
-@given(
-    batches=st.lists(CHANGES, max_size=5),
-    again=st.lists(st.integers(0, 4), max_size=4),
-    history=st.booleans(),
-)
+@given(batches=BATCHES, again=AGAIN, history=st.booleans())
 def test_batches_that_are_repeated_come_to_a_dictionary(
-    batches: list[list[tuple[int, str | None]]], again: list[int], history: bool
+    batches: list[Changes], again: list[int], history: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, opened(Path(folder), history) as sink:
-        sink.begin()
-        expected: dict[int, str | None] = {}
-        for number, changes in enumerate(batches):
-            assert sink.commit(Batch(number, rows(*changes)))
-            expected |= dict(changes)
-            for earlier in (each for each in again if each <= number):
-                assert not sink.commit(Batch(earlier, rows(*batches[earlier])))
-            if number in again:
-                assert sink.begin() == number
-        assert current(Path(folder)) == {key: name for key, name in expected.items() if name is not None}
+        expected = committed(sink, batches, again)
+        assert current(Path(folder)) == expected

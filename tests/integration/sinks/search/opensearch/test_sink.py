@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import opensearch_server
 from headwater import Position
@@ -24,6 +23,7 @@ from headwater.sinks.search.opensearch.mapping import MARKER
 from headwater.sinks.search.opensearch.sink import OpenSearchSink
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, TargetUnderTest, checks
 from headwater.values.keyed import settle
+from repeated_batches import AGAIN, BATCHES, Changes, committed, rows
 
 COLUMNS = "id BIGINT NOT NULL, name STRING"
 
@@ -58,13 +58,6 @@ def found(server: opensearch_server.Server, index: str, text: str) -> list[str]:
     """Return the ids that a search for words finds."""
     hits = call(server, "POST", f"/{index}/_search", {"query": {"match": {"name": text}}})["hits"]["hits"]
     return sorted(hit["_id"] for hit in hits)
-
-
-def rows(*pairs: tuple[int, str | None]) -> pa.Table:
-    """Return rows of ids and names; one without a name is a deletion."""
-    ids, names = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    return pa.table({"id": pa.array(ids, pa.int64()), "name": pa.array(names, pa.string()),
-                     "_deleted": pa.array([name is None for name in names])})  # fmt: skip
 
 
 def opened(server: opensearch_server.Server, index: str) -> OpenSearchSink:
@@ -258,25 +251,13 @@ def test_another_key_and_a_mapping_that_does_not_fit_are_refused(
         sink.begin()
 
 
-CHANGES = st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), st.text(max_size=5))), max_size=12)
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=8)
-@given(batches=st.lists(CHANGES, max_size=5), again=st.lists(st.integers(0, 5), max_size=4))
+@given(batches=BATCHES, again=AGAIN)
 def test_batches_that_are_repeated_come_to_a_dictionary(
-    batches: list[list[tuple[int, str | None]]], again: list[int], opensearch: opensearch_server.Server
+    batches: list[Changes], again: list[int], opensearch: opensearch_server.Server
 ) -> None:
-    index, expected = f"h-{uuid.uuid4().hex[:12]}", {}
+    index = f"h-{uuid.uuid4().hex[:12]}"
     with opened(opensearch, index) as sink:
-        sink.begin()
-        for number, changes in enumerate(batches):
-            sink.commit(Batch(number, rows(*changes)))
-            expected |= dict(changes)
-            for earlier in again:
-                if earlier <= number:
-                    assert not sink.commit(Batch(earlier, rows(*batches[earlier])))
-            if number in again:
-                assert sink.begin() == number
-    seen = {int(key): row["name"] for key, row in documents(opensearch, index).items()}
-    assert seen == {key: name for key, name in expected.items() if name is not None}
+        expected = committed(sink, batches, again)
+    assert {int(key): row["name"] for key, row in documents(opensearch, index).items()} == expected
     call(opensearch, "DELETE", f"/{index}")

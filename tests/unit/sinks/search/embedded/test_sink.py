@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from headwater import Position
 from headwater.errors import Fenced, RowError, SchemaError, SinkRefused, UsageError
 from headwater.sinks import Batch, search
 from headwater.sinks.search import SearchSink
 from headwater.sinks.search.embedded import sink as module
+from repeated_batches import AGAIN, BATCHES, Changes, committed, rows
 
 COLUMNS = "id BIGINT NOT NULL, name STRING"
-
-
-def rows(*pairs: tuple[int, str | None]) -> pa.Table:
-    """Return rows of ids and names; one without a name is a deletion."""
-    ids, names = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    return pa.table({"id": pa.array(ids, pa.int64()), "name": pa.array(names, pa.string()),
-                     "_deleted": pa.array([name is None for name in names])})  # fmt: skip
 
 
 def opened(directory: Path) -> SearchSink:
@@ -137,25 +129,8 @@ def test_a_row_that_does_not_fit_and_a_runner_that_was_replaced_write_nothing(tm
     assert contents(tmp_path) == {}
 
 
-CHANGES = st.lists(st.tuples(st.integers(0, 9), st.one_of(st.none(), st.text(max_size=8))), max_size=12)
-
-
-@given(batches=st.lists(CHANGES, max_size=6), again=st.lists(st.integers(0, 5), max_size=6))
-def test_batches_that_are_repeated_come_to_a_dictionary(
-    batches: list[list[tuple[int, str | None]]], again: list[int]
-) -> None:
+@given(batches=BATCHES, again=AGAIN)
+def test_batches_that_are_repeated_come_to_a_dictionary(batches: list[Changes], again: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder, opened(Path(folder)) as sink:
-        sink.begin()
-        expected: dict[int, str | None] = {}
-        for number, changes in enumerate(batches):
-            assert sink.commit(Batch(number, rows(*changes)))
-            expected |= dict(changes)
-            _repeat(sink, batches, [earlier for earlier in again if earlier <= number])
-            if number in again:
-                assert sink.begin() == number
-        assert contents(Path(folder)) == {key: name for key, name in expected.items() if name is not None}
-
-
-def _repeat(sink: SearchSink, batches: list[list[tuple[int, str | None]]], numbers: Iterable[int]) -> None:
-    for number in numbers:
-        assert not sink.commit(Batch(number, rows(*batches[number])))
+        expected = committed(sink, batches, again)
+        assert contents(Path(folder)) == expected

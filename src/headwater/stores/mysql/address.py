@@ -19,7 +19,7 @@ _CONNECT_SECONDS: Final = 10
 
 @dataclass(frozen=True)
 class MySqlAddress:
-    """Where a database is, and who reads it."""
+    """Where a database is, and who connects to it."""
 
     host: str
     port: int

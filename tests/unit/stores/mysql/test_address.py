@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.capture.mysql.address import parse
 from headwater.errors import UsageError
+from headwater.stores.mysql.address import parse
 
 
 def test_a_url_has_everything() -> None:
