@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from headwater.api.views import open_views
     from headwater.capture.figures import metrics as capture_metrics
     from headwater.capture.figures.status import CaptureStatus
-    from headwater.capture.whole_transactions import WholeTransactions, read_transactions
+    from headwater.capture.transactions.whole_transactions import WholeTransactions, read_transactions
     from headwater.capture.worker import CaptureWorker
     from headwater.engine.figures import metrics
     from headwater.engine.figures.progress import Progress
@@ -158,7 +158,7 @@ _NAMES_BY_MODULE = {
     "headwater.api.views": ("open_views",),
     "headwater.capture.figures.status": ("CaptureStatus",),
     "headwater.capture.worker": ("CaptureWorker",),
-    "headwater.capture.whole_transactions": ("WholeTransactions", "read_transactions"),
+    "headwater.capture.transactions.whole_transactions": ("WholeTransactions", "read_transactions"),
     "headwater.engine.figures.progress": ("Progress",),
     "headwater.engine.figures.status": ("Status",),
     "headwater.engine.home.checkpoint": ("ClockSkew",),

@@ -21,6 +21,7 @@ import numpy as np
 
 from headwater import durations
 from headwater.capture import columns
+from headwater.capture.beginning import Beginning
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import (
     READ,
@@ -33,16 +34,15 @@ from headwater.capture.change import (
 )
 from headwater.capture.figures.gauges import Gauges
 from headwater.capture.heartbeat import Heartbeat, TableMarks
-from headwater.capture.leftovers import Leftovers
 from headwater.capture.misfits import Misfits
 from headwater.capture.outbox.captured_outbox import CapturedOutbox
 from headwater.capture.outbox.cleaning import OutboxCleaning
 from headwater.capture.outbox.event_writer import EventWriter
 from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.source import CaptureSource, SourceMoment
-from headwater.capture.state import CaptureFigures, CaptureState, SnapshotProgress, StateTopic, load
+from headwater.capture.state import CaptureFigures, SnapshotProgress, StateTopic
 from headwater.capture.table_writer import TableWriter
-from headwater.capture.transactions_topic import TransactionsTopic, parts
+from headwater.capture.transactions.transactions_topic import TransactionsTopic, parts
 from headwater.capture.unchanged_values import LeftOut, filled
 from headwater.closing import Closing
 from headwater.errors import HeadwaterError, SourceRefused, SourceUnavailable
@@ -104,25 +104,16 @@ class Capture(Closing):
         self._source, self._settings = source, settings
         self._gauges = Gauges()
         self._owned = ExitStack()
-        self._captured = {each.table: each for each in tables}
-        self._tables = self._checked(source.tables(), _stopped(load(log, name)))
-        for each in tables:  # before another capture of the name is fenced, for nothing
-            each.declare(log)
+        begun = Beginning(source, log, name, tables)
+        self._captured, self._tables = begun.captured, begun.tables
         with ExitStack() as opened:
             self._topic = opened.enter_context(StateTopic(log, name))
-            self.state = begun = self._begin()
-            self._outboxes = {
-                each.table: opened.enter_context(self._event_writer(log, each))
-                for each in tables
-                if isinstance(each, CapturedOutbox) and each.table in self._tables
-            }
-            self._writers = {
-                each.table: opened.enter_context(self._writer(log, each))
-                for each in tables
-                if isinstance(each, CapturedTable)
-            }
+            before = begun.begin(self._topic)
+            self._outboxes = begun.open_outboxes(opened)
+            self._writers = begun.open_tables(opened)
+            self._leftovers = begun.begin_anew(self._writers)
+            self.state = begun.state
             self._misfits = Misfits(log, name, settings.on_error, self.state.sequences)
-            self._leftovers = self._begin_anew()
             self._again = set[str]()
             """Tables to be read once more when their snapshot is made."""
             self._cleanings = {
@@ -136,7 +127,7 @@ class Capture(Closing):
                 self._transactions = opened.enter_context(told)
                 self.state = replace(self.state, transactions_since=told.since)
             self.state = replace(self.state, sequences=self._number())
-            if self.state != begun:  # before anything is written with a number
+            if self.state != before:  # before anything is written with a number
                 self._topic.save(self.state)
             opened.pop_all()
         self._snapshots = PendingSnapshots(source, self.snapshotting)
@@ -464,13 +455,6 @@ class Capture(Closing):
         if chunk.last:
             self.save()
 
-    def _begin_anew(self) -> dict[str, Leftovers]:
-        """Let new snapshots begin, and note what they have to find of what is there."""
-        asked = [table for table in self.state.resnapshot if table in self._writers]
-        for table in asked:
-            self.state = self.state.with_snapshot(table, SnapshotProgress())
-        return {table: self._writers[table].leftovers() for table in asked}
-
     def _end_pass(self, table: str, chunk: SnapshotChunk) -> None:
         """Delete what a new snapshot has not found, when it has found the rest; or begin once more."""
         if table in self._leftovers:
@@ -492,64 +476,6 @@ class Capture(Closing):
         return self.state.snapshots.get(table, SnapshotProgress())
 
     # The parts
-
-    def _begin(self) -> CaptureState:
-        """Let the stream begin where it ended, and return the state from which on.
-
-        What a topic lacks, because its table was not captured for a while or was made anew, or because the
-        topic was deleted, is noted before that: afterwards nobody could tell.
-        """
-        saved = self._topic.load()
-        going = [table for table in self._captured if table not in _stopped(saved)]
-        if not going:
-            raise SourceRefused(
-                f"no table of {self._source.title} is captured any more",
-                detail="; ".join(f"{table}: {why}" for table, why in _stopped(saved).items()),
-                hint="when the declarations fit again, `headwater capture resnapshot TABLE` takes them up",
-            )
-        identities = self._source.identities(going)
-        if saved is not None and not saved.dropped:
-            state = saved.with_identities(identities)
-            if state != saved:
-                self._topic.save(state)
-            self._source.begin(going, state.position)
-            return state
-        begun = self._source.begin(going, None)
-        kept = saved if saved is not None else CaptureState(begun)
-        state = replace(kept, position=begun, index=0, transaction="", dropped=False, identities=identities)
-        self._topic.save(state)
-        return state
-
-    def _writer(self, log: Log, captured: CapturedTable) -> TableWriter:
-        """Return the writer of a table; one whose topic is not as it was left is to be read anew."""
-        state, table = self.state, captured.table
-        writer = TableWriter(log, self.name, captured, state.sequences.get(captured.topic))
-        if writer.is_first and table in state.snapshots:
-            self.state = state.with_snapshot(table, SnapshotProgress())
-        if table not in state.snapshots and any(log.resolve(captured.topic, "latest").offsets.values()):
-            self.state = state.with_resnapshot(table)
-        return writer
-
-    def _event_writer(self, log: Log, captured: CapturedOutbox) -> EventWriter:
-        """Return the writer of an outbox; one that is not as it was left is begun anew, with all its rows."""
-        table, sequences = captured.table, self.state.sequences
-        writer = EventWriter(log, self.name, captured, sequences.get(captured.topic), self._tables[table])
-        known = table in self.state.outboxes and table in self.state.snapshots
-        if not known or table in self.state.resnapshot or writer.is_first:
-            self.state = self.state.with_outbox(table, writer.end())
-        if not self.state.snapshots[table].done:
-            writer.expect_snapshot(self.state.outboxes[table].since)
-        return writer
-
-    def _checked(self, present: Sequence[SourceTable], stopped: Mapping[str, str]) -> dict[str, SourceTable]:
-        """Return the captured tables as they are, or refuse what cannot be captured as it is declared."""
-        found = {table.name: table for table in present}
-        for captured in self._captured.values():
-            if captured.table in stopped:
-                _log.warning('table "%s" is not captured: %s', captured.table, stopped[captured.table])
-                continue
-            columns.check_declared(captured, found, self._source.title)
-        return {name: found[name] for name in self._captured if name in found}
 
     def _mark(self, reached: int) -> None:
         """Let those who wait for tables in which nothing changes go on: all before a time is written."""
@@ -608,7 +534,3 @@ class Capture(Closing):
                 detail=f"at most {most:,} are allowed; what was not read is lost to it",
                 hint="drop it (`headwater capture drop`) and begin it anew, with new snapshots",
             )
-
-
-def _stopped(state: CaptureState | None) -> Mapping[str, str]:
-    return {} if state is None else state.stopped

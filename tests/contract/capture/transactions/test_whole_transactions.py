@@ -19,7 +19,7 @@ import headwater
 from headwater.capture import snapshot
 from headwater.capture.capture import Capture, CaptureSettings
 from headwater.capture.captured_table import CapturedTable
-from headwater.capture.whole_transactions import WholeTransactions, read_transactions
+from headwater.capture.transactions.whole_transactions import WholeTransactions, read_transactions
 from headwater.errors import UnknownTopic
 from headwater.log import Log
 from source_kit import Database

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headwater.capture.state import Offsets
-from headwater.capture.transactions_topic import SUFFIX, ends_of
+from headwater.capture.transactions.transactions_topic import SUFFIX, ends_of
 from headwater.errors import UnknownTopic
 from headwater.log import Log, Position
 
