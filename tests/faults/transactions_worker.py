@@ -7,9 +7,10 @@ import threading
 
 import pyarrow as pa
 
-from headwater.capture.capture import Capture, CaptureSettings
+from headwater.capture.capture import Capture
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.opening import open_capture
+from headwater.capture.settings import CaptureSettings
 from headwater.capture.worker import CaptureWorker
 
 NAME = "ledger"

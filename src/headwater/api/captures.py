@@ -11,13 +11,14 @@ import pyarrow as pa
 from headwater.api.background import Background
 from headwater.api.subject import Subject, checked
 from headwater.capture import columns
-from headwater.capture.capture import Capture, CaptureSettings
+from headwater.capture.capture import Capture
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
 from headwater.capture.describe import declarations
 from headwater.capture.figures.status import CaptureStatus, noted_status
 from headwater.capture.opening import open_capture, open_source
 from headwater.capture.outbox.captured_outbox import CapturedOutbox, stored
+from headwater.capture.settings import CaptureSettings
 from headwater.capture.state import StateTopic, load
 from headwater.capture.worker import CaptureWorker
 from headwater.closing import Closing
@@ -220,7 +221,14 @@ def captured_tables(pipeline: Pipeline, capture: CaptureDeclaration) -> list[Cap
 def captured_outboxes(pipeline: Pipeline, capture: CaptureDeclaration) -> list[CapturedOutbox]:
     """Return the outboxes of a database that a pipeline captures."""
     return [
-        CapturedOutbox(origin.table, stored(each.declared), origin.event, origin.headers, origin.delete)
+        CapturedOutbox(
+            origin.table,
+            stored(each.declared),
+            origin.event,
+            origin.headers,
+            origin.delete,
+            each.timing.lateness,
+        )
         for each in pipeline.sources
         if (origin := each.captured) is not None and origin.capture == capture.name
     ]

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -33,11 +33,13 @@ from headwater.capture.change import (
     Truncation,
 )
 from headwater.capture.figures.gauges import Gauges
+from headwater.capture.figures.retention_limit import RetentionLimit
 from headwater.capture.heartbeat import Heartbeat, TableMarks
 from headwater.capture.misfits import Misfits
 from headwater.capture.outbox.captured_outbox import CapturedOutbox
 from headwater.capture.outbox.cleaning import OutboxCleaning
 from headwater.capture.outbox.event_writer import EventWriter
+from headwater.capture.settings import DEFAULTS, CaptureSettings
 from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.source import CaptureSource, SourceMoment
 from headwater.capture.state import CaptureFigures, SnapshotProgress, StateTopic
@@ -45,9 +47,8 @@ from headwater.capture.table_writer import TableWriter
 from headwater.capture.transactions.transactions_topic import TransactionsTopic, parts
 from headwater.capture.unchanged_values import LeftOut, filled
 from headwater.closing import Closing
-from headwater.errors import HeadwaterError, SourceRefused, SourceUnavailable
+from headwater.errors import HeadwaterError, SourceUnavailable
 from headwater.log import Log
-from headwater.pipeline.captured import OnMisfit
 
 SAVE_SECONDS = 0.5
 """How often the state is saved: what was delivered since is delivered again after a crash."""
@@ -61,30 +62,6 @@ meanwhile would come later behind them than all at once after them."""
 WATCH_SECONDS = 10.0
 """How often it is looked at whether the tables are still there, and how much the database keeps for us."""
 _log = logging.getLogger("headwater")
-
-
-@dataclass(frozen=True)
-class CaptureSettings:
-    """How a capture deals with what goes wrong."""
-
-    on_error: OnMisfit = "stop"
-    """What becomes of a row that its topic cannot hold."""
-    max_retained: int | None = None
-    """How many bytes the database may keep for it before it is given up."""
-    alert_retained: int | None = None
-    """Above how many somebody is to be warned; half of what it may keep at most if None."""
-    transactions: bool = False
-    """Whether a topic tells which transactions are whole."""
-
-    @property
-    def most_unnoticed(self) -> int | None:
-        """How many bytes may be kept without a warning; None for any number."""
-        if self.alert_retained is None and self.max_retained is not None:
-            return self.max_retained // 2
-        return self.alert_retained
-
-
-DEFAULTS = CaptureSettings()
 
 
 class Capture(Closing):
@@ -101,8 +78,8 @@ class Capture(Closing):
         self.name, self.changes = name, 0
         self.expected: dict[str, int] = {}
         """About how many rows the tables have of which a snapshot is made."""
-        self._source, self._settings = source, settings
-        self._gauges = Gauges()
+        self._source, self._gauges = source, Gauges()
+        self._retention = RetentionLimit(source, settings, self._gauges)
         self._owned = ExitStack()
         begun = Beginning(source, log, name, tables)
         self._captured, self._tables = begun.captured, begun.tables
@@ -133,9 +110,9 @@ class Capture(Closing):
         self._snapshots = PendingSnapshots(source, self.snapshotting)
         self._heartbeat = Heartbeat(source)
         self._marks = {
-            table: TableMarks(writer.mark, writer.captured.lateness // durations.MICROSECOND)
-            for table, writer in self._writers.items()
-            if writer.captured.event_time is None
+            writer.captured.table: TableMarks(writer.mark, writer.captured.lateness // durations.MICROSECOND)
+            for writer in self._all_writers
+            if writer.captured.timed
         }
         self._skip = self.state.index
         self._first: str | None = None
@@ -302,6 +279,14 @@ class Capture(Closing):
             self._stop_table(table, "it was made anew, and which of its rows are events already is not known")
             return
         self._misfits.take(changes, self._outboxes[table].write(changes))
+        self._note_time(changes)
+
+    def _note_time(self, changes: TableChanges) -> None:
+        """Take in when the last of some changes was committed, which are written now."""
+        committed = int(changes.transactions.committed[changes.end[0]])
+        self._gauges.wrote(committed)
+        if changes.table.name in self._marks:
+            self._marks[changes.table.name].changed(committed)
 
     def _write(self, changes: TableChanges) -> None:
         table = changes.table.name
@@ -316,10 +301,7 @@ class Capture(Closing):
                     self._read_again(table)
                 continue
             self._misfits.take(part, writer.write(part))
-            committed = int(part.transactions.committed[part.end[0]])
-            self._gauges.wrote(committed)
-            if table in self._marks:
-                self._marks[table].changed(committed)
+            self._note_time(part)
             self._snapshots.note(part, writer.captured)
             if table in self._leftovers:
                 self._leftovers[table].take(part.rows)
@@ -498,7 +480,7 @@ class Capture(Closing):
         if time.monotonic() >= self._watch_at:
             self._watch_at = time.monotonic() + WATCH_SECONDS
             self._watch_tables()
-            self._watch_retained()
+            self._retention.check()
 
     def _watch_tables(self) -> None:
         """Notice tables that were dropped, renamed or made anew, of which no stream tells."""
@@ -513,24 +495,3 @@ class Capture(Closing):
                     detail="the one that was captured was dropped or renamed",
                     hint="the capture begins anew by itself, with a new snapshot of the table",
                 )
-
-    def _retained(self) -> int | None:
-        """Return how much is kept for us; who may not ask, and has set no limit, does without."""
-        try:
-            return self._source.retained()
-        except SourceRefused:
-            if self._settings.most_unnoticed is not None:
-                raise
-            return None
-
-    def _watch_retained(self) -> None:
-        """Give up rather than let the database keep too much for us, and warn before that."""
-        retained, most = self._retained(), self._settings.max_retained
-        self._gauges.keep(self._source.title, retained, self._settings.most_unnoticed)
-        if retained is not None and most is not None and retained > most:
-            self._source.drop()
-            raise SourceRefused(
-                f"{self._source.title} kept {retained:,} bytes for this capture, which was given up",
-                detail=f"at most {most:,} are allowed; what was not read is lost to it",
-                hint="drop it (`headwater capture drop`) and begin it anew, with new snapshots",
-            )

@@ -40,6 +40,11 @@ class CapturedTable:
     """How long its readers wait for a change after its time."""
 
     @property
+    def timed(self) -> bool:
+        """Whether the event time is that of the commit."""
+        return self.event_time is None
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The columns of the table that are read."""
         return tuple(self.schema.names)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
+from headwater.capture.capture import Capture
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.outbox.captured_outbox import CapturedOutbox
+from headwater.capture.settings import DEFAULTS, CaptureSettings
 from headwater.capture.source import CaptureSource
 from headwater.errors import UsageError
 from headwater.log.open import open as open_log

@@ -18,9 +18,10 @@ import pytest
 import headwater
 from headwater import topic as topics
 from headwater.capture import snapshot
-from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
+from headwater.capture.capture import Capture
 from headwater.capture.outbox import cleaning
 from headwater.capture.outbox.captured_outbox import CapturedOutbox
+from headwater.capture.settings import DEFAULTS, CaptureSettings
 from headwater.errors import RowError, SourceRefused
 from headwater.log import Log
 from source_kit import Database

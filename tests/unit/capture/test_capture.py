@@ -19,9 +19,10 @@ import headwater
 from changes_kit import CAPTURED, CUSTOMERS, Statement, batch, execute, newest
 from headwater.capture import capture as captures
 from headwater.capture import snapshot
-from headwater.capture.capture import DEFAULTS, Capture, CaptureSettings
+from headwater.capture.capture import Capture
 from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import Delivery, SnapshotChunk, SourceTable, TableChanges, Transactions
+from headwater.capture.settings import DEFAULTS, CaptureSettings
 from headwater.capture.source import CaptureSource
 from headwater.capture.sqlite.source import SqliteSource
 from headwater.capture.state import StateTopic, load

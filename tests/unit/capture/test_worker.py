@@ -17,8 +17,9 @@ from changes_kit import CAPTURED, execute, newest
 from headwater.api.background import Background
 from headwater.capture import capture as captures
 from headwater.capture import worker
-from headwater.capture.capture import Capture, CaptureSettings
+from headwater.capture.capture import Capture
 from headwater.capture.opening import open_capture
+from headwater.capture.settings import CaptureSettings
 from headwater.capture.sqlite.source import SqliteSource
 from headwater.capture.state import load
 from headwater.capture.worker import CaptureWorker

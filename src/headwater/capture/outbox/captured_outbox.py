@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cached_property
 
 import pyarrow as pa
@@ -35,6 +36,8 @@ class CapturedOutbox:
     """Columns of the table that become headers of the record."""
     delete: bool = False
     """Whether rows are deleted from the table when the log has them."""
+    lateness: timedelta = timedelta()
+    """How much later than its time an event may come."""
 
     @property
     def topic(self) -> str:

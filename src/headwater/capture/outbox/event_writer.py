@@ -107,6 +107,13 @@ class EventWriter(Closing):
         self._told = None if chunk.last else told
         return [each._replace(row=int(numbers[each.row])) for each in bad]
 
+    def mark(self, before: int) -> None:
+        """Tell readers that no event from before a time comes any more, behind all that was written."""
+        self.flush()
+        self._stream.mark(before)
+        if self._snapshot.sequence:  # readers who have heard of it would wait for it
+            self._snapshot.mark(before)
+
     def flush(self) -> None:
         """Make everything durable."""
         self._settle_snapshot()

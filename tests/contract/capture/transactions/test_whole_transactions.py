@@ -17,8 +17,9 @@ import pytest
 
 import headwater
 from headwater.capture import snapshot
-from headwater.capture.capture import Capture, CaptureSettings
+from headwater.capture.capture import Capture
 from headwater.capture.captured_table import CapturedTable
+from headwater.capture.settings import CaptureSettings
 from headwater.capture.transactions.whole_transactions import WholeTransactions, read_transactions
 from headwater.errors import UnknownTopic
 from headwater.log import Log

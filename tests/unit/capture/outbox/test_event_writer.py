@@ -112,3 +112,12 @@ def test_a_snapshot_that_goes_on_does_not_tell_again_what_the_topic_has(log: Log
         found = batch([(1, '{"n": 1}'), (2, '{"n": 2}')])
         again.write_chunk(SnapshotChunk(found, "00000009", last=True))
     assert numbers(log) == [7, 1, 2]
+
+
+def test_a_mark_is_written_behind_all_events_by_whoever_has_written_some(log: Log) -> None:
+    with writer(log) as made:
+        made.write(changes(("insert", 1, '{"n": 1}')))
+        made.mark(5_000_000)
+        ranges = list(log.appended_ranges("events", 0, 0))
+    assert [each.mark for each in ranges] == [False, True]
+    assert ranges[1].producer == "capture.crm"
