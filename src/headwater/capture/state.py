@@ -167,11 +167,9 @@ class CaptureState:
             after = None if each.after is None else tuple(map(_untagged, each.after))
             snapshots[table] = replace(each, after=after)
         figures = CaptureFigures(**told.pop("figures", {}))
-        again = tuple(told.pop("resnapshot"))
-        return cls(**told, resnapshot=again, snapshots=snapshots, figures=figures)
         outboxes = {table: OutboxProgress.of(each) for table, each in told.pop("outboxes", {}).items()}
-        told["resnapshot"] = tuple(told["resnapshot"])
-        return cls(**told, snapshots=snapshots, outboxes=outboxes)
+        again = tuple(told.pop("resnapshot"))
+        return cls(**told, resnapshot=again, snapshots=snapshots, figures=figures, outboxes=outboxes)
 
 
 class StateTopic(Closing):
