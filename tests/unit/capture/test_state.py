@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -70,4 +71,10 @@ def test_what_is_no_state_is_refused() -> None:
 
 def test_a_table_may_have_any_name() -> None:
     state = CaptureState("7", snapshots={"$date": SnapshotProgress((b"a",))}, stopped={"$bytes": "why"})
+    assert CaptureState.from_json(state.to_json()) == state
+
+
+def test_how_far_outboxes_and_transactions_are_is_read_as_it_was_written() -> None:
+    state = CaptureState("0/1").with_outbox("outbox", {0: 3, 1: 4}).with_deleted("outbox", {0: 5, 1: 4})
+    state = replace(state, open_changes={"customers": 2}, transactions_since=7)
     assert CaptureState.from_json(state.to_json()) == state
