@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -28,6 +30,9 @@ from headwater.names import listed
 from headwater.pipeline.captured import COMMITTED, CaptureDeclaration, OnMisfit
 from headwater.pipeline.declaration import Table
 from headwater.pipeline.pipeline import Pipeline
+from headwater.topic import Topic
+
+_log = logging.getLogger("headwater")
 
 
 class BackgroundCapture(Closing):
@@ -269,7 +274,23 @@ def _open_of(pipeline: Pipeline, capture: CaptureDeclaration) -> Capture:
 def _open_alone(url: str, names: Sequence[str], log: str, name: str, settings: CaptureSettings) -> Capture:
     present = {table.name: table for table in describe_database(url)}
     tables = [_alone(each, present) for each in names]
+    with open_log(log) as opened:
+        topics = {topic.name: topic for topic in opened.topics()}
+    tables = [_as_stored(each, topics[each.topic]) if each.topic in topics else each for each in tables]
     return open_capture(url, log, name, tables, settings)
+
+
+def _as_stored(table: CapturedTable, topic: Topic) -> CapturedTable:
+    """Return a table without columns that it got when its topic was there already."""
+    stored = [field for field in table.schema if field.name in topic.schema.names]
+    added = [name for name in table.schema.names if name not in topic.schema.names]
+    if added:
+        _log.warning(
+            'table "%s" is captured without "%s": topic "%s" has no such column, and is filled anew where it '
+            "is deleted",
+            table.table, '", "'.join(added), topic.name,
+        )  # fmt: skip
+    return replace(table, schema=pa.schema(stored))
 
 
 def _alone(name: str, present: Mapping[str, SourceTable]) -> CapturedTable:

@@ -64,6 +64,22 @@ def test_a_table_that_cannot_be_captured_is_refused(database: str, table: str, t
         headwater.capture_tables(database, table, log="memory:", name="crm").catch_up()
 
 
+def test_a_capture_by_itself_goes_on_with_the_columns_that_its_topic_has(
+    database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = f"file:{tmp_path / 'data'}"
+    headwater.capture_tables(database, "customers", log=log, name="crm").catch_up()
+    db = sqlite3.connect(database.removeprefix("sqlite:"))
+    with db:
+        db.execute("ALTER TABLE customers ADD COLUMN tier TEXT")
+        db.execute("INSERT INTO customers VALUES (2, 'bob', 'gold')")
+    db.close()
+    headwater.capture_tables(database, "customers", log=log, name="crm").catch_up()
+    with headwater.open(log) as opened:
+        assert newest(opened) == {1: "ada", 2: "bob"}
+    assert 'is captured without "tier"' in caplog.text
+
+
 def test_the_captures_of_a_pipeline_fill_its_tables(database: str, tmp_path: Path) -> None:
     pipeline = shop(database, tmp_path)
     [worker] = workers(pipeline)
