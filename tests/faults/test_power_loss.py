@@ -22,7 +22,7 @@ from headwater.sinks.parquet import read
 from headwater.views import open_views
 from power_loss import Disk
 
-LOSSES = 3
+LOSSES = 2
 WATCHED, SAFE = ["log/pipelines", "files"], "views.db"
 """SQLite syncs its files itself, and so does the log: theirs are other tests."""
 

@@ -17,7 +17,7 @@ from headwater.testing.harness import Harness
 from naive_oracle import START, History, Mark, Record
 from random_pipelines import COLUMNS, Action, Plan, Row, built, plan
 
-EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "3"))
+EXAMPLES = int(os.environ.get("PROPERTY_EXAMPLES", "2"))
 """Each takes some 10 to 20 seconds; a failure names its number, which can be tried again as an example."""
 
 
