@@ -116,10 +116,12 @@ class TransactionsTopic(Closing):
         _declare(log, self.topic)
         self._producer = log.producer(self.topic, id=f"capture.{capture}")
         end = log.resolve(self.topic, "latest").offsets[0]
-        self.since = end if state.transactions_since is None else state.transactions_since
+        self.since = end if state.transactions_since is None else min(end, state.transactions_since)
         """Where the topic ended when this capture began: what is before is of another one."""
         newest = self._newest(end)
         self._told_until: str | None = None if newest is None else newest["position"]
+        if self._told_until is not None and not source.passed(state.position, self._told_until):
+            source.end_first_at(self._told_until)  # what was told is whole when it comes again
         self._ends: dict[str, Offsets] = {} if newest is None else ends_of(newest)
         self._carried = dict(state.open_changes)
         self._open: tuple[str, str, int] | None = None
