@@ -160,7 +160,7 @@ def _add(
 
 def _check_adopted(db: Transaction, name: str, keyed: KeyedSchema) -> None:
     """Refuse a table of the user's that has not the columns, or is unique by anything but the key."""
-    collations = dict(db.rows(statements.COLUMNS, (name,)))
+    collations: dict[str, str | None] = dict(db.rows(statements.COLUMNS, (name,)))
     wrong = next(_unfit(collations, db.rows(statements.UNIQUE, (name,)), keyed), None)
     if wrong:
         raise SchemaError(
