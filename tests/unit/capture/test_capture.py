@@ -273,6 +273,18 @@ def test_a_table_that_is_left_out_behind_a_kill_loses_no_change_afterwards(file:
     assert newest(log) == contents(file)
 
 
+def test_changes_from_before_a_gap_that_come_again_do_not_hide_what_happened_in_it(
+    file: Path, log: Log
+) -> None:
+    execute(file, "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)")
+    kill(file, log)
+    with capturing(file, log, ORDERS):  # and killed at once: its changes come again
+        execute(file, "UPDATE customers SET name = 'b' WHERE id = 1", "DELETE FROM customers WHERE id = 2")
+    with capturing(file, log) as capture:
+        capture.catch_up()
+    assert newest(log) == contents(file) == {0: "a", 1: "b", 3: "a", 4: "a"}
+
+
 def test_a_capture_that_is_dropped_behind_a_kill_loses_no_change_afterwards(file: Path, log: Log) -> None:
     kill(file, log)
     with SqliteSource(file, "crm") as source:
