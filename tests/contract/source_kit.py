@@ -125,16 +125,30 @@ class _Statements:
 
     def __init__(self, connection: Any, idle: list[Any]):
         self._connection, self._idle = connection, idle
+        self._begun: list[str] = []
+        """The statements of the transaction at hand: a deadlock takes all of them back."""
 
     def execute(self, statement: str) -> Any:
-        cursor = self._connection.cursor()
+        ends = statement in ("COMMIT", "ROLLBACK")
+        if statement == "BEGIN" or (self._begun and not ends):
+            self._begun.append(statement)
+        todo = [statement]
         while True:
+            cursor = self._connection.cursor()
             try:
-                cursor.execute(_in_mysql(statement))
-                return cursor
+                for each in todo:
+                    cursor.execute(_in_mysql(each))
+            except pymysql.err.IntegrityError:
+                self._begun = self._begun[:-1]  # it has done nothing
+                raise
             except pymysql.err.OperationalError as error:
                 if error.args[0] != DEADLOCK:
                     raise
+                todo = list(self._begun) or [statement]
+                continue
+            if ends:
+                self._begun.clear()
+            return cursor
 
     def close(self) -> None:
         """Leave the connection to the next, which is spared the time that it takes to make one."""

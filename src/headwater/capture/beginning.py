@@ -79,8 +79,9 @@ class Beginning:
                 hint="when the declarations fit again, `headwater capture resnapshot TABLE` takes them up",
             )
         identities = self._source.identities(going)
+        topics = {table: each.topic for table, each in self.captured.items()}
         if saved is not None and not saved.dropped:
-            state = saved.with_identities(identities)
+            state = saved.with_identities(identities, topics)
             if state != saved:
                 topic.save(state)
             self._source.begin(going, state.position)
@@ -88,7 +89,8 @@ class Beginning:
             return state
         begun = self._source.begin(going, None)
         kept = saved if saved is not None else CaptureState(begun)
-        state = replace(kept, position=begun, index=0, transaction="", dropped=False, identities=identities)
+        begun_anew = replace(kept, position=begun, index=0, transaction="", dropped=False)
+        state = replace(begun_anew, identities=identities, topics=topics)
         topic.save(state)
         self.state = state
         return state

@@ -108,6 +108,10 @@ class Capture(Closing):
                 self._topic.save(self.state)
             opened.pop_all()
         self._snapshots = PendingSnapshots(source, self.snapshotting)
+        now = source.end() if self._leftovers else ""
+        self._behind_gap = dict.fromkeys(self._leftovers, now)
+        """Where tables were captured again that may not have been for a while: a snapshot begins behind that,
+        for what the stream tells before may be older than the gap, and than the rows that are there."""
         self._heartbeat = Heartbeat(source)
         self._marks = {
             writer.captured.table: TableMarks(writer.mark, writer.captured.lateness // durations.MICROSECOND)
@@ -411,6 +415,11 @@ class Capture(Closing):
     # Snapshots
 
     def _read_chunk(self, table: str) -> None:
+        if table in self._behind_gap:
+            if not self._source.passed(self.state.position, self._behind_gap[table]):
+                return
+            del self._behind_gap[table]
+            self._leftovers[table] = self._writers[table].leftovers()
         if table not in self.expected:
             self.expected[table] = self._source.count(table)
         self._snapshots.read(self._progress(table))

@@ -61,6 +61,10 @@ class CaptureSource(Closing):
     def read(self, timeout: float) -> Delivery:
         """Return what comes next, or an empty delivery when nothing came within some seconds."""
 
+    def end_first_at(self, position: str) -> None:
+        """Let the first transaction that is delivered end where it has ended before; most know it anyway."""
+        return
+
     @abstractmethod
     def confirm(self, position: str) -> None:
         """Let the database forget what is before a position: the log has it durably."""

@@ -1,9 +1,11 @@
 """Whether a captured table is what its database has: compared row by row, while both may go on changing.
 
 All rows of the table are read, then the records of the topic when the capture has passed that moment, those
-of later changes left out. A key that differs and was changed since may only have been changed in between: it
-is looked at again, and is wrong if it differs when it was not changed. Invariant: nothing is changed, and a
-table that does not change is compared exactly.
+of later changes left out. A key that differs and was changed since its first rows were read may only have
+been changed in between: it is looked at again, and is wrong if it differs when it was not changed. What the
+topic had before that is older than the rows, wherever its position was: a capture that was begun anew may
+have come from positions that are behind those of today. Invariant: nothing is changed, and a table that does
+not change is compared exactly.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SnapshotChunk
 from headwater.capture.live_rows import newest
 from headwater.capture.source import CaptureSource
-from headwater.capture.state import load
+from headwater.capture.state import Offsets, load
 from headwater.capture.table_writer import conformed
 from headwater.engine.proof.compare import compare_by_key
 from headwater.engine.proof.equality import comparable
@@ -48,8 +50,9 @@ class SourceComparison:
         """Return how a table's topic compares with the table."""
         fields = [captured.schema.field(name) for name in captured.key]
         for _ in range(TIMES):
-            rows, end = self._table(captured)
-            stored, since = self._topic(captured, end)
+            known = self._log.resolve(captured.topic, "latest").offsets
+            rows, begun, end = self._table(captured)
+            stored, since = self._topic(captured, known, begun, end)
             found = compare_by_key(node, rows, stored, captured.schema)
             wrong = {comparable(row, fields) for row in _rows(found)}
             unsure = wrong & {comparable(row, fields) for row in since}
@@ -57,34 +60,44 @@ class SourceComparison:
                 break
         return _only(found, wrong - unsure, fields)
 
-    def _topic(self, captured: CapturedTable, end: str) -> tuple[list[Row], list[Row]]:
-        """Return the rows of a topic at a position, and the keys of those that were changed since."""
+    def _topic(
+        self, captured: CapturedTable, known: Offsets, begun: str, end: str
+    ) -> tuple[list[Row], list[Row]]:
+        """Return the rows of a topic at a position, and the keys of those changed since an earlier one.
+
+        Records before some known offsets are from before both.
+        """
         names = [*captured.schema.names, DELETED]
         before, since = list[pa.RecordBatch](), list[Row]()
         for batch in self._log.read(captured.topic, meta=True):
-            is_before = self._is_before(batch.column("_headers"), end)
+            is_before, was_before = (self._is_before(batch, known, position) for position in (end, begun))
             before.append(batch.select(names).filter(is_before))
-            since += batch.select(list(captured.key)).filter(pc.invert(is_before)).to_pylist()
+            since += batch.select(list(captured.key)).filter(pc.invert(was_before)).to_pylist()
         if not sum(map(len, before)):
             return [], since
         rows = newest(pa.Table.from_batches(before), captured.key)
         return rows.select(captured.schema.names).to_pylist(), since
 
-    def _is_before(self, headers: pa.Array, end: str) -> pa.Array:
+    def _is_before(self, batch: pa.RecordBatch, known: Offsets, end: str) -> pa.Array:
         """Tell of each record whether its change is not behind a position; one that does not say is not."""
-        positions = pc.map_lookup(headers, "position", "first").dictionary_encode()
+        if not len(batch):
+            return pa.array([], pa.bool_())
+        positions = pc.map_lookup(batch.column("_headers"), "position", "first").dictionary_encode()
         passed = [self._source.passed(end, each.decode()) for each in positions.dictionary.to_pylist()]
-        return pc.fill_null(pa.array(passed, pa.bool_()).take(positions.indices), True)
+        is_before = pc.fill_null(pa.array(passed, pa.bool_()).take(positions.indices), True)
+        first = known.get(batch.column("_partition")[0].as_py(), 0)
+        return pc.or_(is_before, pc.less(batch.column("_offset"), first))
 
-    def _table(self, captured: CapturedTable) -> tuple[list[Row], str]:
-        """Return the rows of a table, and a position behind them, when the capture has passed it."""
-        after, rows = None, list[Row]()
+    def _table(self, captured: CapturedTable) -> tuple[list[Row], str, str]:
+        """Return the rows of a table, and positions behind the first and all that the capture has passed."""
+        after, rows, begun = None, list[Row](), ""
         while True:
             chunk = self._source.chunk(captured.table, after, CHUNK_ROWS)
             rows += self._fitting(captured, chunk)
+            begun = begun or chunk.end
             if chunk.last:
                 self._wait(chunk.end)
-                return rows, chunk.end
+                return rows, begun, chunk.end
             after = chunk.after
 
     def _fitting(self, captured: CapturedTable, chunk: SnapshotChunk) -> list[Row]:

@@ -109,6 +109,8 @@ class CaptureState:
     """How many changes of the transaction behind the position are stored already, by topic."""
     transactions_since: int | None = None
     """Where the topic of transactions ended when the capture began, if it has one."""
+    topics: Mapping[str, str] = field(default_factory=dict)
+    """Where the changes of the tables go, by table."""
 
     def with_snapshot(self, table: str, progress: SnapshotProgress) -> CaptureState:
         """Return it with how far the snapshot of a table is."""
@@ -133,10 +135,14 @@ class CaptureState:
         return replace(self, outboxes={**self.outboxes, table: progress})
 
     def as_dropped(self) -> CaptureState:
-        """Return it for a source that has forgotten the capture."""
+        """Return it for a source that has forgotten the capture.
+
+        Nothing is delivered again then, so no number is: what comes goes behind all that the topics have.
+        """
         again = tuple(dict.fromkeys((*self.resnapshot, *self.snapshots)))
         return replace(
             self,
+            sequences={},
             snapshots={},
             stopped={},
             resnapshot=again,
@@ -146,13 +152,22 @@ class CaptureState:
             transactions_since=None,
         )
 
-    def with_identities(self, now: Mapping[str, str]) -> CaptureState:
-        """Return it for tables that are captured now, with new snapshots of those that were not until now."""
-        state = self
+    def with_identities(self, now: Mapping[str, str], topics: Mapping[str, str]) -> CaptureState:
+        """Return it for tables that are captured now, with new snapshots of those that were not until now.
+
+        Nor were those whose changes went to another topic. What was stored of them and not saved does not
+        come again, so their numbers are not told again.
+        """
+        state, told = self, {**topics, **self.topics}
+        here = {table for table in now if table in self.identities and told[table] == topics[table]}
         for table in self.snapshots:
-            if table in now and self.identities.get(table) != now[table] and table not in self.resnapshot:
+            same = table in here and self.identities[table] == now[table]
+            if table in now and not same and table not in self.resnapshot:
                 state = state.with_resnapshot(table)
-        return replace(state, identities=dict(now))
+        anew = {topics[table] for table in now if table not in here}
+        numbers = {topic: number for topic, number in self.sequences.items() if topic not in anew}
+        kept = {**self.topics, **{table: topics[table] for table in now}}
+        return replace(state, identities=dict(now), sequences=numbers, topics=kept)
 
     def to_json(self) -> str:
         """Return it as text."""

@@ -18,6 +18,7 @@ from headwater.engine.query_restarts import QueryRestarts, failure_of
 from headwater.errors import HeadwaterError
 from headwater.log import Position, Start
 from headwater.log.position import start_text
+from headwater.pipeline.node import Node
 from headwater.pipeline.pipeline import Pipeline
 
 STAGGER_SECONDS = 0.3
@@ -95,7 +96,11 @@ class Runner(QueryRestarts):
     def rebuild(self, name: str) -> int:
         """Compute a view, or what a sink's target holds, anew beside what readers see, and switch to it."""
         node = self.nodes[name].node_run.node
-        version = self.versions.next(node)
+        with self.versions.alone(node):
+            return self._rebuild(node)
+
+    def _rebuild(self, node: Node) -> int:
+        name, version = node.name, self.versions.next(node)
         node_run = self._node_run(node, version)
         check_unchanged(version.home, node_run.plan, list(self.pipeline.inputs(node)))
         query = self._rebuilding = self._query(node_run.checkpoint.resolve())
@@ -121,11 +126,12 @@ class Runner(QueryRestarts):
         """Let a view begin anew, empty, from a position in its inputs, in the version that is returned."""
         node = self.nodes[name].node_run.node
         start = {name: self.log.resolve(self._topic(name), to) for name in node.upstreams}
-        version = self.versions.next(node, start_text(to))
-        node_run = self._node_run(node, version)
-        checkpoint.write_start(node_run.checkpoint, start)
-        self._sink(node_run, version).close()  # makes the version
-        self.versions.publish(node, version, node_run.schema)
+        with self.versions.alone(node):
+            version = self.versions.next(node, start_text(to))
+            node_run = self._node_run(node, version)
+            checkpoint.write_start(node_run.checkpoint, start)
+            self._sink(node_run, version).close()  # makes the version
+            self.versions.publish(node, version, node_run.schema)
         return version.number
 
     def stop(self) -> None:

@@ -22,7 +22,7 @@ def problems(nodes: Sequence[Node], views: str | None) -> Iterator[PipelineError
         if wrong is not None:
             yield wrong
         written = node.table_names(views)
-        clash = next((table for table in written if table in owners), None)
+        clash = next((other for table in written for other in owners if table.overlaps(other)), None)
         if clash is not None:
             yield _shared(node, owners[clash], clash.name)
         for table in written:

@@ -54,6 +54,18 @@ class TableName(NamedTuple):
 
     database: str
     name: str
+    is_prefix: bool = False
+    """Whether it is the beginning of names, all of which belong to it."""
+
+    def overlaps(self, other: TableName) -> bool:
+        """Tell whether something belongs to both.
+
+        >>> TableName("cache", "a:", True).overlaps(TableName("cache", "a:b:", True))
+        True
+        """
+        names = sorted((self.name, other.name), key=len)
+        same = names[1].startswith(names[0]) if self.is_prefix and other.is_prefix else names[0] == names[1]
+        return self.database == other.database and same
 
 
 @dataclass(frozen=True)
@@ -75,13 +87,15 @@ class SinkTarget:
     """Whether what it holds can be read back, by key, and so be compared with what it should hold."""
     versions: TargetVersions | None = field(default=None, repr=False)
     """How it is built anew beside what readers see, if it can be."""
+    by_prefix: bool = False
+    """Whether all names that begin as its tables do are its own."""
 
     def table_names(self) -> list[TableName]:
         """Return what it writes to; one who writes to a view's version writes to the view."""
         if self.database is None:
             return []
         views = [found[1] for name in self.tables if (found := _VERSION.fullmatch(name))]
-        return [TableName(self.database, name) for name in (*self.tables, *views)]
+        return [TableName(self.database, name, self.by_prefix) for name in (*self.tables, *views)]
 
 
 def parquet(directory: str | os.PathLike[str]) -> SinkTarget:
@@ -319,6 +333,7 @@ def cache(
         (prefix,),
         readable=True,
         versions=LateVersions(versions),
+        by_prefix=True,
     )
 
 

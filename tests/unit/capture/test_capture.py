@@ -247,6 +247,69 @@ def test_a_table_that_is_left_out_for_a_while_is_read_anew(file: Path, log: Log)
     assert newest(log) == contents(file) == {3: "c", 4: "d", 7: "new"}
 
 
+def kill(file: Path, log: Log, *tables: CapturedTable) -> None:
+    """Let a capture store five changes, and end before it can save its state."""
+    with capturing(file, log, *tables) as capture:
+        capture.catch_up()
+        capture._saved_at = float("inf")
+        for number in range(5):
+            execute(file, (INSERT, (number, "a")))
+        while capture.changes < 5:
+            capture.step()
+
+
+ORDERS = CapturedTable("orders", "orders", CAPTURED.schema, ("id",))
+
+
+def test_a_table_that_is_left_out_behind_a_kill_loses_no_change_afterwards(file: Path, log: Log) -> None:
+    execute(file, "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)")
+    kill(file, log)
+    with capturing(file, log, ORDERS) as capture:
+        capture.catch_up()
+    with capturing(file, log) as capture:
+        capture.catch_up()
+        execute(file, "UPDATE customers SET name = 'b' WHERE id = 1")
+        capture.catch_up()
+    assert newest(log) == contents(file)
+
+
+def test_changes_from_before_a_gap_that_come_again_do_not_hide_what_happened_in_it(
+    file: Path, log: Log
+) -> None:
+    execute(file, "CREATE TABLE orders (id INTEGER PRIMARY KEY, name TEXT)")
+    kill(file, log)
+    with capturing(file, log, ORDERS):  # and killed at once: its changes come again
+        execute(file, "UPDATE customers SET name = 'b' WHERE id = 1", "DELETE FROM customers WHERE id = 2")
+    with capturing(file, log) as capture:
+        capture.catch_up()
+    assert newest(log) == contents(file) == {0: "a", 1: "b", 3: "a", 4: "a"}
+
+
+def test_a_capture_that_is_dropped_behind_a_kill_loses_no_change_afterwards(file: Path, log: Log) -> None:
+    kill(file, log)
+    with SqliteSource(file, "crm") as source:
+        source.drop()
+    with StateTopic(log, "crm") as topic:
+        saved = topic.load()
+        assert saved is not None
+        topic.save(saved.as_dropped())
+    with capturing(file, log) as capture:
+        capture.catch_up()
+        execute(file, "UPDATE customers SET name = 'b' WHERE id = 1")
+        capture.catch_up()
+    assert newest(log) == contents(file)
+
+
+def test_a_topic_that_another_has_stood_for_is_read_anew(file: Path, log: Log) -> None:
+    for number, topic in enumerate(("customers", "clients", "customers")):
+        with capturing(file, log, replace(CAPTURED, topic=topic)) as capture:
+            capture.catch_up()
+            assert newest(log, topic) == contents(file)
+            execute(file, (INSERT, (number, "a")))
+            capture.catch_up()
+        assert newest(log, topic) == contents(file)
+
+
 def test_a_capture_whose_source_has_forgotten_it_begins_anew(file: Path, log: Log) -> None:
     execute(file, *((INSERT, (n, "a")) for n in range(4)))
     with capturing(file, log) as capture:

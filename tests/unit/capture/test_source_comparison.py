@@ -12,6 +12,8 @@ from changes_kit import execute
 from headwater import Pipeline
 from headwater.api.captures import workers
 from headwater.capture import source_comparison
+from headwater.capture.change import SnapshotChunk
+from headwater.capture.sqlite.source import SqliteSource
 from headwater.errors import SourceUnavailable
 
 
@@ -93,3 +95,43 @@ def test_it_is_right_while_others_write(shop: Pipeline, file: Path) -> None:
         for thread in threads:
             thread.join()
     assert verdict.ok
+
+
+def test_what_a_capture_wrote_before_it_was_begun_anew_hides_nothing(
+    shop: Pipeline, file: Path, tmp_path: Path
+) -> None:
+    for number in range(5):
+        execute(file, ("UPDATE customers SET name = ?", (str(number),)))
+    [worker] = workers(shop)
+    worker.catch_up()
+    headwater.drop_capture(f"sqlite:{file}", "shop.crm", shop.log)
+    [worker] = workers(shop)
+    worker.catch_up()  # its positions are small again
+    with headwater.open(shop.log) as log, log.producer("customers") as somebody:
+        somebody.send({"id": 1, "name": "wrong"})
+    [verdict] = headwater.verify_source(shop)
+    assert verdict.counts == {"equal": 0, "missing": 0, "extra": 0, "different": 1}
+
+
+def test_a_row_that_changes_behind_its_chunk_is_looked_at_again(
+    shop: Pipeline, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_comparison, "CHUNK_ROWS", 1)
+    execute(file, "INSERT INTO customers VALUES (2, 'bob')")
+    [worker] = workers(shop)
+    worker.catch_up()
+    read, seen = SqliteSource.chunk, list[object]()
+
+    def chunk(
+        source: SqliteSource, table: str, after: tuple[object, ...] | None, limit: int
+    ) -> SnapshotChunk:
+        found = read(source, table, after, limit)
+        if not seen:  # only once
+            execute(file, "UPDATE customers SET name = 'eve' WHERE id = 1")
+            worker.catch_up()
+        seen.append(after)
+        return found
+
+    monkeypatch.setattr(SqliteSource, "chunk", chunk)
+    [verdict] = headwater.verify_source(shop)
+    assert (verdict.ok, verdict.equal) == (True, 2)

@@ -85,6 +85,22 @@ def test_two_sinks_of_one_target_are_refused(target: targets.SinkTarget) -> None
     assert "would write to what is sink" in told(pipeline)
 
 
+@pytest.mark.parametrize("prefixes", [("customer:", "customer:vip:"), ("customer:vip:", "customer:")])
+def test_a_cache_under_the_prefix_of_another_is_refused(prefixes: tuple[str, str]) -> None:
+    pipeline = shop()
+    for number, prefix in enumerate(prefixes):  # building one anew would delete the rows of the other
+        sink(pipeline, targets.cache("redis://:secret@cache.example/0", "id", prefix=prefix), f"kept{number}")
+    assert 'sink "kept1" would write to what is sink "kept0"\'s' in told(pipeline)
+
+
+def test_caches_of_other_prefixes_or_databases_are_apart() -> None:
+    pipeline = shop()
+    for number, (database, prefix) in enumerate([(0, "customer:"), (0, "order:"), (1, "customer:vip:")]):
+        url = f"redis://cache.example/{database}"
+        sink(pipeline, targets.cache(url, "id", prefix=prefix), f"kept{number}")
+    pipeline.check()
+
+
 def test_a_name_that_the_server_would_cut_is_told_with_its_line() -> None:
     found = told(shop("v" * 48))
     assert "too long for PostgreSQL" in found and "test_table_names.py" in found

@@ -101,7 +101,7 @@ def test_servers_are_named_without_who_connects_and_not_reached_by_a_check() -> 
         target.check(COLUMNS)
         assert "secret" not in repr(target) + str(target.table_names())
     assert on_server.table_names() == [TableName("127.0.0.1:1", "customers")]
-    assert cached.table_names() == [TableName("127.0.0.1:1/3", "customer:")]
+    assert cached.table_names() == [TableName("127.0.0.1:1/3", "customer:", is_prefix=True)]
 
 
 def test_what_an_index_or_a_cache_cannot_be_is_refused_when_it_is_declared_or_checked() -> None:

@@ -57,6 +57,8 @@ class SqliteSource(CaptureSource):
         """Where that began."""
         self._checked = 0
         """The newest change that was made while the triggers were right."""
+        self._first_end: OutboxPosition | None = None
+        """Where the first transaction has ended before a restart, if that was told."""
         self._schema_version = self._data_version = -1
 
     def tables(self) -> list[SourceTable]:
@@ -92,6 +94,10 @@ class SqliteSource(CaptureSource):
                 return Delivery()
             time.sleep(min(left, _POLL_SECONDS))
         return self._deliver()
+
+    def end_first_at(self, position: str) -> None:
+        """Let the first transaction end at a position, however many changes there are by now."""
+        self._first_end = OutboxPosition.parse(position)
 
     def confirm(self, position: str) -> None:
         """Remove from the outbox what is before a position, unless others are writing: then later."""
@@ -150,8 +156,10 @@ class SqliteSource(CaptureSource):
         version = self._db.value("PRAGMA data_version")
         if version == self._data_version:
             return False
-        self._goal = self._newest()
+        self._goal, first, self._first_end = self._newest(), self._first_end, None
         self._start, self._data_version = self._reading().id, version
+        if first is not None and first.id < self._goal.id:
+            self._goal, self._data_version = first, -1  # the others come next
         return self._goal != self._at
 
     def _newest(self) -> OutboxPosition:

@@ -42,6 +42,7 @@ from headwater.schema import TIMESTAMP
 SUFFIX = ".transactions"
 COUNTS = pa.map_(pa.string(), pa.int64())
 ENDS = pa.map_(pa.string(), pa.map_(pa.int32(), pa.int64()))
+IDS = pa.map_(pa.string(), pa.string())
 SCHEMA = pa.schema(
     {
         "transaction": pa.string(),
@@ -50,6 +51,7 @@ SCHEMA = pa.schema(
         "changes": pa.int64(),
         "topics": COUNTS,
         "ends": ENDS,
+        "topic_ids": IDS,
     }
 )
 Writer = TableWriter | EventWriter
@@ -116,11 +118,13 @@ class TransactionsTopic(Closing):
         _declare(log, self.topic)
         self._producer = log.producer(self.topic, id=f"capture.{capture}")
         end = log.resolve(self.topic, "latest").offsets[0]
-        self.since = end if state.transactions_since is None else state.transactions_since
+        self.since = end if state.transactions_since is None else min(end, state.transactions_since)
         """Where the topic ended when this capture began: what is before is of another one."""
         newest = self._newest(end)
         self._told_until: str | None = None if newest is None else newest["position"]
-        self._ends: dict[str, Offsets] = {} if newest is None else ends_of(newest)
+        if self._told_until is not None and not source.passed(state.position, self._told_until):
+            source.end_first_at(self._told_until)  # what was told is whole when it comes again
+        self._ends: dict[str, Position] = {} if newest is None else ends_of(newest)
         self._carried = dict(state.open_changes)
         self._open: tuple[str, str, int] | None = None
         self._counts: dict[str, Numbers] = {}
@@ -183,7 +187,7 @@ class TransactionsTopic(Closing):
         if not self._pending.sizes:
             return
         told, self._pending = self._pending, _Told()
-        ends = {topic: end for each in writers for topic, end in self._ends_of(each).items()}
+        ends = {end.topic: end for each in writers for end in self._ends_of(each)}
         table = self._untold(_table(told, ends))
         self._ends = ends
         if len(table):
@@ -224,18 +228,17 @@ class TransactionsTopic(Closing):
             self._told_until = None  # all that follow are behind it
         return table.slice(start)
 
-    def _ends_of(self, writer: Writer) -> dict[str, Offsets]:
-        """Return where its topics end, without what was written before a crash and comes again."""
-        ends: dict[str, Offsets] = {}
+    def _ends_of(self, writer: Writer) -> Iterator[Position]:
+        """Yield where its topics end, without what was written before a crash and comes again."""
         for topic, stored in writer.stored.items():
             latest = self._log.resolve(topic, "latest")
             again = self._first_behind(topic, latest, writer) if writer.sequence < stored else {}
-            ends[topic] = {**latest.offsets, **again}
-        return ends
+            yield Position(topic, {**latest.offsets, **again}, latest.id)
 
     def _first_behind(self, topic: str, latest: Position, writer: Writer) -> Offsets:
         """Return where, in each partition, changes begin that come again."""
-        earliest, known = self._log.resolve(topic, "earliest"), self._ends.get(topic, {})
+        earliest, told = self._log.resolve(topic, "earliest"), self._ends.get(topic)
+        known = told.offsets if told is not None and told.id == latest.id else {}
         found: dict[int, int] = {}
         start = {
             part: min(max(known.get(part, 0), first), latest.offsets[part])
@@ -280,7 +283,7 @@ def _some(counts: Mapping[str, Numbers], first: int, end: int, size: int) -> Fla
     return chosen
 
 
-def _table(told: _Told, ends: Mapping[str, Offsets]) -> pa.Table:
+def _table(told: _Told, ends: Mapping[str, Position]) -> pa.Table:
     count = len(told.id)
     topics = sorted({topic for each in told.counts for topic in each})
     matrix = np.zeros((count, len(topics)), np.int64)
@@ -293,7 +296,9 @@ def _table(told: _Told, ends: Mapping[str, Offsets]) -> pa.Table:
     offsets = np.concatenate([[0], np.cumsum(np.count_nonzero(matrix, axis=1))])
     names = pa.array(topics, pa.string()).take(pa.array(columns))
     by_topic = pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), names, pa.array(matrix[rows, columns]))
-    once = pa.array([[(topic, list(end.items())) for topic, end in ends.items()]], ENDS)
+    once = pa.array([[(topic, list(end.offsets.items())) for topic, end in ends.items()]], ENDS)
+    ids = pa.array([[(topic, end.id) for topic, end in ends.items()]], IDS)
+    same = pa.array(np.zeros(count, np.int64))
     return pa.table(
         {
             "transaction": pa.array(told.id, pa.string()),
@@ -301,11 +306,13 @@ def _table(told: _Told, ends: Mapping[str, Offsets]) -> pa.Table:
             "committed_at": pa.array(told.committed, pa.int64()).cast(TIMESTAMP),
             "changes": pa.array(matrix.sum(axis=1)),
             "topics": by_topic,
-            "ends": once.take(pa.array(np.zeros(count, np.int64))),
+            "ends": once.take(same),
+            "topic_ids": ids.take(same),
         }
     )
 
 
-def ends_of(row: Mapping[str, Any]) -> dict[str, Offsets]:
+def ends_of(row: Mapping[str, Any]) -> dict[str, Position]:
     """Return the ends that a record tells, by topic."""
-    return {topic: dict(offsets) for topic, offsets in row["ends"]}
+    ids = dict(row["topic_ids"])
+    return {topic: Position(topic, dict(offsets), ids[topic]) for topic, offsets in row["ends"]}

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from headwater.capture.state import Offsets
 from headwater.capture.transactions.transactions_topic import SUFFIX, ends_of
 from headwater.errors import UnknownTopic
 from headwater.log import Log, Position
@@ -22,7 +21,8 @@ class WholeTransactions:
     """Some transactions that were committed one after the other, with all of their changes."""
 
     transactions: pa.Table
-    """One row each: ``transaction``, ``position``, ``committed_at``, ``changes``, ``topics``, ``ends``."""
+    """One row each: ``transaction``, ``position``, ``committed_at``, ``changes``, ``topics``, ``ends`` and
+    ``topic_ids``."""
     changes: Mapping[str, pa.Table]
     """The records of each captured topic, in their order, with their metadata: those of the transactions, and
     what a snapshot has found meanwhile. Headers tell which record is of which transaction."""
@@ -83,12 +83,12 @@ def read_transactions(
             last = batch.slice(len(batch) - 1).to_pylist()[0]
             ends = ends_of(last)
             told = pa.Table.from_batches([batch]).select(list(log.topic(topic).schema.names))
-            changes = {name: _between(log, name, begin.get(name, {}), end) for name, end in ends.items()}
+            changes = {name: _between(log, begin.get(name), end) for name, end in ends.items()}
             yield WholeTransactions(told, changes, last["_offset"] + 1)
             begin = {**begin, **ends}
 
 
-def _begin(log: Log, topic: str, start: int) -> dict[str, Offsets]:
+def _begin(log: Log, topic: str, start: int) -> dict[str, Position]:
     """Return the ends of the transaction before an offset."""
     if start <= log.resolve(topic, "earliest").offsets[0]:
         return {}
@@ -96,14 +96,16 @@ def _begin(log: Log, topic: str, start: int) -> dict[str, Offsets]:
     return ends_of(before[-1]) if before else {}
 
 
-def _between(log: Log, topic: str, begin: Offsets, end: Offsets) -> pa.Table:
-    """Return the records between two ends, as far as they are kept."""
-    earliest = log.resolve(topic, "earliest")
-    start = {part: min(max(begin.get(part, 0), first), end[part]) for part, first in earliest.offsets.items()}
-    batches = log.read(
-        topic,
-        start=Position(topic, start, earliest.id),
-        end=Position(topic, dict(end), earliest.id),
-        meta=True,
-    )
-    return pa.Table.from_batches(batches, log.topic(topic).meta_schema)
+def _between(log: Log, begin: Position | None, end: Position) -> pa.Table:
+    """Return the records between two ends, as far as they are kept: not those of a topic that was deleted."""
+    earliest, schema = log.resolve(end.topic, "earliest"), log.topic(end.topic).meta_schema
+    if end.id != earliest.id:
+        return schema.empty_table()
+    known = begin.offsets if begin is not None and begin.id == end.id else {}
+    start = {
+        part: min(max(known.get(part, 0), first), end.offsets[part])
+        for part, first in earliest.offsets.items()
+        if part in end.offsets
+    }
+    batches = log.read(end.topic, start=Position(end.topic, start, end.id), end=end, meta=True)
+    return pa.Table.from_batches(batches, schema)

@@ -8,7 +8,10 @@ Invariant: a checkpoint belongs to one version, and a version's rows come from i
 
 from __future__ import annotations
 
+import fcntl
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,6 +90,22 @@ class Rebuilding(Versions):
     def __init__(self, pipeline: Pipeline, store: Store):
         super().__init__(pipeline, store)
         self._store = store
+
+    @contextmanager
+    def alone(self, node: Node) -> Iterator[None]:
+        """Keep others from building a version of a node, which would have the same number and checkpoint."""
+        folder = self._home / "nodes" / node.name
+        durable.make(folder)
+        with open(folder / "rebuild.lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError(
+                    f"{node.title} is being built anew already",
+                    detail="by another program, or another thread",
+                    hint="wait for its end, or stop it",
+                ) from None
+            yield
 
     def next(self, node: Node, start: str = "earliest") -> Version:
         """Return a version to be built beside the others, from a position on."""

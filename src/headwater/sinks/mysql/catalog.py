@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from headwater import schema as schemas
 from headwater.errors import SchemaError, SinkRefused, UsageError
@@ -21,6 +23,8 @@ from headwater.stores.mysql.connection import Transaction
 from headwater.values.keyed import KeyedSchema
 
 _MARK = re.compile(r'Headwater: rows of ".*", version (\d+)', re.DOTALL)
+_EXACT = ("_nopad_bin", "_0900_bin")
+"""How the names of collations end that tell every two texts apart, also by the spaces at their ends."""
 
 
 @dataclass(frozen=True)
@@ -156,19 +160,31 @@ def _add(
 
 def _check_adopted(db: Transaction, name: str, keyed: KeyedSchema) -> None:
     """Refuse a table of the user's that has not the columns, or is unique by anything but the key."""
-    columns = {column for (column,) in db.rows(statements.COLUMNS, (name,))}
-    missing = [column for column in keyed.schema.names if column not in columns]
-    unique: dict[str, set[str]] = {}
-    for index, column in db.rows(statements.UNIQUE, (name,)):
-        unique.setdefault(index, set()).add(column)
-    if missing or list(unique.values()) != [set(keyed.key)]:
+    collations: dict[str, str | None] = dict(db.rows(statements.COLUMNS, (name,)))
+    wrong = next(_unfit(collations, db.rows(statements.UNIQUE, (name,)), keyed), None)
+    if wrong:
         raise SchemaError(
             f"{keyed.what} is there, and is not as its sink needs it",
-            detail=f'it has no column "{missing[0]}"'
-            if missing
-            else "its only unique key has to be the sink's",
+            detail=wrong,
             hint="name a table that is not there: it is made",
         )
+
+
+def _unfit(
+    collations: Mapping[str, str | None], unique: Sequence[tuple[Any, ...]], keyed: KeyedSchema
+) -> Iterator[str]:
+    """Yield what would be lost in a table, given the columns of its unique keys and how they are compared."""
+    yield from (f'it has no column "{each}"' for each in keyed.schema.names if each not in collations)
+    keys: dict[str, set[str]] = {}
+    for index, column, _ in unique:
+        keys.setdefault(index, set()).add(column)
+    if list(keys.values()) != [set(keyed.key)]:
+        yield "its only unique key has to be the sink's"
+    yield from (f'its key has only the beginning of column "{column}"' for _, column, part in unique if part)
+    for each in keyed.key:  # where two keys count as one, the rows of one would be lost
+        collation = collations[each]
+        if collation is not None and not collation.endswith(_EXACT):
+            yield f'column "{each}" of its key is compared by {collation}: keys that differ may be the same'
 
 
 def _missing(table: str, keyed: KeyedSchema, how: str) -> SinkRefused:

@@ -39,11 +39,12 @@ TABLES = (
     "WHERE table_schema = DATABASE() AND (table_name = %s OR LEFT(table_name, %s) = %s)"
 )
 UNIQUE = (
-    "SELECT index_name, column_name FROM information_schema.statistics "
+    "SELECT index_name, column_name, sub_part FROM information_schema.statistics "
     "WHERE table_schema = DATABASE() AND table_name = %s AND non_unique = 0"
 )
 COLUMNS = (
-    "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = %s"
+    "SELECT column_name, collation_name FROM information_schema.columns "
+    "WHERE table_schema = DATABASE() AND table_name = %s"
 )
 
 

@@ -232,3 +232,40 @@ def move(bank: Database, moved: list[int], stop: threading.Event) -> None:
             db.execute("COMMIT")
             moved.append(3 * times)
             stop.wait(0.003)
+
+
+def test_changes_that_were_told_before_a_kill_are_not_told_again_with_those_after(
+    bank: Database, log: Log
+) -> None:
+    with capturing(bank, log) as running:
+        running.catch_up()
+        running._saved_at = float("inf")  # as if it had been killed before it could
+        bank.execute("INSERT INTO accounts VALUES (1, 1), (2, 2)")
+        while running.changes < 2:
+            running.step()
+        running._flush()
+    bank.execute("INSERT INTO accounts VALUES (3, 3)")
+    capture(bank, log)
+    assert [row["changes"] for row in told(log)] == [2, 1]
+    assert [len(whole.changes["accounts"]) for whole in read_transactions(log, "bank")] in ([3], [2, 1])
+
+
+def test_a_topic_that_was_deleted_and_filled_anew_is_read_from_its_beginning(
+    bank: Database, log: Log
+) -> None:
+    capture(bank, log)
+    for number in range(3):
+        bank.execute(
+            f"INSERT INTO accounts VALUES ({number}, 1)", f"INSERT INTO entries VALUES ({number}, 1)"
+        )
+        capture(bank, log)
+    [*_, last] = read_transactions(log, "bank")
+    log.delete_topic("accounts")
+    capture(bank, log)
+    bank.execute("INSERT INTO accounts VALUES (7, 1)")
+    capture(bank, log)
+    found = [row["id"] for whole in read_transactions(log, "bank", start=last.next)
+             for row in whole.changes["accounts"].to_pylist()]  # fmt: skip
+    assert sorted(found) == [0, 1, 2, 7]
+    first = next(read_transactions(log, "bank"))
+    assert first.changes["accounts"].num_rows in (0, 4)  # nothing of another topic, unless told together

@@ -48,3 +48,26 @@ def test_a_table_of_a_similar_name_is_another_one(
     with opened(mariadb, mariadb_database) as sink:
         assert sink.begin() == -1
         assert sink.read_back().batch == -1
+
+
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        ("VARCHAR(40) COLLATE utf8mb4_general_ci PRIMARY KEY", "compared by utf8mb4_general_ci"),
+        ("VARCHAR(40) COLLATE utf8mb4_bin PRIMARY KEY", "compared by utf8mb4_bin"),
+        ("VARCHAR(40) COLLATE utf8mb4_nopad_bin, UNIQUE (id(3))", "only the beginning"),
+        ("VARCHAR(40) COLLATE utf8mb4_nopad_bin PRIMARY KEY", None),
+        ("VARBINARY(40) PRIMARY KEY", None),
+    ],
+)
+def test_a_table_in_which_keys_that_differ_are_the_same_is_refused(
+    mariadb: mariadb_server.Server, mariadb_database: str, column: str, why: str | None
+) -> None:
+    run(mariadb, mariadb_database, f"CREATE TABLE people (id {column})")
+    with opened(mariadb, mariadb_database, "id STRING") as sink:
+        if why is None:
+            assert sink.begin() == -1
+            return
+        with pytest.raises(SchemaError) as refused:
+            sink.begin()
+    assert why in (refused.value.detail or "")

@@ -20,3 +20,13 @@ def test_rows_of_keys_of_several_columns_are_deleted(tmp_path: Path) -> None:
         delete_rows(db, "a b", pa.record_batch({"shop": ["x", "x", "y"], 'n"o': [1, 2, 3]}))
     assert db.rows('SELECT "n""o" FROM "a b"') == [(0,), (3,)]
     db.close()
+
+
+def test_keys_may_be_decimals(tmp_path: Path) -> None:
+    file = tmp_path / "crm.db"
+    execute(file, "CREATE TABLE t (id DECIMAL(10, 2) PRIMARY KEY)", "INSERT INTO t VALUES (1.5), (2), (0.1)")
+    db = SqliteConnection(file, 1.0)
+    with db.transaction():
+        delete_rows(db, "t", pa.record_batch({"id": pa.array(["1.50", "2.00"]).cast(pa.decimal128(10, 2))}))
+    assert db.rows("SELECT id FROM t") == [(0.1,)]
+    db.close()

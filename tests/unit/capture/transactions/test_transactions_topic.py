@@ -34,6 +34,9 @@ class Ordered:
     def passed(self, position: str, other: str) -> bool:
         return position >= other
 
+    def end_first_at(self, position: str) -> None:
+        pass
+
 
 def topic(log: Log, **state: Any) -> TransactionsTopic:
     return TransactionsTopic(log, "crm", Ordered(), CaptureState("", **state))  # type: ignore[arg-type]
@@ -148,3 +151,16 @@ def test_a_topic_of_something_else_is_refused(log: Log) -> None:
     log.create_topic("crm.transactions", pa.schema({"id": pa.int64()}))
     with pytest.raises(TopicError, match="does not hold the transactions"):
         topic(log)
+
+
+def test_a_topic_that_was_deleted_is_read_from_its_beginning(log: Log) -> None:
+    with TableWriter(log, "crm", CAPTURED, None) as writer:
+        with topic(log, transactions_since=7) as made:
+            take(made, Delivery((numbered(0, 1),)), True, [writer])
+            flush(made, [writer])
+            assert made.since == 0
+        writer.sequence = 0  # as if the state had not been saved
+        with topic(log, transactions_since=made.since) as again:
+            take(again, Delivery((numbered(0, 1),)), True, [writer])
+            flush(again, [writer])
+    assert [each[0] for each in told(log)] == ["t0", "t1"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from headwater import Pipeline
-from headwater.engine.home.versions import Versions
-from headwater.errors import SinkUnavailable
+from headwater.engine.home.versions import Rebuilding, Versions
+from headwater.errors import SinkUnavailable, UsageError
 from headwater.pipeline.node import Node
 from headwater.views.postgres import PostgresStore
 
@@ -47,3 +47,16 @@ def test_while_a_store_is_down_nothing_is_guessed(pipeline: Pipeline, down: Post
         (pipeline.home / "nodes" / "seen" / f"v{number}").mkdir(parents=True)
     with pytest.raises(SinkUnavailable):
         Versions(pipeline, down).current(seen(pipeline))
+
+
+def test_two_do_not_build_a_version_at_the_same_time(pipeline: Pipeline, down: PostgresStore) -> None:
+    one, other = Rebuilding(pipeline, down), Rebuilding(pipeline, down)
+    with (
+        one.alone(seen(pipeline)),
+        pytest.raises(UsageError, match='view "seen" is being built anew already'),
+        other.alone(seen(pipeline)),
+    ):
+        pass
+    with other.alone(seen(pipeline)):
+        pass
+    assert Versions(pipeline, down).current(seen(pipeline)).number == 1
