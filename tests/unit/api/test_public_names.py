@@ -28,7 +28,8 @@ def test_all_names_are_had_without_pyspark() -> None:
 def test_type_checkers_see_the_names_that_there_are() -> None:
     tree = ast.parse(Path(str(headwater.__file__)).read_text())
     block = next(node for node in tree.body if isinstance(node, ast.If))
-    seen = {alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    seen = {alias.asname or alias.name for node in imports for alias in node.names}
     assert sorted(seen) == sorted(headwater.__all__)
 
 
