@@ -151,8 +151,8 @@ def _decimal(total: int, kind: pa.DataType) -> Decimal | None:
 
 
 def _ratio(above: int, below: int) -> float:
-    """Return a fraction as the nearest float."""
+    """Return a fraction as the nearest float; what is too small for one is zero, which has no sign here."""
     try:
-        return above / below
+        return above / below + 0.0
     except OverflowError:
         return float("inf") if above > 0 else float("-inf")
