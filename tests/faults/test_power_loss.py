@@ -28,6 +28,7 @@ WATCHED, SAFE = ["log/pipelines", "files"], "views.db"
 
 
 @pytest.mark.faults
+@pytest.mark.long
 def test_results_are_exact_whatever_a_power_loss_leaves(tmp_path: Path) -> None:
     _prepare(tmp_path / "root")
     disk, shop = Disk(tmp_path / "root", WATCHED, SAFE), Shop(tmp_path / "root")
