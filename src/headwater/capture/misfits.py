@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from headwater.capture.change import OPERATIONS, READ, SnapshotChunk, SourceTable, TableChanges
-from headwater.capture.table_writer import UnfitRow
+from headwater.capture.topic_writer import UnfitRow
 from headwater.closing import Closing
 from headwater.errors import RowError
 from headwater.log import Log, Producer

@@ -1,17 +1,16 @@
 """Writes what happened to a table to its topics.
 
 Changes of the stream are numbered, so that what is delivered again after a crash is not stored twice; each
-takes its number, also one that does not fit. What a snapshot finds goes by another producer, which numbers
-nothing: to find a row twice changes nothing. Invariant: the two producers never have rows on their way at the
-same time, so what comes later in the source's history comes later in the topic.
+takes its number, also one that does not fit. What a snapshot finds is not: to find a row twice changes
+nothing. Invariant: that of a writer of a topic; the topic of changes has what the topic has, under the same
+numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +33,7 @@ from headwater.capture.change import (
 from headwater.capture.last_rows import LastRows
 from headwater.capture.leftovers import Leftovers
 from headwater.capture.live_rows import live_rows
-from headwater.closing import Closing
+from headwater.capture.topic_writer import TopicWriter, UnfitRow
 from headwater.errors import RowError
 from headwater.log import Log, Producer
 from headwater.pipeline.captured import COMMITTED
@@ -42,51 +41,34 @@ from headwater.record import DELETED
 from headwater.schema import TIMESTAMP, type_name
 
 
-class UnfitRow(NamedTuple):
-    """A row that cannot be stored as it is declared: its number in what was written, and why."""
-
-    row: int
-    reason: str
-
-
-class TableWriter(Closing):
+class TableWriter(TopicWriter):
     """Appends to the topics of one table."""
 
     def __init__(self, log: Log, capture: str, captured: CapturedTable, sequence: int | None):
         captured.declare(log)
+        super().__init__(log, capture, captured.topic)
         self.captured = captured
-        self._log = log
-        self._topic = captured.topic
         self._last: LastRows | None = None
-        self._snapshot_waits = False
-        with ExitStack() as opened:
-            self._stream = opened.enter_context(log.producer(self._topic, id=f"capture.{capture}"))
-            self._snapshot = opened.enter_context(log.producer(self._topic, id=f"capture.{capture}.snapshot"))
-            self._history = (
-                opened.enter_context(log.producer(captured.changes_topic, id=f"capture.{capture}"))
-                if captured.history
-                else None
-            )
-            self._opened = opened.pop_all()
-        self.is_first = not (self._stream.sequence or self._snapshot.sequence)
-        """Whether nothing was written by this capture before: the topic is new."""
-        self.producer_id = self._stream.id
-        # A number that the log has is left out: where none is remembered, it goes on behind them.
-        self.stored = {self._topic: self._stream.sequence}
-        """The number behind the last one that the log has of each topic, when it begins."""
-        if self._history is not None:
+        self._history: Producer | None = None
+        if captured.history:
+            with self._opened.pop_all() as opened:  # what is open is closed again if this one cannot be
+                self._history = opened.enter_context(log.producer(captured.changes_topic, id=self._stream.id))
+                self._opened = opened.pop_all()
             self.stored[captured.changes_topic] = self._history.sequence
+        # A number that the log has is left out: where none is remembered, it goes on behind them.
         self.sequence = max(self.stored.values()) if sequence is None else sequence
 
     def write(self, changes: TableChanges) -> list[UnfitRow]:
         """Append changes of the stream, and return those that do not fit."""
         self._settle_snapshot()
         first = self.sequence
-        bad = self._append(
-            self._table(changes),
-            changes.unfit,
-            lambda rows, start: self._stream.send_changes(rows, sequence=first + start),
-        )
+        table = self._table(changes)
+
+        def send(start: int, end: int) -> None:
+            rows = self._conformed(table.slice(start, end - start))
+            self._stream.send_changes(rows, sequence=first + start)
+
+        bad = self._append_fitting(len(changes), changes.unfit, send)
         if self._history is not None:
             self._keep(changes, {each.row for each in bad}, self._history)
         self.sequence += len(changes)
@@ -111,18 +93,17 @@ class TableWriter(Closing):
 
     def write_chunk(self, chunk: SnapshotChunk) -> list[UnfitRow]:
         """Append rows of a snapshot, behind all that was written; return those that do not fit."""
-        self._stream.flush()
-        self._snapshot_waits = True
-        return self._append(
-            self._found(chunk.rows, READ, chunk.end),
-            chunk.unfit,
-            lambda rows, _: self._snapshot.send_changes(rows),
-        )
+        self._settle_stream()
+        table = self._found(chunk.rows, READ, chunk.end)
+
+        def send(start: int, end: int) -> None:
+            self._snapshot.send_changes(self._conformed(table.slice(start, end - start)))
+
+        return self._append_fitting(table.num_rows, chunk.unfit, send)
 
     def delete_all(self, keys: pa.Table, position: str) -> None:
         """Append a deletion of each of some keys."""
-        self._stream.flush()
-        self._snapshot_waits = True
+        self._settle_stream()
         self._snapshot.send_changes(self._found(keys, TRUNCATE, position))
         self._settle_snapshot()
 
@@ -138,47 +119,11 @@ class TableWriter(Closing):
                 history.send_batch(self._emptied(keys, emptied))
         self.delete_all(keys, emptied.transactions.position[emptied.transaction])
 
-    def mark(self, before: int) -> None:
-        """Tell readers that nothing from before a time comes any more, behind all that was written."""
-        self.flush()
-        self._stream.mark(before)
-        if self._snapshot.sequence:  # readers who have heard of it would wait for it
-            self._snapshot.mark(before)
-
     def flush(self) -> None:
         """Make everything durable."""
-        self._settle_snapshot()
-        self._stream.flush()
+        super().flush()
         if self._history is not None:
             self._history.flush()
-
-    def close(self) -> None:
-        """Let go of the topics."""
-        self._opened.close()
-
-    def _settle_snapshot(self) -> None:
-        """Wait until what a snapshot has found is stored: only then the stream goes on behind it."""
-        if self._snapshot_waits:
-            self._snapshot.flush()
-            self._snapshot_waits = False
-
-    def _append(
-        self, table: pa.Table, unfit: Mapping[int, str], send: Callable[[pa.Table, int], None]
-    ) -> list[UnfitRow]:
-        """Send rows, given with the number of the first one, but for those that do not fit."""
-
-        def attempt(start: int, end: int) -> RowError | None:
-            for row in unfit:
-                if start <= row < end:
-                    return RowError(f'a value does not fit topic "{self._topic}"', detail=unfit[row])
-            try:
-                send(self._conformed(table.slice(start, end - start)), start)
-            except RowError as error:
-                return error
-            return None
-
-        bad = failing(table.num_rows, attempt)
-        return [UnfitRow(row, error.reason or error.message) for row, error in bad]
 
     def _keep(self, changes: TableChanges, unfit: set[int], history: Producer) -> None:
         """Append changes to the topic of changes, but for those that do not fit.

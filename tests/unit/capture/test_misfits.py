@@ -7,7 +7,7 @@ import pytest
 import headwater
 from changes_kit import changes
 from headwater.capture.misfits import Misfits
-from headwater.capture.table_writer import UnfitRow
+from headwater.capture.topic_writer import UnfitRow
 from headwater.errors import RowError
 
 

@@ -12,7 +12,8 @@ import pytest
 import headwater
 from changes_kit import CAPTURED, CUSTOMERS, batch, changes, newest
 from headwater.capture.change import SnapshotChunk, Transactions, Truncation
-from headwater.capture.table_writer import TableWriter, UnfitRow
+from headwater.capture.table_writer import TableWriter
+from headwater.capture.topic_writer import UnfitRow
 from headwater.log import Log
 
 EMPTIED = Truncation(CUSTOMERS, Transactions(("t8",), ("0/8",), np.array([8_000_000])), 0, 3)

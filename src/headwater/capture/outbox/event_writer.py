@@ -9,57 +9,38 @@ two producers never have rows on their way at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
 
 from headwater import durations
-from headwater.bisection import failing
 from headwater.capture import record_headers
 from headwater.capture.change import INSERT, READ, SnapshotChunk, SourceTable, TableChanges
 from headwater.capture.outbox.captured_outbox import CapturedOutbox, row_names
 from headwater.capture.outbox.told_records import told_names
 from headwater.capture.outbox.told_rows import ToldRows
 from headwater.capture.state import Offsets
-from headwater.capture.table_writer import UnfitRow, commit_times, conformed
-from headwater.closing import Closing
-from headwater.errors import RowError
+from headwater.capture.table_writer import commit_times, conformed
+from headwater.capture.topic_writer import TopicWriter, UnfitRow
 from headwater.log import Log
 from headwater.pipeline.captured import COMMITTED, ROW
 from headwater.schema import TIMESTAMP
 from headwater.values import jsonl
 
 
-class EventWriter(Closing):
+class EventWriter(TopicWriter):
     """Appends to the topic of one outbox."""
 
     def __init__(
         self, log: Log, capture: str, captured: CapturedOutbox, sequence: int | None, table: SourceTable
     ):
         captured.declare(log)
+        super().__init__(log, capture, captured.topic)
         self.captured = captured
-        self._log, self._table = log, table
+        self._table = table
         self._told: ToldRows | None = None
-        self._snapshot_waits = False
-        with ExitStack() as opened:
-            self._stream = opened.enter_context(log.producer(captured.topic, id=f"capture.{capture}"))
-            self._snapshot = opened.enter_context(
-                log.producer(captured.topic, id=f"capture.{capture}.snapshot")
-            )
-            self._opened = opened.pop_all()
-        self.is_first = not (self._stream.sequence or self._snapshot.sequence)
-        """Whether nothing was written by this capture before: the topic is new."""
         self.sequence = self._stream.sequence if sequence is None else sequence
-        self.producer_id = self._stream.id
-        self.stored = {captured.topic: self._stream.sequence}
-        """The number behind the last one that the log has of its topic, when it begins."""
-
-    @property
-    def producers(self) -> tuple[str, str]:
-        """The ids of those who write for it."""
-        return self._stream.id, self._snapshot.id
 
     def end(self) -> Offsets:
         """Return where the topic ends."""
@@ -79,55 +60,34 @@ class EventWriter(Closing):
         numbers = np.flatnonzero(changes.operation == INSERT)
         inserted = changes.chosen(numbers)
         headers, times = record_headers.of_changes(inserted), commit_times(inserted)
-        bad = self._append(
-            inserted.rows,
-            self._records(inserted.rows, headers, times),
-            inserted.unfit,
-            lambda rows, start: self._stream.send_changes(rows, sequence=first + start),
-        )
+        about = self._records(inserted.rows, headers, times)
+
+        def send(start: int, end: int) -> None:
+            rows = self._events(inserted.rows, about, start, end)
+            self._stream.send_changes(rows, sequence=first + start)
+
+        bad = self._append_fitting(len(numbers), inserted.unfit, send)
         self.sequence += len(numbers)
         return [each._replace(row=int(numbers[each.row])) for each in bad]
 
     def write_chunk(self, chunk: SnapshotChunk) -> list[UnfitRow]:
         """Append the rows of a snapshot that are no events yet; return those that do not fit."""
-        self._stream.flush()
-        self._snapshot_waits = True
+        self._settle_stream()
         told = ToldRows() if self._told is None else self._told
         numbers = told.untold(row_names(chunk.rows, self._table.key), chunk.rows)
         rows = chunk.rows.take(pa.array(numbers))
         places = dict(zip(numbers.tolist(), range(len(numbers)), strict=True))
         moment = pa.repeat(pa.scalar(durations.now(), TIMESTAMP), len(rows))
-        bad = self._append(
-            rows,
-            self._records(rows, record_headers.of_snapshot(READ, chunk.end, len(rows)), moment),
-            {places[row]: why for row, why in chunk.unfit.items() if row in places},
-            lambda found, _: self._snapshot.send_changes(found),
-        )
+        about = self._records(rows, record_headers.of_snapshot(READ, chunk.end, len(rows)), moment)
+        unfit = {places[row]: why for row, why in chunk.unfit.items() if row in places}
+
+        def send(start: int, end: int) -> None:
+            self._snapshot.send_changes(self._events(rows, about, start, end))
+
+        bad = self._append_fitting(len(rows), unfit, send)
         told.pass_chunk()
         self._told = None if chunk.last else told
         return [each._replace(row=int(numbers[each.row])) for each in bad]
-
-    def mark(self, before: int) -> None:
-        """Tell readers that no event from before a time comes any more, behind all that was written."""
-        self.flush()
-        self._stream.mark(before)
-        if self._snapshot.sequence:  # readers who have heard of it would wait for it
-            self._snapshot.mark(before)
-
-    def flush(self) -> None:
-        """Make everything durable."""
-        self._settle_snapshot()
-        self._stream.flush()
-
-    def close(self) -> None:
-        """Let go of the topic."""
-        self._opened.close()
-
-    def _settle_snapshot(self) -> None:
-        """Wait until what a snapshot has found is stored: only then the stream goes on behind it."""
-        if self._snapshot_waits:
-            self._snapshot.flush()
-            self._snapshot_waits = False
 
     def _records(self, rows: pa.RecordBatch, headers: pa.MapArray, times: pa.Array) -> dict[str, pa.Array]:
         """Return what records have beside the columns of the events."""
@@ -136,31 +96,12 @@ class EventWriter(Closing):
         about = {"_occurred": times, "_headers": record_headers.with_columns(headers, columns)}
         return {COMMITTED: times, **about} if self.captured.timed else about
 
-    def _append(
-        self,
-        rows: pa.RecordBatch,
-        about: Mapping[str, pa.Array],
-        unfit: Mapping[int, str],
-        send: Callable[[pa.Table, int], None],
-    ) -> list[UnfitRow]:
-        """Send rows as events, given with the number of the first one, but for those that do not fit."""
+    def _events(self, rows: pa.RecordBatch, about: Mapping[str, pa.Array], start: int, end: int) -> pa.Table:
+        """Return records of the events that some of the rows hold, or raise why one holds none."""
+        part = {name: each.slice(start, end - start) for name, each in about.items()}
+        return pa.table({**self._columns(rows.slice(start, end - start)), **part})
 
-        def attempt(start: int, end: int) -> RowError | None:
-            for row in unfit:
-                if start <= row < end:
-                    return RowError("a value of the outbox does not fit", detail=unfit[row])
-            count = end - start
-            part = {name: each.slice(start, count) for name, each in about.items()}
-            try:
-                send(pa.table({**self._events(rows.slice(start, count)), **part}), start)
-            except RowError as error:
-                return error
-            return None
-
-        bad = failing(len(rows), attempt)
-        return [UnfitRow(row, error.reason or error.message) for row, error in bad]
-
-    def _events(self, rows: pa.RecordBatch) -> dict[str, pa.Array]:
+    def _columns(self, rows: pa.RecordBatch) -> dict[str, pa.Array]:
         """Return the columns of the events that rows hold, or raise why one holds none."""
         event = self.captured.event
         if event is None:

@@ -246,7 +246,7 @@ class TransactionsTopic(Closing):
         }
         for batch in self._log.read(topic, start=Position(topic, start, latest.id), end=latest, meta=True):
             again = pc.and_(
-                pc.equal(batch.column("_producer"), writer.producer_id),
+                pc.equal(batch.column("_producer"), writer.producers[0]),
                 pc.greater_equal(batch.column("_sequence"), writer.sequence),
             )
             at = pc.index(again, True).as_py()
