@@ -9,11 +9,8 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +19,7 @@ import pytest
 
 import headwater
 from faults.capture_worker import opened
+from faults.killed_worker import killed_after
 from postgres_server import Server
 
 KILLS = int(os.environ.get("FAULT_KILLS", "2"))
@@ -112,19 +110,13 @@ def test_no_change_is_lost_or_repeated(bank: tuple[Bank, str, Server | None], tm
     with opened(database, log) as capture:  # from now on every change is in the history
         capture.step(0)
     for number in range(KILLS):
-        process = subprocess.Popen([sys.executable, WORKER, database, log])
-        try:
-            until = time.monotonic() + chance.uniform(0.7, 2.5)
-            while time.monotonic() < until:
+        with killed_after(chance, [WORKER, database, log]) as is_due:
+            while not is_due():
                 work.work(chance.randint(1, 20))
             if server is not None and number % 5 == 1:
                 server.stop(signal.SIGQUIT)
                 server.start()
                 work.work(5)
-        finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            process.wait()
     with opened(database, log) as capture:
         capture.catch_up()
     check(work, log)

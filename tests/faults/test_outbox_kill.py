@@ -7,11 +7,8 @@ import os
 import random
 import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,7 @@ import psycopg
 import pytest
 
 import headwater
+from faults.killed_worker import killed_after
 from faults.outbox_worker import NAME, opened
 from postgres_server import Server
 
@@ -85,19 +83,13 @@ def test_no_event_is_lost_or_told_twice(
     log = f"file:{tmp_path / 'log'}"
     chance = random.Random(SEED)
     for number in range(KILLS):
-        process = subprocess.Popen([sys.executable, WORKER, database, log, keep])
-        try:
-            until = time.monotonic() + chance.uniform(0.7, 2.5)
-            while time.monotonic() < until:
+        with killed_after(chance, [WORKER, database, log, keep]) as is_due:
+            while not is_due():
                 work.work(chance.randint(1, 20))
             if server is not None and number % 5 == 1:
                 server.stop(signal.SIGQUIT)
                 server.start()
                 work.work(5)
-        finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            process.wait()
     with opened(database, log, keep == "delete") as capture:
         capture.catch_up()
     with headwater.open(log) as reading:

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ import psycopg
 import pytest
 
 import headwater
+from faults.killed_worker import killed_after
 from faults.transactions_worker import NAME, opened
 from postgres_server import Server
 
@@ -101,16 +99,10 @@ def test_no_reader_sees_a_part_of_a_transaction(ledger: tuple[Ledger, str], tmp_
     with opened(database, log) as capture:  # from now on every transaction is told
         capture.catch_up()
     for _ in range(KILLS):
-        process = subprocess.Popen([sys.executable, WORKER, database, log])
-        try:
-            until = time.monotonic() + chance.uniform(0.7, 2.5)
-            while time.monotonic() < until:
+        with killed_after(chance, [WORKER, database, log]) as is_due:
+            while not is_due():
                 work.work(chance.randint(1, 20))
                 reader.check()
-        finally:
-            with suppress(ProcessLookupError):
-                process.kill()
-            process.wait()
         reader.check()
     with opened(database, log) as capture:
         capture.catch_up()

@@ -16,12 +16,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from headwater.closing import Closing
 from headwater.log.position import Position
+
+D = TypeVar("D")
+"""A transaction of a target's."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,26 @@ class NumberedSink(Sink):
     def missing_since(self, receipt: str) -> str | None:
         """Tell which batches are missing."""
         return missing_batches(receipt, self._last)
+
+    def _commit_once(
+        self, run: Callable[[Callable[[D], bool]], bool], store: Callable[[D], bool], number: int
+    ) -> bool:
+        """Store a batch by a transaction that is repeated while its server is away; tell whether it is new.
+
+        ``store`` notes the number of the last batch that it finds, and says whether it has stored another.
+        """
+        attempts = 0
+
+        def attempt(db: D) -> bool:
+            nonlocal attempts
+            attempts += 1
+            new = store(db)
+            # An attempt before this one may have been committed, though its answer never came.
+            return new or (attempts > 1 and self._last == number)
+
+        done = run(attempt)
+        self._last = max(self._last, number)
+        return done
 
 
 def missing_batches(receipt: str, last: int) -> str | None:

@@ -29,20 +29,6 @@ from headwater.capture.state import StateTopic, load
 from headwater.errors import Fenced, RowError, SourceRefused, SourceUnavailable
 from headwater.log import Log
 
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "crm.db"
-    execute(path, "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT)")
-    return path
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[Log]:
-    with headwater.open(f"file:{tmp_path / 'log'}") as opened:
-        yield opened
-
-
 INSERT = "INSERT INTO customers VALUES (?, ?)"
 
 

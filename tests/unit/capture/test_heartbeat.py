@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -108,19 +107,6 @@ def test_the_longer_nothing_changes_the_sparser_are_the_marks(ticks: list[float]
         ticks[0] += 1
         marks.reached(marked[-1] + SAFETY + 9_000_000)
     assert len(marked) == before + 5
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "crm.db"
-    execute(path, "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT)")
-    return path
-
-
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[Log]:
-    with headwater.open(f"file:{tmp_path / 'log'}") as opened:
-        yield opened
 
 
 def marks_of(log: Log) -> list[AppendedRange]:

@@ -93,17 +93,11 @@ class PostgresSink(NumberedSink):
         if self._epoch is None:
             raise UsageError(f"sink of {self._keyed.what} has not begun", hint="call begin() first")
         settled = settle(batch.rows, self._keyed)
-        attempts = 0
 
-        def attempt(db: psycopg.Connection) -> bool:
-            nonlocal attempts
-            attempts += 1
-            new = self._store(db, settled, batch)
-            # An attempt before this one may have been committed, though its answer never came.
-            return new or (attempts > 1 and self._last == batch.number)
+        def store(db: psycopg.Connection) -> bool:
+            return self._store(db, settled, batch)
 
-        done = self._connection.run(attempt)
-        self._last = max(self._last, batch.number)
+        done = self._commit_once(self._connection.run, store, batch.number)
         crash.point("postgres: committed")
         return done
 
