@@ -16,12 +16,12 @@ setup: .venv/ready  ## make .venv with the package and all tools
 demo: setup  ## see a pipeline at work, in the terminal
 	@$(BIN)/headwater demo
 
-quick: setup  ## unit tests alone, of properties a fifth of the examples: no Spark session, no server
-	SOAK=$${SOAK:-0.2} $(BIN)/python -m pytest tests/unit -n auto
+quick: setup  ## unit tests that take no seconds, of properties a fifth of the examples: no Spark session, no server
+	SOAK=$${SOAK:-0.2} $(BIN)/python -m pytest tests/unit -n auto -m "not long and not slow"
 
-test: setup  ## run all tests, with the servers they need
-	$(BIN)/python -m pytest tests/unit tests/docs tests/contract src -n auto
-	$(BIN)/python -m pytest tests --ignore tests/unit --ignore tests/docs --ignore tests/contract -n 2 --dist loadfile --no-loadscope-reorder
+test: setup  ## run all tests, with the servers they need; properties with half of their examples
+	SOAK=$${SOAK:-0.5} $(BIN)/python -m pytest tests/unit tests/docs tests/contract src -n 3
+	$(BIN)/python -m pytest tests --ignore tests/unit --ignore tests/docs --ignore tests/contract -n 3 --dist loadfile --no-loadscope-reorder
 
 check: setup  ## lint, types, import rules
 	$(BIN)/ruff check .
@@ -38,7 +38,7 @@ faults: setup  ## minutes of kill -9, lost power and killed brokers (FAULT_SECON
 soak: setup  ## properties over many more examples (SOAK=10 times as many, PROPERTY_EXAMPLES=40 random pipelines)
 	SOAK=$${SOAK:-10} $(BIN)/python -m pytest tests/unit -n auto --timeout 3600 -o faulthandler_timeout=14400
 	PROPERTY_EXAMPLES=$${PROPERTY_EXAMPLES:-40} $(BIN)/python -m pytest tests/spark/test_random_pipelines.py --timeout 3600 -o faulthandler_timeout=14400
-	$(BIN)/python -m pytest tests/unit/test_flights.py tests/spark/test_flights.py tests/spark/engine/spark/test_class_archive.py -m long -o faulthandler_timeout=14400
+	$(BIN)/python -m pytest tests/unit/examples/test_flights.py tests/spark/test_flights.py tests/spark/engine/spark/test_class_archive.py -m long -o faulthandler_timeout=14400
 
 clean:  ## remove .venv and caches
 	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

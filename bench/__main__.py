@@ -9,7 +9,12 @@ from bench import (
     freshness,
     log,
     operators,
+    push,
+    queue,
+    serve,
     small_batches,
+    sourcing,
+    statsd,
     timeline,
     views,
 )
@@ -19,9 +24,14 @@ engine.main()
 operators.main()
 timeline.main()
 views.main()
+push.main()
 freshness.main()
 filters.main()
 small_batches.main()
 bad_rows.main()
 capture_sqlite.main()
 capture.main()
+statsd.main()
+serve.main()
+sourcing.main()
+queue.main()

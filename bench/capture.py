@@ -150,9 +150,11 @@ def rates(title: str, here: Place, debezium: Path | None, work: tuple[str, int])
     check_equal(here)
     if debezium is not None:
         sides.append(run(here.theirs(debezium, kind, count)))
-    for side in sides:
-        if side["count"] != count:
-            raise RuntimeError(f"{title}: {side['count']:,} were seen")
+    seen = [side["count"] for side in sides]
+    if seen[0] != count or any(
+        each < count for each in seen
+    ):  # Debezium's engine hands one over twice at times
+        raise RuntimeError(f"{title}: {', '.join(map(str, seen))} were seen")
     per_second = [count / side["seconds"] for side in sides]
     note(title, [f"{each:,.0f}/s" for each in per_second])
     return [title, *compared(per_second, lambda each: f"{each:,.0f}"), *costs(sides, count)]

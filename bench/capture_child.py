@@ -11,8 +11,8 @@ import time
 import pyarrow as pa
 
 import headwater
-from headwater.capture.captured_table import CapturedTable
 from headwater.capture.opening import open_capture
+from headwater.capture.writing.captured_table import CapturedTable
 
 SCHEMA = pa.schema([("id", pa.int64()), ("bid", pa.int32()), ("balance", pa.int32()),
                     ("filler", pa.string()), ("at", pa.float64())])  # fmt: skip

@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headwater import clock, drawing, errors
+    from headwater import clock, drawing, errors, ingest, sourcing
+    from headwater.api import push
     from headwater.api.captures import (
         BackgroundCapture,
         capture_status,
@@ -15,7 +16,14 @@ if TYPE_CHECKING:
         resnapshot,
     )
     from headwater.api.check import NodeColumns, check
-    from headwater.api.dead_letters import DeadLetter, dead_letters, redrive
+    from headwater.api.dead_letters import DeadLetter, dead_letters, discard, redrive
+    from headwater.api.figures.attention import Attention
+    from headwater.api.figures.history import history
+    from headwater.api.figures.overview import (
+        NodeOverview,
+        PipelineOverview,
+        overview,
+    )
     from headwater.api.lateness import LatenessReport, LatenessSetting, lateness
     from headwater.api.preview import SourcePreview, preview
     from headwater.api.rebuild import Rebuilt, rebuild, reset
@@ -27,20 +35,34 @@ if TYPE_CHECKING:
     from headwater.capture.figures.status import CaptureStatus
     from headwater.capture.transactions.whole_transactions import WholeTransactions, read_transactions
     from headwater.capture.worker import CaptureWorker
+    from headwater.client.async_client import AsyncClient
+    from headwater.client.calls import RowRange, SentEvents
+    from headwater.client.client import Client
+    from headwater.client.live_events import LiveChange, LiveRecord
     from headwater.engine.figures import metrics
+    from headwater.engine.figures.history import History
     from headwater.engine.figures.progress import Progress
     from headwater.engine.figures.status import Status
+    from headwater.engine.home.accounting import Accounting
     from headwater.engine.home.checkpoint import ClockSkew
     from headwater.engine.proof.verdict import Verdict
     from headwater.errors import HeadwaterError
     from headwater.log import (
+        Appended,
+        Condition,
+        ConditionalProducer,
         Consumer,
+        DeadMessage,
         Finding,
         Lag,
         Log,
+        Message,
         PartitionInfo,
         Position,
         Producer,
+        Queue,
+        QueueSettings,
+        QueueStatus,
         Start,
         Topic,
         TopicInfo,
@@ -51,36 +73,62 @@ if TYPE_CHECKING:
     from headwater.pipeline import targets
     from headwater.pipeline.loading import load
     from headwater.pipeline.pipeline import Pipeline
+    from headwater.serve.opening import open_server
+    from headwater.serve.security.tokens import TokenStore
+    from headwater.serve.server import Server
+    from headwater.serve.settings import ServeSettings
     from headwater.transforms import joins, tables, windows
     from headwater.transforms.rows import dedup, latest, scan
     from headwater.views import Change, View, Views
 
 __all__ = [
+    "Accounting",
+    "Appended",
+    "AsyncClient",
+    "Attention",
     "BackgroundCapture",
     "BackgroundRun",
     "CaptureStatus",
     "CaptureWorker",
     "Change",
+    "Client",
     "ClockSkew",
+    "Condition",
+    "ConditionalProducer",
     "Consumer",
     "DeadLetter",
+    "DeadMessage",
     "Finding",
     "HeadwaterError",
+    "History",
     "Lag",
     "LatenessReport",
     "LatenessSetting",
+    "LiveChange",
+    "LiveRecord",
     "Log",
+    "Message",
     "NodeColumns",
+    "NodeOverview",
     "PartitionInfo",
     "Pipeline",
+    "PipelineOverview",
     "Position",
     "Producer",
     "Progress",
+    "Queue",
+    "QueueSettings",
+    "QueueStatus",
     "Rebuilt",
+    "RowRange",
     "RunOptions",
+    "SentEvents",
+    "ServeSettings",
+    "Server",
     "SourcePreview",
     "Start",
     "Status",
+    "TokenStore",
     "Topic",
     "TopicInfo",
     "Verdict",
@@ -99,17 +147,23 @@ __all__ = [
     "dead_letters",
     "dedup",
     "describe_database",
+    "discard",
     "drawing",
     "drop_capture",
     "errors",
+    "history",
+    "ingest",
     "joins",
     "lateness",
     "latest",
     "load",
     "metrics",
     "open",
+    "open_server",
     "open_views",
+    "overview",
     "preview",
+    "push",
     "read_transactions",
     "rebuild",
     "redrive",
@@ -117,6 +171,7 @@ __all__ = [
     "resnapshot",
     "run",
     "scan",
+    "sourcing",
     "status",
     "tables",
     "targets",
@@ -131,13 +186,17 @@ _MODULES = {
     "clock": "headwater.clock",
     "drawing": "headwater.drawing",
     "errors": "headwater.errors",
+    "ingest": "headwater.ingest",
     "joins": "headwater.transforms.joins",
     "metrics": "headwater.engine.figures.metrics",
+    "push": "headwater.api.push",
+    "sourcing": "headwater.sourcing",
     "tables": "headwater.transforms.tables",
     "targets": "headwater.pipeline.targets",
     "windows": "headwater.transforms.windows",
 }
 _NAMES_BY_MODULE = {
+    "headwater.api.figures.attention": ("Attention",),
     "headwater.api.captures": (
         "BackgroundCapture",
         "capture_status",
@@ -148,8 +207,10 @@ _NAMES_BY_MODULE = {
         "resnapshot",
     ),
     "headwater.api.check": ("NodeColumns", "check"),
-    "headwater.api.dead_letters": ("DeadLetter", "dead_letters", "redrive"),
+    "headwater.api.dead_letters": ("DeadLetter", "dead_letters", "discard", "redrive"),
+    "headwater.api.figures.history": ("history",),
     "headwater.api.lateness": ("LatenessReport", "LatenessSetting", "lateness"),
+    "headwater.api.figures.overview": ("NodeOverview", "PipelineOverview", "overview"),
     "headwater.api.preview": ("SourcePreview", "preview"),
     "headwater.api.rebuild": ("Rebuilt", "rebuild", "reset"),
     "headwater.api.run": ("BackgroundRun", "RunOptions", "run"),
@@ -157,20 +218,31 @@ _NAMES_BY_MODULE = {
     "headwater.api.verify": ("compare", "verify", "verify_source"),
     "headwater.api.views": ("open_views",),
     "headwater.capture.figures.status": ("CaptureStatus",),
+    "headwater.client.async_client": ("AsyncClient",),
+    "headwater.client.calls": ("RowRange", "SentEvents"),
+    "headwater.client.client": ("Client",),
+    "headwater.client.live_events": ("LiveChange", "LiveRecord"),
     "headwater.capture.worker": ("CaptureWorker",),
     "headwater.capture.transactions.whole_transactions": ("WholeTransactions", "read_transactions"),
+    "headwater.engine.figures.history": ("History",),
     "headwater.engine.figures.progress": ("Progress",),
     "headwater.engine.figures.status": ("Status",),
+    "headwater.engine.home.accounting": ("Accounting",),
     "headwater.engine.home.checkpoint": ("ClockSkew",),
     "headwater.engine.proof.verdict": ("Verdict",),
     "headwater.errors": ("HeadwaterError",),
     "headwater.log": (
-        *("Consumer", "Finding", "Lag", "Log", "PartitionInfo", "Position", "Producer", "Start", "Topic"),
-        *("TopicInfo", "Verification"),
+        *("Appended", "Condition", "ConditionalProducer", "Consumer", "Finding", "Lag", "Log"),
+        *("PartitionInfo", "Position", "Producer", "Start", "Topic", "TopicInfo", "Verification"),
+        *("DeadMessage", "Message", "Queue", "QueueSettings", "QueueStatus"),
     ),
     "headwater.log.open": ("open",),
     "headwater.pipeline.loading": ("load",),
     "headwater.pipeline.pipeline": ("Pipeline",),
+    "headwater.serve.opening": ("open_server",),
+    "headwater.serve.security.tokens": ("TokenStore",),
+    "headwater.serve.server": ("Server",),
+    "headwater.serve.settings": ("ServeSettings",),
     "headwater.transforms.rows": ("dedup", "latest", "scan"),
     "headwater.views": ("Change", "View", "Views"),
 }

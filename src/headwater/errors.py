@@ -2,6 +2,7 @@
 
     HeadwaterError
     ├── UsageError            an argument that cannot be meant
+    │   └── UnknownView
     ├── LogUnavailable        the log cannot be reached or used: path, permission, disk, broker
     │   └── LogRefused        it is there, and says no: waiting does not mend that
     │       ├── NotALog       the directory is something else, or of a newer format
@@ -17,6 +18,8 @@
     │   └── UnreadableRecord  a stored record does not, or its event time cannot be computed
     ├── BufferFull            a producer with ``on_full="error"`` has no room
     ├── Fenced                a newer producer or group member has taken over
+    ├── Conflict              an append is refused: another record came first
+    ├── Rejected              a command is refused by what its key has become
     ├── OffsetLost            the records asked for are not there: no longer retained, or past the end
     ├── Behind                a view has not got as far as was asked, within the time
     ├── SinkUnavailable       a sink's target cannot be reached or used: path, permission, server
@@ -56,6 +59,10 @@ class HeadwaterError(Exception):
 
 class UsageError(HeadwaterError):
     """An argument that cannot be meant."""
+
+
+class UnknownView(UsageError):
+    """No view, or no version of one, of that name."""
 
 
 class LogUnavailable(HeadwaterError):
@@ -103,14 +110,21 @@ class SchemaError(TopicError):
 
 
 class RowError(HeadwaterError):
-    """A row does not fit its topic: number ``row`` of its batch, if known, for ``reason``."""
+    """A row does not fit its topic: number ``row`` of its batch, ``column`` and ``reason``, if known."""
 
     def __init__(
-        self, message: str, *, detail: str | None = None, hint: str | None = None, row: int | None = None
+        self,
+        message: str,
+        *,
+        detail: str | None = None,
+        hint: str | None = None,
+        row: int | None = None,
+        column: str | None = None,
     ):
         full_detail = ": ".join(part for part in (f"row {row}" if row is not None else None, detail) if part)
         super().__init__(message, detail=full_detail or None, hint=hint)
         self.row = row
+        self.column = column
         self.reason = detail
 
 
@@ -139,6 +153,26 @@ class BufferFull(HeadwaterError):
 
 class Fenced(HeadwaterError):
     """A newer producer of the same id, or another member of the group, has taken over."""
+
+
+class Conflict(HeadwaterError):
+    """An append is refused: a record that its ``condition`` excludes is at ``offset`` of ``partition``."""
+
+    def __init__(
+        self, message: str, *, detail: str, hint: str, condition: object, partition: int, offset: int
+    ):
+        super().__init__(message, detail=detail, hint=hint)
+        self.condition = condition
+        self.partition = partition
+        self.offset = offset
+
+
+class Rejected(HeadwaterError):
+    """A command is refused, and nothing was written: ``why``, in the words of who decided."""
+
+    def __init__(self, why: str, *, detail: str | None = None, hint: str | None = None):
+        super().__init__(why, detail=detail, hint=hint)
+        self.why = why
 
 
 class OffsetLost(HeadwaterError):

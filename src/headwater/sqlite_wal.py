@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from contextlib import suppress
+from pathlib import Path
 
 
 def write_ahead(db: sqlite3.Connection, seconds: float) -> None:
@@ -22,3 +24,14 @@ def write_ahead(db: sqlite3.Connection, seconds: float) -> None:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                 raise
             time.sleep(0.005)
+
+
+def discard_damaged(path: Path, error: sqlite3.Error) -> bool:
+    """Remove a file of derived data that an error says is damaged; tell whether it was."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    if damaged:
+        for suffix in ("", "-wal", "-shm"):  # whoever has it open goes on with what it has
+            with suppress(FileNotFoundError):
+                path.with_name(path.name + suffix).unlink()
+    return damaged

@@ -322,3 +322,36 @@ def test_one_free_column_of_another_name_takes_rows(log: Log, name: str) -> None
     with log.producer(name) as producer:
         producer.send({"payload": {"a": 1}})
     assert rows_of(log, name) == [{"payload": '{"a":1}'}]
+
+
+def test_tables_that_are_appended_again_after_partitions_were_added_are_left_out(log: Log, name: str) -> None:
+    log.create_topic(name, "id BIGINT", key="id", partitions=2)
+    table = pa.table({"id": range(20)})
+    with log.producer(name, id="server") as producer:
+        producer.append_changes([table])
+        with pytest.raises(UsageError, match="cannot be placed in 3 partitions"):
+            producer.append_changes([table], partitions=3)
+    log.alter_topic(name, partitions=5)
+    with log.producer(name, id="server") as producer:
+        producer.append_changes([table], sequence=0, partitions=2)
+        producer.append_changes([table])
+    ids = [row["id"] for batch in log.read(name) for row in batch.to_pylist()]
+    assert sorted(ids) == sorted([*range(20), *range(20)])
+
+
+def test_several_tables_are_appended_in_one_write_with_a_position_after_each(log: Log, name: str) -> None:
+    log.create_topic(name, "id BIGINT", key="id", partitions=3)
+    tables = [pa.table({"id": range(start, start + 5)}) for start in range(0, 20, 5)]
+    with log.producer(name, id="server") as producer:
+        positions = producer.append_changes(tables)
+        assert producer.append_changes(tables, sequence=0)[-1].passed(positions[-1])  # stored already
+        assert producer.append_changes([pa.table({"id": pa.array([], pa.int64())})])[0].offsets == {}
+    for number, position in enumerate(positions):
+        before = {
+            row["id"]
+            for partition, end in position.offsets.items()
+            for batch in log.read(name, partition, 0, end)
+            for row in batch.to_pylist()
+        }
+        assert set(range(number * 5, number * 5 + 5)) <= before
+    assert sorted(row["id"] for batch in log.read(name) for row in batch.to_pylist()) == list(range(20))

@@ -91,6 +91,16 @@ def test_a_follower_is_woken_by_another_handle(backend: Backend, topic: str) -> 
     assert sorted(seen) == [100, 101]
 
 
+def test_a_follower_that_is_told_to_stop_ends_without_another_record(log: Log, topic: str) -> None:
+    stop = threading.Event()
+    follower = log.read(topic, start="latest", follow=stop)
+    with log.producer(topic) as producer:
+        producer.send({"n": 100})
+    assert next(follower).column("n").to_pylist() == [100]
+    stop.set()
+    assert list(follower) == []
+
+
 def test_verify_finds_nothing_wrong(log: Log, topic: str) -> None:
     result = log.verify(topic)
     assert result.ok

@@ -8,7 +8,7 @@ from typing import Any
 
 import headwater
 import headwater.spark
-from headwater import agg, clock, dedup, joins, latest, scan, tables, windows
+from headwater import agg, clock, dedup, joins, latest, scan, sourcing, tables, windows
 from headwater.pipeline import targets
 from headwater.testing.harness import Harness
 from headwater.transforms.sample import Sample, sample
@@ -41,7 +41,19 @@ AGGREGATES: Calls = {
 }
 TARGETS: Calls = {
     f"targets.{name}": getattr(targets, name)
-    for name in ("parquet", "postgres", "mysql", "sqlite", "search", "cache", "warehouse", "foreach")
+    for name in (
+        "parquet",
+        "postgres",
+        "mysql",
+        "sqlite",
+        "search",
+        "cache",
+        "warehouse",
+        "webhook",
+        "mail",
+        "push",
+        "foreach",
+    )
 }
 PIPELINE: Calls = {"Pipeline": headwater.Pipeline, **_methods(headwater.Pipeline)}
 HARNESS: Calls = {"Harness": Harness, **_methods(Harness)}
@@ -53,7 +65,18 @@ PUBLIC: Calls = {
     **HARNESS,
     **_methods(headwater.Log),
     **_methods(headwater.Producer),
+    **_methods(headwater.ConditionalProducer),
     **_methods(headwater.Consumer),
+    **_methods(sourcing.Decider),
+    **_methods(sourcing.Aggregates),
+    **_methods(sourcing.ProcessManager),
+    **_methods(sourcing.RunningProcess),
+    **_methods(sourcing.TimerWorker),
+    **_methods(sourcing.UniqueClaims),
+    "Decider": sourcing.Decider,
+    "ProcessManager": sourcing.ProcessManager,
+    "unique": sourcing.unique,
+    "sourcing.history": sourcing.history,
     **_methods(Sample),
     **{f"clock.{name}": getattr(clock, name) for name in clock.__all__ if name.islower()},
     "agg.may_contain": agg.may_contain,

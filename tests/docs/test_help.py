@@ -15,6 +15,7 @@ import pytest
 
 import headwater
 from docs.public_calls import OPERATORS, PUBLIC, parameter_texts
+from headwater import sourcing
 from headwater.testing.harness import Harness
 
 CLASSES = (headwater.Pipeline, headwater.Log, headwater.Producer, headwater.Consumer, Harness)
@@ -39,7 +40,8 @@ def test_help_lists_each_parameter_with_its_default_and_no_other(name: str) -> N
 @pytest.mark.parametrize("name", sorted(PUBLIC.keys() - WITHOUT_EXAMPLE))
 def test_help_has_an_example_that_runs(name: str) -> None:
     owner, _, method = name.rpartition(".")
-    of_class = inspect.getdoc(getattr(headwater, owner, None)) if owner in headwater.__all__ else ""
+    known = {**vars(sourcing), **{each: getattr(headwater, each) for each in headwater.__all__}}
+    of_class = inspect.getdoc(known[owner]) if owner in known else ""
     examples = "\n".join(_examples(inspect.getdoc(PUBLIC[name]) or ""))
     shown = examples or [line for line in _examples(of_class or "") if f".{method}(" in line]
     assert shown, f"the docstring of {name} has no example, nor has that of its class one that calls it"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -21,6 +23,7 @@ def test_the_readme_has_a_python_example() -> None:
 def test_the_examples_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other, in one place, as a reader would try them."""
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "readme"}
+    module = ModuleType("readme")
+    monkeypatch.setitem(sys.modules, "readme", module)  # dataclasses look up their module
     for number, block in enumerate(blocks(), start=1):
-        exec(compile(block, f"README.md, python block {number}", "exec"), names)
+        exec(compile(block, f"README.md, python block {number}", "exec"), vars(module))

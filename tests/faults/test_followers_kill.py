@@ -25,6 +25,7 @@ import redis_server
 from faults.followers.captured import NAME, TABLES, opened
 from faults.followers.load import Load
 from faults.followers.reading import followers, sources
+from headwater.errors import UsageError
 from postgres_server import Missing, Server
 
 KILLS = int(os.environ.get("FAULT_KILLS", "2"))
@@ -138,7 +139,7 @@ def test_every_follower_ends_equal_to_its_source(
                 kind = TURNS[number % len(TURNS)]
                 load_until_due(load, processes, kind, chance)
                 if number % 4 == 1:
-                    headwater.resnapshot(f"file:{tmp_path / 'log'}", NAME, chance.choice(TABLES).table)
+                    resnapshot(processes, tmp_path, chance.choice(TABLES).table)
                     load.work(chance.uniform(0, 1))
                 processes.kill(kind, chance)
                 killed[kind] += 1
@@ -164,6 +165,18 @@ def load_until_due(load: Load, processes: Processes, kind: str, chance: random.R
         load.work(max(chance.uniform(1, 3), chance.uniform(8, 25) - lived))
     else:
         load.work(chance.uniform(0.7, 3))
+
+
+def resnapshot(processes: Processes, root: Path, table: str) -> None:
+    """Ask the capture for a new snapshot, as soon as it has written down that it has begun."""
+    until = time.monotonic() + RESTART_SECONDS
+    while True:
+        try:
+            return headwater.resnapshot(f"file:{root / 'log'}", NAME, table)
+        except UsageError:
+            if time.monotonic() > until:
+                raise AssertionError(processes.log("capture")) from None
+            time.sleep(0.2)
 
 
 def catch_up(processes: Processes, root: Path, database: str) -> None:

@@ -43,8 +43,8 @@ class Missing(Exception):
 class Node:
     """A process that is a broker and a controller; it can be killed and started again where it was."""
 
-    def __init__(self, number: int, directory: Path, hasty: bool = False):
-        self.number, self.directory, self._hasty = number, directory, hasty
+    def __init__(self, number: int, directory: Path, hasty: bool = False, java: tuple[str, ...] = ()):
+        self.number, self.directory, self._hasty, self._options = number, directory, hasty, java
         self.process: subprocess.Popen[bytes] | None = None
         self._port = 0
 
@@ -55,7 +55,14 @@ class Node:
 
     def launch(self) -> None:
         with open(self.directory / "broker.log", "ab") as log:
-            command = [*_java(self._hasty), "kafka.Kafka", str(self.directory / "server.properties")]
+            java, *options = _java(self._hasty)
+            command = [
+                java,
+                *self._options,
+                *options,
+                "kafka.Kafka",
+                str(self.directory / "server.properties"),
+            ]
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
 
     def wait(self, port: int = 0) -> None:
@@ -119,13 +126,15 @@ def running_broker(
     settings: Mapping[str, str] | None = None,
     listeners: Mapping[str, str] | None = None,
     formatting: tuple[str, ...] = (),
+    java: tuple[str, ...] = (),
 ) -> Iterator[Broker]:
     """Start a broker with an empty directory, and stop it at the end.
 
-    ``listeners`` are more of them, with the protocol of each; ``formatting`` goes to the storage tool.
+    ``listeners`` are more, with the protocol of each; ``formatting`` goes to the storage tool, ``java``
+    to the broker's Java.
     """
     with _directory() as directory:
-        node = Node(1, directory)
+        node = Node(1, directory, java=java)
         ports, more = free_ports(5), listeners or {}
         places = {name: f"127.0.0.1:{port}" for name, port in zip(more, free_ports(len(more)), strict=True)}
         own = _alone(ports, {name: (more[name], places[name]) for name in more})
@@ -299,6 +308,8 @@ def _alone(ports: list[int], more: Mapping[str, tuple[str, str]]) -> dict[str, s
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
     }  # fmt: skip
 
 
@@ -307,7 +318,8 @@ def _together(number: int, ports: list[int], count: int) -> dict[str, str]:
     places = [f"127.0.0.1:{port}" for port in ports]
     plain, controller = places[number - 1], places[count + number - 1]
     replicas = {"offsets.topic.replication.factor", "transaction.state.log.replication.factor"}
-    least = {"min.insync.replicas", "transaction.state.log.min.isr"}
+    replicas |= {"share.coordinator.state.topic.replication.factor"}
+    least = {"min.insync.replicas", "transaction.state.log.min.isr", "share.coordinator.state.topic.min.isr"}
     return {
         "node.id": str(number),
         "controller.quorum.voters": ",".join(f"{n + 1}@{places[count + n]}" for n in range(count)),
@@ -333,6 +345,11 @@ def _write_properties(directory: Path, own: Mapping[str, str]) -> Path:
         "offsets.topic.num.partitions": "4",
         "transaction.state.log.num.partitions": "4",
         "group.initial.rebalance.delay.ms": "0",
+        # Queues: a message that was not acknowledged, and a consumer that has left, too.
+        "share.coordinator.state.topic.num.partitions": "2",
+        "group.share.min.record.lock.duration.ms": "1000",
+        "group.share.min.heartbeat.interval.ms": "200",
+        "group.share.heartbeat.interval.ms": "500",
         # Retention and compaction within a test's patience.
         "log.initial.task.delay.ms": "100",
         "log.retention.check.interval.ms": "500",

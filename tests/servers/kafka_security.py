@@ -13,11 +13,12 @@ from pathlib import Path
 import kafka_certificates
 from kafka_broker import PASSWORD, USER, Broker, running_broker
 from kafka_certificates import KEY_PASSWORD, Certificates
+from oidc_provider import AUDIENCE, CLIENT, CLIENT_SECRET, ISSUER, running_provider
 
-SECRETS = (PASSWORD, KEY_PASSWORD)
+SECRETS = (PASSWORD, KEY_PASSWORD, CLIENT_SECRET)
 _LISTENERS = {
     "SCRAM": "SASL_PLAINTEXT", "TLS_PLAIN": "SASL_SSL", "OAUTH": "SASL_PLAINTEXT", "MUTUAL": "SSL",
-    "EXPIRED": "SSL",
+    "EXPIRED": "SSL", "OIDC": "SASL_PLAINTEXT",
 }  # fmt: skip
 _MODULES = "org.apache.kafka.common.security"
 
@@ -28,6 +29,8 @@ class SecureBroker:
 
     broker: Broker
     certificates: Certificates
+    provider: str
+    """The URL of who gives tokens."""
 
     def url(self, way: str) -> str:
         listener = "SCRAM" if way.startswith("SCRAM") else way
@@ -48,6 +51,14 @@ class SecureBroker:
                 "enable.sasl.oauthbearer.unsecure.jwt": "true",
                 "sasl.oauthbearer.config": f"principal={USER}",
             },
+            "OIDC": {
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "OAUTHBEARER",
+                "sasl.oauthbearer.method": "oidc",
+                "sasl.oauthbearer.client.id": CLIENT,
+                "sasl.oauthbearer.client.secret": CLIENT_SECRET,
+                "sasl.oauthbearer.token.endpoint.url": f"{self.provider}/token",
+            },
             "MUTUAL": {
                 "security.protocol": "SSL",
                 "ssl.certificate.location": str(made.client),
@@ -59,7 +70,7 @@ class SecureBroker:
         }[way]
 
 
-WAYS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "TLS_PLAIN", "OAUTH", "MUTUAL")
+WAYS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "TLS_PLAIN", "OAUTH", "OIDC", "MUTUAL")
 
 
 @contextmanager
@@ -68,11 +79,13 @@ def running_secure_broker(folder: Path) -> Iterator[SecureBroker]:
     made = kafka_certificates.make(folder)
     scram = [f"{how}=[name={USER},password={PASSWORD}]" for how in ("SCRAM-SHA-256", "SCRAM-SHA-512")]
     formatting = tuple(each for one in scram for each in ("--add-scram", one))
-    with running_broker(_settings(made), _LISTENERS, formatting) as broker:
-        yield SecureBroker(broker, made)
+    with running_provider(folder) as provider:
+        java = (f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider}/keys",)
+        with running_broker(_settings(made, provider), _LISTENERS, formatting, java) as broker:
+            yield SecureBroker(broker, made, provider)
 
 
-def _settings(made: Certificates) -> dict[str, str]:
+def _settings(made: Certificates, provider: str) -> dict[str, str]:
     plain = f'{_MODULES}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
     scram = f"{_MODULES}.scram.ScramLoginModule required;"
     bearer = f'{_MODULES}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="b";'
@@ -84,6 +97,14 @@ def _settings(made: Certificates) -> dict[str, str]:
         "tls_plain.plain.sasl.jaas.config": plain,
         "oauth.sasl.enabled.mechanisms": "OAUTHBEARER",
         "oauth.oauthbearer.sasl.jaas.config": bearer,
+        "oidc.sasl.enabled.mechanisms": "OAUTHBEARER",
+        "oidc.oauthbearer.sasl.jaas.config": f"{_MODULES}.oauthbearer.OAuthBearerLoginModule required;",
+        "oidc.oauthbearer.sasl.server.callback.handler.class": (
+            f"{_MODULES}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+        ),
+        "oidc.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": f"{provider}/keys",
+        "oidc.oauthbearer.sasl.oauthbearer.expected.audience": AUDIENCE,
+        "oidc.oauthbearer.sasl.oauthbearer.expected.issuer": ISSUER,
         "mutual.ssl.client.auth": "required",
     }
     for name in ("tls_plain", "mutual", "expired"):

@@ -22,16 +22,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import debian_packages
 import server_process
 from server_process import free_ports
 
 START_SECONDS = 60.0
 USERS = ("mysql", "nobody")
 """As whom a root runs the server, the first that there is."""
-CACHE = Path(__file__).parents[2] / ".cache" / "mariadb"
 PACKAGES = ("mariadb-server-core", "mariadb-client-core", "mariadb-common", "libaio1", "libnuma1",
             "liburing2", "libpcre2-8-0")  # fmt: skip
-"""Where they come from is for the machine's own apt to know."""
 
 BINLOG = {
     "log-bin": "binlog",
@@ -102,8 +101,7 @@ class Server:
 
     def _environment(self) -> dict[str, str]:
         """Libraries that came with the packages are found beside the programs."""
-        places = [str(each) for each in (self._programs / "lib").glob("*-linux-gnu*")]
-        known = {} if self._programs == Path("/usr") else {"LD_LIBRARY_PATH": ":".join(places)}
+        known = {} if self._programs == Path("/usr") else debian_packages.environment(self._programs.parent)
         return {"PATH": os.environ.get("PATH", ""), "HOME": "/nonexistent", **known}
 
     def _initialise(self) -> None:
@@ -158,39 +156,20 @@ def own_database(server: Server) -> Iterator[str]:
 
 def find_programs() -> Path:
     """Return the directory that has MariaDB's programs in ``bin`` and ``sbin``, or say what is missing."""
-    for place in (Path("/usr"), Path("/usr/local"), CACHE / "usr"):
+    for place in (Path("/usr"), Path("/usr/local")):
         if _complete(place):
             return place
-    _fetch()
-    if not _complete(CACHE / "usr"):
+    try:
+        place = debian_packages.unpacked("mariadb", PACKAGES) / "usr"
+    except debian_packages.NoPackages as error:
+        raise Missing(f"no MariaDB, and {error}") from None
+    if not _complete(place):
         raise Missing("no MariaDB: install one, such as Debian's mariadb-server")
-    return CACHE / "usr"
+    return place
 
 
 def _complete(place: Path) -> bool:
     return (place / "sbin" / "mariadbd").exists() and (place / "bin" / "mariadb-install-db").exists()
-
-
-def _fetch() -> None:
-    """Fetch Debian's packages and unpack them, which needs no rights; several may do so at once."""
-    if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
-        raise Missing("no MariaDB, and no apt-get to fetch one: install it")
-    with tempfile.TemporaryDirectory(prefix="headwater-mariadb-") as temporary:
-        fetched = subprocess.run(
-            ["apt-get", "download", *PACKAGES], cwd=temporary, capture_output=True, check=False
-        )
-        if fetched.returncode:
-            told = fetched.stderr.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"]
-            raise Missing(f"no MariaDB, and apt-get could not fetch it: {told[-1]}")
-        CACHE.parent.mkdir(parents=True, exist_ok=True)
-        unpacked = Path(tempfile.mkdtemp(prefix="mariadb-", dir=CACHE.parent))
-        for each in sorted(Path(temporary).glob("*.deb")):
-            subprocess.run(["dpkg", "-x", str(each), str(unpacked)], check=True)
-    unpacked.chmod(0o755)
-    try:
-        unpacked.rename(CACHE)
-    except OSError:  # another process was faster
-        shutil.rmtree(unpacked, ignore_errors=True)
 
 
 def _reachable(programs: Path, directory: Path) -> Path:

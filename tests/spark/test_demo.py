@@ -21,6 +21,7 @@ import headwater
 from headwater import Pipeline
 from headwater.cli.demo.proof import against_python
 from headwater.pipeline import loading
+from shop_kit import fresh_shop_modules
 
 PATIENCE = 240.0
 EVENTS = 3000
@@ -117,9 +118,8 @@ def pipeline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pipeli
     monkeypatch.setattr(loading, "_OURS", {})
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "kept").mkdir()
-    yield demo_command._pipeline(demo_command._example(), tmp_path / "kept")
-    for name in ("shop", "feed", "crm", "expected"):
-        sys.modules.pop(name, None)
+    with fresh_shop_modules():
+        yield demo_command._pipeline(demo_command._example(), tmp_path / "kept")
 
 
 def wrong(pipeline: Pipeline, events: int) -> set[str]:

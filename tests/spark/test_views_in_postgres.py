@@ -209,7 +209,7 @@ def test_a_live_pipeline_outlasts_an_outage_of_the_server(
     how: signal.Signals,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("headwater.views.postgres.store.PATIENCE", "500 milliseconds")
+    monkeypatch.setattr("headwater.views.postgres.store.RETRY_TIMEOUT", "500 milliseconds")
     monkeypatch.setattr(
         "headwater.engine.batch.retry.MAX_ATTEMPTS", 1
     )  # any other failure would be the end of a node

@@ -17,19 +17,23 @@ from typing import NamedTuple
 
 import pytest
 
+import headwater
+import headwater.views
+
 SOURCE = Path(__file__).parents[2] / "src"
 FILES = sorted((SOURCE / "headwater").rglob("*.py"))
 FOLDERS = sorted({path.parent for path in FILES})
 
 LAYERS = (
-    "bisection closing computed device_clock durable durations errors expressions names record schema"
-    " sqlite_wal topic topic_errors wire_format",
-    "values formats operators log",
+    "backoff bisection closing computed connection_limits device_clock durable durations errors expressions"
+    " liveness names record schema sqlite_wal topic topic_errors webhook_signature wire_format",
+    "values formats operators log client",
     "stores queue views sinks",
     "pipeline",
     "engine",
     "api clock spark transforms drawing capture ingest sourcing",  # what programs call
-    "serve cli testing __main__",
+    "serve",
+    "cli testing __main__",
 )
 """A module imports from its own layer and from those before it. The package is in the last but one."""
 
@@ -51,9 +55,18 @@ FILES_IN_A_FOLDER = 24
 AGAINST_THE_LAYERS: frozenset[tuple[str, str]] = frozenset()
 """Imports that are still to be mended: (who, whom)."""
 
-PUBLIC = ("headwater.api", "headwater.cli", "headwater.clock", "headwater.drawing", "headwater.values")
+PUBLIC = (
+    *("headwater.api", "headwater.cli", "headwater.clock", "headwater.drawing", "headwater.ingest"),
+    *("headwater.queue", "headwater.sourcing", "headwater.values"),
+)
 """What the command line may import beside the names of ``headwater`` itself and the vocabulary. Text is read
 into rows, and rows written as text, by ``headwater.values``."""
+OF_SERVERS = (
+    *("headwater.api", "headwater.serve", "headwater.values"),
+    "headwater.sinks.crash",  # documented for sinks: points at which a test lets a process die
+    "headwater.stores.sqlite.connection",  # a file of its own: the requests that it has stored
+)
+"""What a server may import beside public names, each from where it is, and the vocabulary."""
 
 
 class Import(NamedTuple):
@@ -160,6 +173,25 @@ def _is_free(name: str) -> bool:
 def test_the_command_line_imports_the_public_api_alone() -> None:
     found = {each.whom for each in ours() if each.who.startswith("headwater.cli")} - {"headwater"}
     assert {name for name in found if layer(name) > 0 and not name.startswith(PUBLIC)} == set()
+
+
+def test_the_server_imports_the_public_api_alone() -> None:
+    public = {(module, name) for module, names in headwater._NAMES_BY_MODULE.items() for name in names}
+    public |= {("headwater.views", name) for name in headwater.views.__all__}
+    serving = {name: path for name, path in modules().items() if name.startswith("headwater.serve")}
+    found = {each for path in serving.values() for each in _imported_names(path)} - public
+    assert {each for each in found if layer(each[0]) > 0 and not each[0].startswith(OF_SERVERS)} == set()
+
+
+def _imported_names(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield what a file imports of ours: module and name; of a module that is imported whole, no name."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("headwater"):
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield (inner, "") if inner in modules() else (node.module, alias.name)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names if alias.name.startswith("headwater"))
 
 
 def test_kafka_and_the_embedded_log_know_nothing_of_each_other() -> None:

@@ -44,7 +44,7 @@ def test_a_module_that_does_something_has_a_test_file_of_its_name() -> None:
 
 
 def test_a_test_file_lies_in_a_room_of_the_code() -> None:
-    rooms = {path.parent.relative_to(SOURCE) for path in SOURCE.rglob("__init__.py")}
+    rooms = {path.parent.relative_to(SOURCE) for path in SOURCE.rglob("__init__.py")} | {Path("examples")}
     paths = [path.relative_to(ROOT / "tests" / kind) for kind in KINDS for path in _tests(kind)]
     assert sorted(str(path) for path in paths if path.parent not in rooms) == []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headwater.sqlite_wal import write_ahead
+from headwater.sqlite_wal import discard_damaged, write_ahead
 
 
 def _open(path: Path, start, failures) -> None:
@@ -22,6 +22,7 @@ def _open(path: Path, start, failures) -> None:
     failures.put(None)
 
 
+@pytest.mark.slow
 def test_many_processes_that_open_a_new_database_at_once_all_succeed(tmp_path):
     fork = multiprocessing.get_context("fork")
     for attempt in range(30):
@@ -42,3 +43,12 @@ def test_a_database_that_stays_locked_is_reported(tmp_path):
         write_ahead(other, 0.05)
     holder.close()
     other.close()
+
+
+def test_only_a_damaged_file_is_discarded(tmp_path: Path) -> None:
+    path = tmp_path / "tags.db"
+    path.write_bytes(b"x")
+    full = sqlite3.OperationalError()
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+    assert not discard_damaged(path, full)
+    assert path.exists()

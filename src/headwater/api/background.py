@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Generic, TypeVar
+
+from headwater.closing import Closing
 
 T = TypeVar("T")
 STOP_SECONDS = 0.2
@@ -43,6 +46,28 @@ class Background(Generic[T]):
         if self._error is not None:
             raise self._error
         return self._result[0]
+
+
+class StoppableWork(Closing):
+    """Work that goes on elsewhere until it is told to stop; ``run`` is given the event that tells it."""
+
+    def __init__(self, run: Callable[[threading.Event], None]):
+        self._stop = threading.Event()
+        self._thread = Background(partial(run, self._stop))
+
+    def ended(self, wait: float = 0.0) -> bool:
+        """Tell whether it has ended, after some seconds at the most."""
+        return self._thread.ended(wait)
+
+    def result(self) -> None:
+        """Wait for its end, and raise why it failed, if it did."""
+        self._thread.result()
+
+    def close(self) -> None:
+        """Stop it and wait for that."""
+        self._stop.set()
+        while not self.ended(1.0):  # a wait without end could not be interrupted
+            pass
 
 
 def run_in_thread(call: Callable[[], T], stop: Callable[[], bool] = lambda: False) -> T:

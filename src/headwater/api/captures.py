@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 
-from headwater.api.background import Background
+from headwater.api.background import StoppableWork
 from headwater.api.subject import Subject, checked
 from headwater.capture import columns
 from headwater.capture.capture import Capture
-from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
 from headwater.capture.describe import declarations
 from headwater.capture.figures.status import CaptureStatus, noted_status
@@ -23,7 +21,7 @@ from headwater.capture.outbox.captured_outbox import CapturedOutbox, stored
 from headwater.capture.settings import CaptureSettings
 from headwater.capture.state import StateTopic, load
 from headwater.capture.worker import CaptureWorker
-from headwater.closing import Closing
+from headwater.capture.writing.captured_table import CapturedTable
 from headwater.errors import PipelineError, SourceRefused, UsageError, nearest
 from headwater.log.open import open as open_log
 from headwater.names import listed
@@ -35,31 +33,16 @@ from headwater.topic import Topic
 _log = logging.getLogger("headwater")
 
 
-class BackgroundCapture(Closing):
+class BackgroundCapture(StoppableWork):
     """A capture at work in a thread of its own, until it is stopped."""
 
     def __init__(self, worker: CaptureWorker):
+        super().__init__(worker.run)
         self._worker = worker
-        self._stop = threading.Event()
-        self._thread = Background(partial(worker.run, self._stop))
 
     def status(self) -> CaptureStatus:
         """Return how it is doing."""
         return self._worker.status()
-
-    def ended(self, wait: float = 0.0) -> bool:
-        """Tell whether it has ended, after some seconds at the most."""
-        return self._thread.ended(wait)
-
-    def result(self) -> None:
-        """Wait for its end, and raise why it failed, if it did."""
-        self._thread.result()
-
-    def close(self) -> None:
-        """Stop it and wait for that."""
-        self._stop.set()
-        while not self.ended(1.0):
-            pass
 
 
 def describe_database(url: str) -> list[SourceTable]:

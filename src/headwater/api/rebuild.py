@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from headwater.api import session
 from headwater.api.background import run_in_thread
-from headwater.api.subject import SparkOptions, Subject, checked
+from headwater.api.subject import SparkOptions, Subject, checked, node_of
+from headwater.engine.figures.progress import checkpoint_of, committed_progress, node_lag, topic_lag
+from headwater.engine.home.versions import versions_on_disk
 from headwater.errors import HeadwaterError, UsageError
-from headwater.log import Start
+from headwater.log import Log, Start
 from headwater.pipeline.node import ViewNode
 from headwater.pipeline.pipeline import Pipeline
 from headwater.values.json_ready import JsonReady
@@ -57,6 +59,21 @@ def reset(
     """
     call = _RunnerCall(_with_view(pipeline, view), SparkOptions(master, settings or {}))
     return Rebuilt(view, run_in_thread(lambda: call.run(lambda runner: runner.reset(view, to)), call.stop))
+
+
+def rebuild_progress(pipeline: Pipeline, node: str, log: Log) -> float | None:
+    """Return which part of its input the newest version of a node has processed, from 0 to 1.
+
+    While a node is rebuilt, that is the version which is being built; None where there is no input.
+    """
+    declared = node_of(pipeline, node, "cannot be built anew")
+    version = max(versions_on_disk(pipeline.home, declared), default=None)
+    if version is None:
+        return None
+    path, lag = checkpoint_of(pipeline, declared, version), topic_lag(log)
+    topics = pipeline.inputs(declared)
+    whole = node_lag(topics, None, lag)
+    return 1 - node_lag(topics, committed_progress(path, declared), lag) / whole if whole else None
 
 
 def check_rebuildable(pipeline: Pipeline, name: str) -> None:

@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, Literal, overload
 from headwater.api import session
 from headwater.api.background import Background
 from headwater.api.captures import BackgroundCapture, workers
+from headwater.api.figures.figure_recorder import FigureRecorder
 from headwater.api.subject import Subject, checked
 from headwater.capture.figures.status import CaptureStatus
 from headwater.capture.worker import CaptureWorker
 from headwater.closing import Closing
+from headwater.engine.figures.input_meter import InputMeter
+from headwater.engine.figures.runner_report import InputFigures, RunFigures
 from headwater.engine.figures.status import LATE_SHARE, Meter, Status
 from headwater.errors import HeadwaterError
 from headwater.pipeline.pipeline import Pipeline
@@ -100,6 +103,7 @@ class BackgroundRun(Closing):
         self._lock = threading.Lock()
         self._runner: Runner | None = None
         self._meter: Meter | None = None
+        self._inputs: InputMeter | None = None
         self._last: list[Status] = []
         self._captures: list[CaptureWorker] = []
         self._stop = threading.Event()
@@ -170,12 +174,14 @@ class BackgroundRun(Closing):
     def _run(self) -> None:
         with ExitStack() as captures:
             session.create_topics(self._pipeline)
+            captures.enter_context(FigureRecorder(self._pipeline.home, self._figures))
             self._capture(captures)
             if not self._stopping:
                 self._run_nodes()
 
     def _run_nodes(self) -> None:
         with self._make() as runner:
+            self._inputs = InputMeter(runner)
             self._runner, self._meter, self.step = runner, Meter(runner, self._options.late_share), None
             try:
                 if not self._stopping:  # somebody did while Spark started
@@ -183,7 +189,17 @@ class BackgroundRun(Closing):
             finally:
                 with self._lock:
                     self._read()
-                    self._meter = None
+                    self._meter = self._inputs = None
+
+    def _figures(self) -> RunFigures:
+        """Return what is noted for other processes: all that can be read just now."""
+        inputs = list[InputFigures]()
+        with self._lock, suppress(HeadwaterError):
+            self._read()
+            if self._inputs is not None:
+                inputs = self._inputs.read()
+        captures = {each.capture: each.to_dict() for each in self.captures()}
+        return RunFigures(self.step, tuple(self._last), tuple(inputs), captures)
 
     def _read(self) -> None:
         """Read the figures anew; those from before stay where a log cannot be asked just now."""

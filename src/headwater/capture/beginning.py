@@ -12,14 +12,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from headwater.capture import columns
-from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
-from headwater.capture.leftovers import Leftovers
 from headwater.capture.outbox.captured_outbox import CapturedOutbox
 from headwater.capture.outbox.event_writer import EventWriter
 from headwater.capture.source import CaptureSource
 from headwater.capture.state import CaptureState, SnapshotProgress, StateTopic, load
-from headwater.capture.table_writer import TableWriter
+from headwater.capture.writing.captured_table import CapturedTable
+from headwater.capture.writing.leftovers import Leftovers
+from headwater.capture.writing.table_writer import TableWriter
 from headwater.errors import SourceRefused
 from headwater.log import Log
 
@@ -35,7 +35,7 @@ class Beginning:
     def __init__(
         self, source: CaptureSource, log: Log, name: str, tables: Sequence[CapturedTable | CapturedOutbox]
     ):
-        self._source, self._log, self._name = source, log, name
+        self._source, self.log, self._name = source, log, name
         self.captured = {each.table: each for each in tables}
         self.tables = self._checked(source.tables(), _stopped(load(log, name)))
         for each in tables:  # before another capture of the name is fenced, for nothing
@@ -98,10 +98,10 @@ class Beginning:
     def _writer(self, captured: CapturedTable) -> TableWriter:
         """Return the writer of a table; one whose topic is not as it was left is to be read anew."""
         state, table = self.state, captured.table
-        writer = TableWriter(self._log, self._name, captured, state.sequences.get(captured.topic))
+        writer = TableWriter(self.log, self._name, captured, state.sequences.get(captured.topic))
         if writer.is_first and table in state.snapshots:
             self.state = state.with_snapshot(table, SnapshotProgress())
-        if table not in state.snapshots and any(self._log.resolve(captured.topic, "latest").offsets.values()):
+        if table not in state.snapshots and any(self.log.resolve(captured.topic, "latest").offsets.values()):
             self.state = state.with_resnapshot(table)
         return writer
 
@@ -109,7 +109,7 @@ class Beginning:
         """Return the writer of an outbox; one that is not as it was left is begun anew, with all its rows."""
         table, sequences = captured.table, self.state.sequences
         writer = EventWriter(
-            self._log, self._name, captured, sequences.get(captured.topic), self.tables[table]
+            self.log, self._name, captured, sequences.get(captured.topic), self.tables[table]
         )
         known = table in self.state.outboxes and table in self.state.snapshots
         if not known or table in self.state.resnapshot or writer.is_first:

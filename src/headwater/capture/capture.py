@@ -22,7 +22,6 @@ import numpy as np
 from headwater import durations
 from headwater.capture import columns
 from headwater.capture.beginning import Beginning
-from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import (
     READ,
     Delivery,
@@ -35,7 +34,6 @@ from headwater.capture.change import (
 from headwater.capture.figures.gauges import Gauges
 from headwater.capture.figures.retention_limit import RetentionLimit
 from headwater.capture.heartbeat import Heartbeat, TableMarks
-from headwater.capture.misfits import Misfits
 from headwater.capture.outbox.captured_outbox import CapturedOutbox
 from headwater.capture.outbox.cleaning import OutboxCleaning
 from headwater.capture.outbox.event_writer import EventWriter
@@ -43,9 +41,12 @@ from headwater.capture.settings import DEFAULTS, CaptureSettings
 from headwater.capture.snapshot import PendingSnapshots
 from headwater.capture.source import CaptureSource, SourceMoment
 from headwater.capture.state import CaptureFigures, SnapshotProgress, StateTopic
-from headwater.capture.table_writer import TableWriter
 from headwater.capture.transactions.transactions_topic import TransactionsTopic, parts
-from headwater.capture.unchanged_values import LeftOut, filled
+from headwater.capture.writing.captured_table import CapturedTable
+from headwater.capture.writing.misfits import Misfits
+from headwater.capture.writing.table_writer import TableWriter
+from headwater.capture.writing.topic_writer import UnfitRow
+from headwater.capture.writing.unchanged_values import LeftOut, filled, moved
 from headwater.closing import Closing
 from headwater.errors import HeadwaterError, SourceUnavailable
 from headwater.log import Log
@@ -81,31 +82,13 @@ class Capture(Closing):
         self._source, self._gauges = source, Gauges()
         self._retention = RetentionLimit(source, settings, self._gauges)
         self._owned = ExitStack()
+        self._again = set[str]()
+        """Tables to be read once more when their snapshot is made."""
+        self._transactions: TransactionsTopic | None = None
         begun = Beginning(source, log, name, tables)
         self._captured, self._tables = begun.captured, begun.tables
         with ExitStack() as opened:
-            self._topic = opened.enter_context(StateTopic(log, name))
-            before = begun.begin(self._topic)
-            self._outboxes = begun.open_outboxes(opened)
-            self._writers = begun.open_tables(opened)
-            self._leftovers = begun.begin_anew(self._writers)
-            self.state = begun.state
-            self._misfits = Misfits(log, name, settings.on_error, self.state.sequences)
-            self._again = set[str]()
-            """Tables to be read once more when their snapshot is made."""
-            self._cleanings = {
-                table: OutboxCleaning(source, log, each.captured, each.producers)
-                for table, each in self._outboxes.items()
-                if each.captured.delete
-            }
-            self._transactions: TransactionsTopic | None = None
-            if settings.transactions:
-                told = TransactionsTopic(log, name, source, self.state)
-                self._transactions = opened.enter_context(told)
-                self.state = replace(self.state, transactions_since=told.since)
-            self.state = replace(self.state, sequences=self._number())
-            if self.state != before:  # before anything is written with a number
-                self._topic.save(self.state)
+            self._open(begun, settings, opened)
             opened.pop_all()
         self._snapshots = PendingSnapshots(source, self.snapshotting)
         now = source.end() if self._leftovers else ""
@@ -123,6 +106,31 @@ class Capture(Closing):
         """The transaction of which so many changes are stored already."""
         self._saved_at = self._watch_at = time.monotonic()
         self._unsaved = False
+
+    def _open(self, begun: Beginning, settings: CaptureSettings, opened: ExitStack) -> None:
+        """Open the topics, and save where it begins before anything is written with a number."""
+        log, source = begun.log, self._source
+        self._topic = opened.enter_context(StateTopic(log, self.name))
+        before = begun.begin(self._topic)
+        self._outboxes = begun.open_outboxes(opened)
+        self._writers = begun.open_tables(opened)
+        self._leftovers = begun.begin_anew(self._writers)
+        self.state = begun.state
+        self._misfits = Misfits(log, self.name, settings.on_error)
+        self._cleanings = {
+            table: OutboxCleaning(source, log, each.captured, each.producers)
+            for table, each in self._outboxes.items()
+            if each.captured.delete
+        }
+        if settings.transactions:
+            self._transactions = opened.enter_context(TransactionsTopic(log, self.name, source, self.state))
+            self.state = replace(self.state, transactions_since=self._transactions.since)
+        for writer in self._all_writers:
+            if writer.captured.topic not in self.state.sequences:  # of a capture that is forgotten
+                writer.sequence = max(writer.sequence, self._misfits.stored(writer.captured.topic))
+        self.state = replace(self.state, sequences=self._number())
+        if self.state != before:
+            self._topic.save(self.state)
 
     @property
     def snapshotting(self) -> Sequence[str]:
@@ -225,7 +233,7 @@ class Capture(Closing):
     def _number(self) -> dict[str, int]:
         """Return the number of the next change by topic, also of tables that are not captured now."""
         numbers = {writer.captured.topic: writer.sequence for writer in self._all_writers}
-        return {**self.state.sequences, **numbers, **self._misfits.sequences}
+        return {**self.state.sequences, **numbers}
 
     @property
     def _all_writers(self) -> tuple[TableWriter | EventWriter, ...]:
@@ -271,18 +279,19 @@ class Capture(Closing):
         changes = self._not_stored(group)
         if len(changes) and self._is_captured(changes.table):
             events = changes.table.name in self._outboxes
-            (self._tell if events else self._write)(changes)
+            (self._write_events if events else self._write)(changes)
             if self._transactions is not None:
                 self._transactions.count(self._captured[changes.table.name].topic, changes, events)
             self.changes += len(changes)
 
-    def _tell(self, changes: TableChanges) -> None:
+    def _write_events(self, changes: TableChanges) -> None:
         """Write the rows that were inserted into an outbox."""
         table = changes.table.name
         if (changes.operation == READ).any():
             self._stop_table(table, "it was made anew, and which of its rows are events already is not known")
             return
-        self._misfits.take(changes, self._outboxes[table].write(changes))
+        writer = self._outboxes[table]
+        self._misfits.take(changes, writer.write(changes), writer.captured.topic)
         self._note_time(changes)
 
     def _note_time(self, changes: TableChanges) -> None:
@@ -298,28 +307,41 @@ class Capture(Closing):
         changes = self._not_written(changes, writer)
         if not len(changes):
             return
-        for part in filled(changes, writer.captured, partial(self._known, table), table in self.snapshotting):
+        snapshot, known = table in self.snapshotting, partial(self._known, table)
+        for part in filled(changes, writer.captured, known, snapshot, writer.redelivered(len(changes))):
             if isinstance(part, LeftOut):
                 writer.leave_out(len(part.changes))
-                if part.is_moved:
+                if snapshot and part.is_moved:
                     self._read_again(table)
                 continue
-            self._misfits.take(part, writer.write(part))
+            self._write_part(part, writer)
             self._note_time(part)
             self._snapshots.note(part, writer.captured)
             if table in self._leftovers:
                 self._leftovers[table].take(part.rows)
 
+    def _write_part(self, part: TableChanges, writer: TableWriter) -> None:
+        topic = writer.captured.topic
+        if not part.filled:
+            self._misfits.take(part, writer.write(part), topic)
+            return
+        # Set aside before the topic has more: delivered again, it could not be told any more what was known.
+        part, first = writer.judged(part), writer.sequence
+        self._misfits.take(part, [UnfitRow(row, why, first + row) for row, why in part.unfit.items()], topic)
+        self._misfits.flush()
+        writer.write(part)
+
     def _not_written(self, changes: TableChanges, writer: TableWriter) -> TableChanges:
         """Return changes without those that the topics have from before a restart.
 
-        Their last rows may be gone from the topic by now, so what a change has not sent cannot be filled in
-        again. Beside a snapshot, which looks at each change, and where changes are set aside, which are
-        numbered as they come, they are gone through once more, and left out by the log.
+        Beside a snapshot, which looks at each change, and where changes are set aside, they are gone through
+        once more, and left out by the log.
         """
         count = min(max(0, min(writer.stored.values()) - writer.sequence), len(changes))
         if not count or self._misfits.is_kept or changes.table.name in self.snapshotting:
             return changes
+        if count < len(changes) and moved(changes)[count]:
+            count -= 1  # a row that has got another key is looked up under that of the deletion before
         writer.leave_out(count)
         return changes.part(count, len(changes))
 

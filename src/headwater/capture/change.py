@@ -100,6 +100,8 @@ class TableChanges:
     """Of columns whose value was not sent with every row, because the change has left it as it was: which
     rows. It is null in ``rows``. Behind a deletion with the same index, of the old key, it is that of the old
     key."""
+    filled: bool = False
+    """Whether values that were not sent were looked up, in what the topic had before the first of them."""
 
     def __len__(self) -> int:
         return len(self.operation)

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
-from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SourceTable
 from headwater.capture.outbox.captured_outbox import CapturedOutbox
+from headwater.capture.writing.captured_table import CapturedTable
 from headwater.errors import SourceRefused, nearest
 from headwater.schema import type_name
 

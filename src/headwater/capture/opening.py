@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from headwater.capture.capture import Capture
-from headwater.capture.captured_table import CapturedTable
 from headwater.capture.outbox.captured_outbox import CapturedOutbox
 from headwater.capture.settings import DEFAULTS, CaptureSettings
 from headwater.capture.source import CaptureSource
+from headwater.capture.writing.captured_table import CapturedTable
 from headwater.errors import UsageError
 from headwater.log.open import open as open_log
 

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SnapshotChunk, TableChanges
 from headwater.capture.source import CaptureSource
 from headwater.capture.state import SnapshotProgress
+from headwater.capture.writing.captured_table import CapturedTable
 
 CHUNK_ROWS = 50_000
 

@@ -2,7 +2,8 @@
 
 All rows of the table are read, then the records of the topic when the capture has passed that moment, those
 of later changes left out. A key that differs and was changed since its first rows were read may only have
-been changed in between: it is looked at again, and is wrong if it differs when it was not changed. What the
+been changed in between: it is looked at again, and is wrong if it differs when it was not changed; one that
+changes each time is undecided, and said to be. What the
 topic had before that is older than the rows, wherever its position was: a capture that was begun anew may
 have come from positions that are behind those of today. Invariant: nothing is changed, and a table that does
 not change is compared exactly.
@@ -18,12 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.bisection import failing
-from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import SnapshotChunk
-from headwater.capture.live_rows import newest
 from headwater.capture.source import CaptureSource
 from headwater.capture.state import Offsets, load
-from headwater.capture.table_writer import conformed
+from headwater.capture.writing.captured_table import CapturedTable
+from headwater.capture.writing.live_rows import newest
+from headwater.capture.writing.table_writer import conformed
 from headwater.engine.proof.compare import compare_by_key
 from headwater.engine.proof.equality import comparable
 from headwater.engine.proof.verdict import Row, Verdict
@@ -58,7 +59,7 @@ class SourceComparison:
             unsure = wrong & {comparable(row, fields) for row in since}
             if not unsure:
                 break
-        return _only(found, wrong - unsure, fields)
+        return _only(found, wrong - unsure, len(unsure), fields)
 
     def _topic(
         self, captured: CapturedTable, known: Offsets, begun: str, end: str
@@ -140,16 +141,17 @@ def _rows(found: Verdict) -> list[Row]:
     return [*found.missing, *found.extra, *(row for row, _ in found.different)]
 
 
-def _only(found: Verdict, wrong: set[Any], fields: list[pa.Field]) -> Verdict:
-    """Return a verdict in which only some keys are wrong."""
+def _only(found: Verdict, wrong: set[Any], undecided: int, fields: list[pa.Field]) -> Verdict:
+    """Return a verdict in which only some keys are wrong, and some of the others undecided."""
 
     def is_wrong(row: Row) -> bool:
         return comparable(row, fields) in wrong
 
     return Verdict(
         found.node,
-        found.equal + len(_rows(found)) - sum(map(is_wrong, _rows(found))),
+        found.equal,
         tuple(filter(is_wrong, found.missing)),
         tuple(filter(is_wrong, found.extra)),
         tuple(pair for pair in found.different if is_wrong(pair[0])),
+        undecided=undecided,
     )

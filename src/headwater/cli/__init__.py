@@ -9,24 +9,30 @@ import click
 
 from headwater.cli.commands.capture import capture
 from headwater.cli.commands.check import check
-from headwater.cli.commands.compact import compact
-from headwater.cli.commands.consume import consume
 from headwater.cli.commands.dead import dead
 from headwater.cli.commands.demo import demo as demo_command  # demo is the folder of its parts
-from headwater.cli.commands.export import export
+from headwater.cli.commands.events import events
 from headwater.cli.commands.graph import graph
-from headwater.cli.commands.group import group
-from headwater.cli.commands.import_ import import_
-from headwater.cli.commands.lag import lag
-from headwater.cli.commands.lateness import lateness
-from headwater.cli.commands.log import log
-from headwater.cli.commands.mark import mark
-from headwater.cli.commands.produce import produce
+from headwater.cli.commands.queues.queue import queue
+from headwater.cli.commands.queues.work import work
 from headwater.cli.commands.rebuild import rebuild, reset
 from headwater.cli.commands.run import run
-from headwater.cli.commands.seek import seek
+from headwater.cli.commands.serving.serve import serve
+from headwater.cli.commands.serving.token import token
 from headwater.cli.commands.status import status
-from headwater.cli.commands.topic import topic
+from headwater.cli.commands.topics.compact import compact
+from headwater.cli.commands.topics.consume import consume
+from headwater.cli.commands.topics.export import export
+from headwater.cli.commands.topics.group import group
+from headwater.cli.commands.topics.import_ import import_
+from headwater.cli.commands.topics.ingest import feed, ingest
+from headwater.cli.commands.topics.lag import lag
+from headwater.cli.commands.topics.lateness import lateness
+from headwater.cli.commands.topics.log import log
+from headwater.cli.commands.topics.mark import mark
+from headwater.cli.commands.topics.produce import produce
+from headwater.cli.commands.topics.seek import seek
+from headwater.cli.commands.topics.topic import topic
 from headwater.cli.commands.verify import verify
 from headwater.cli.commands.view import view
 from headwater.cli.failure import HELP, ReportingGroup
@@ -84,8 +90,13 @@ for command in (
     status,
     verify,
     view,
+    serve,
+    token,
     graph,
     capture,
+    events,
+    ingest,
+    feed,
     topic,
     produce,
     mark,
@@ -94,6 +105,8 @@ for command in (
     lateness,
     seek,
     group,
+    queue,
+    work,
     compact,
     log,
     export,

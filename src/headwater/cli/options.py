@@ -25,6 +25,18 @@ DEFAULT_LOG = "file:./data"
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class StartGroup(click.Group):
+    """A group whose commands are words, and whose other arguments are those of ``start``."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is named, or ``start``."""
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["start", *args]
+        return super().resolve_command(ctx, args)
+
+
 def start(text: str) -> Start:
     """Read ``earliest``, ``latest``, an offset, a time, or a position as ``produce`` prints it."""
     if not isinstance(text, str):  # click converts a default that has been converted already

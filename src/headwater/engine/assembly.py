@@ -190,7 +190,7 @@ class Assembly(Inspection):
         return None
 
     def _sink(self, node_run: NodeRun, version: Version) -> Sink:
-        context = SinkContext(self.pipeline.name, self.log, self.store)
+        context = SinkContext(self.pipeline.name, self.pipeline.home, self.log, self.store)
         return open_sink(node_run.node, node_run.schema, version.number, context)
 
     def _late(self, node: Node, version: Version, schema: pa.Schema) -> Sink:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -23,6 +24,7 @@ class SinkContext:
     """What sinks are made of beside their nodes: those of one pipeline."""
 
     pipeline: str
+    home: Path
     log: Log
     store: Store
 
@@ -47,4 +49,4 @@ def _view(node: ViewNode, columns: pa.Schema, version: int, context: SinkContext
 
 @open_sink.register
 def _target(node: SinkNode, columns: pa.Schema, version: int, context: SinkContext) -> Sink:
-    return node.open_target(columns, version)
+    return node.open_target(columns, version, context.home)

@@ -28,6 +28,7 @@ class QueryRestarts(QueryMerging):
     def _start(self, query: Query) -> None:
         try:
             self.lease.check()
+            query.prepare()
             self._begin(query, self._versions_of(query))
             self._start_workers(query)
             query.start()

@@ -50,6 +50,11 @@ def decode_keys(keys: Sequence[bytes], topic: Topic, writers: WriterSchemas) -> 
     return _decode(keys, part, writers)
 
 
+def names_schemas(format: str) -> bool:
+    """Tell whether values of a format say which schema of a registry they were written with."""
+    return format in (*REGISTERED, "json_schema")
+
+
 def check(topic: Topic) -> None:
     """Refuse formats that cannot be read here: a library is missing, or a schema is none."""
     for format in (topic.format, topic.key_format or wire_format.JSON):

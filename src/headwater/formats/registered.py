@@ -45,7 +45,7 @@ def decode(values: Sequence[bytes], topic: Topic, writers: WriterSchemas, codec:
     refused: dict[bytes, RowError] = {}
 
     def read(value: bytes) -> Any:
-        prefix = value[: wire.PREFIX]
+        prefix = wire.prefix(value)
         reader = found.get(prefix)
         if reader is None:
             if prefix in refused:
@@ -55,7 +55,7 @@ def decode(values: Sequence[bytes], topic: Topic, writers: WriterSchemas, codec:
             except RowError as error:
                 refused[prefix] = error
                 raise
-        return reader(value[wire.PREFIX :])
+        return reader(value[len(prefix) :])
 
     return decode_each(values, topic, read, codec)
 
@@ -79,7 +79,7 @@ def decode_each(values: Iterable[bytes], topic: Topic, read: ReadValue, codec: C
     return batch, sorted([*bad, *((places[at], error) for at, error in misfits)], key=lambda each: each[0])
 
 
-def _reader(id: int, writers: WriterSchemas, codec: Codec) -> ReadValue:
+def _reader(id: int | str, writers: WriterSchemas, codec: Codec) -> ReadValue:
     try:
         return codec.reader(writers.get(id, codec.kind))
     except HeadwaterError:

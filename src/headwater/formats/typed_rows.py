@@ -10,9 +10,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 import pyarrow as pa
@@ -26,6 +26,25 @@ from headwater.values.columns import REFUSALS, Form, Misfit, only
 from headwater.values.python_values import FORM as PYTHON
 
 _t = pa.types
+
+
+class Nanoseconds(int):
+    """Nanoseconds since 1970, which their schema says are a time; a BIGINT column has them as they are."""
+
+    zone: ClassVar[tzinfo | None] = UTC
+
+    def time(self) -> datetime:
+        """Return the time, if microseconds can tell it."""
+        micros, rest = divmod(int(self), 1000)
+        if rest:
+            raise Misfit("its nanoseconds would be cut off")
+        return datetime(1970, 1, 1, tzinfo=self.zone) + timedelta(microseconds=micros)
+
+
+class LocalNanoseconds(Nanoseconds):
+    """The same of a time without a zone."""
+
+    zone = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +101,8 @@ def _column(rows: Sequence[Mapping[str, Any]], field: pa.Field, topic: Topic, fo
 
 
 def _hint(kind: pa.DataType, values: Sequence[Any]) -> str | None:
+    if _t.is_timestamp(kind) and any(isinstance(value, Nanoseconds) for value in values):
+        return "declare the column as BIGINT to have the nanoseconds"
     if _t.is_timestamp(kind) and any(type(value) is int for value in values):
         return "a number does not say in which unit it counts: declare the column as BIGINT"
     return None
@@ -89,6 +110,7 @@ def _hint(kind: pa.DataType, values: Sequence[Any]) -> str | None:
 
 def _leaf(values: list[Any], kind: pa.DataType) -> pa.Array:
     if _t.is_timestamp(kind):
+        values = [value.time() if isinstance(value, Nanoseconds) else value for value in values]
         only(values, datetime)  # Python's own form takes numbers for microseconds
     elif _t.is_date(kind):
         only(values, date)

@@ -1,5 +1,7 @@
 """What stands before a value whose schema is in a registry: a zero byte and the schema's id in four.
 
+It may stand in a header of the record instead, where a one and sixteen bytes are the schema's global id.
+
 Protobuf has the path to the message's type in the schema after that: how many numbers, then the numbers,
 each as a zigzag varint; a single zero stands for the first message. Invariant: nothing is taken for a
 prefix that is none.
@@ -8,19 +10,32 @@ prefix that is none.
 from __future__ import annotations
 
 from typing import NamedTuple
+from uuid import UUID
 
 from headwater.errors import RowError
 
 PREFIX = 5
+VALUE_HEADER, KEY_HEADER = "__value_schema_id", "__key_schema_id"
+_GLOBAL = 17
 _MOST_INDEXES = 100
 _FIRST = (0,)
 
 
 class Prefixed(NamedTuple):
-    """A value without its prefix, and the id of its schema."""
+    """A value without its prefix, and the id of its schema: a number, or a global one as text."""
 
-    id: int
+    id: int | str
     body: bytes
+
+
+class HeadedValue(bytes):
+    """A value behind what a header of its record says of its schema."""
+
+
+def prefix(value: bytes) -> bytes:
+    """Return what stands before a value; only a header says of a schema by its global id."""
+    is_global = isinstance(value, HeadedValue) and value[:1] == b"\1"
+    return bytes(value[: _GLOBAL if is_global else PREFIX])
 
 
 def split(value: bytes) -> Prefixed:
@@ -29,6 +44,9 @@ def split(value: bytes) -> Prefixed:
     >>> split(bytes([0, 0, 0, 1, 2]) + b"rest")
     Prefixed(id=258, body=b'rest')
     """
+    begin = prefix(value)
+    if len(begin) == _GLOBAL:
+        return Prefixed(str(UUID(bytes=begin[1:])), value[_GLOBAL:])
     if len(value) < PREFIX or value[0] != 0:
         raise RowError(
             "value does not begin with the id of its schema",

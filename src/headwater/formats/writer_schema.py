@@ -44,10 +44,10 @@ class SchemaSubjects(Protocol):
 
 
 class WriterSchemas(Protocol):
-    """Where schemas are found by their ids."""
+    """Where schemas are found by their ids, which are numbers, or texts where they are global."""
 
-    def kind(self, id: int) -> str:
+    def kind(self, id: int | str) -> str:
         """Return which kind of schema an id is of, as the registry calls it; errors as of ``get``."""
 
-    def get(self, id: int, kind: str) -> WriterSchema:
+    def get(self, id: int | str, kind: str) -> WriterSchema:
         """Return a schema of a kind; ``RowError`` if there is none, ``LogUnavailable`` if nobody knows."""

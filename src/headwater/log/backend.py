@@ -6,6 +6,7 @@ was declared then.
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -16,6 +17,9 @@ import pyarrow as pa
 from headwater.closing import Closing
 from headwater.log.appended_range import AppendedRange
 from headwater.log.position import Extent, Position, Start, check_start, offsets_within
+from headwater.log.proposal import ConditionalAppender
+from headwater.log.queue import Queue
+from headwater.log.queue_settings import QueueSettings
 from headwater.log.record_batch import Appender
 from headwater.log.report import Lag
 from headwater.topic import Topic
@@ -31,6 +35,10 @@ class Backend(Closing):
     @abstractmethod
     def _appender(self, topic: str, id: str | None) -> Appender:
         """Return what appends for a producer."""
+
+    @abstractmethod
+    def _conditional_appender(self, topic: str, id: str | None) -> ConditionalAppender:
+        """Return what checks and appends for a conditional producer."""
 
     def _resolve_offsets(self, topic: Topic, to: Start, numbers: Sequence[int]) -> dict[int, int]:
         """Return the offsets that a start stands for in partitions of a topic."""
@@ -64,9 +72,14 @@ class Backend(Closing):
 
     @abstractmethod
     def _follow(
-        self, topic: Topic, first: Mapping[int, int], meta: bool, every: bool
+        self,
+        topic: Topic,
+        first: Mapping[int, int],
+        meta: bool,
+        every: bool,
+        stop: threading.Event | None,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield records as they arrive; with ``every``, also of partitions that are added later."""
+        """Yield records as they arrive until ``stop`` is set; with ``every``, of later partitions too."""
 
     @abstractmethod
     def _appended_ranges(self, topic: Topic, partition: int, start: int) -> Iterator[AppendedRange]:
@@ -79,6 +92,10 @@ class Backend(Closing):
     @abstractmethod
     def _set_committed(self, group: str, topic: Topic, offsets: Mapping[int, int]) -> None:
         """Set a group's committed offsets, in the partitions that are named."""
+
+    @abstractmethod
+    def _open_queue(self, topic: Topic, group: str, settings: QueueSettings | None, start: Start) -> Queue:
+        """Open a queue over a topic; make it if it is new."""
 
     @abstractmethod
     def _forget_group(self, group: str) -> bool:

@@ -8,6 +8,7 @@ a backend implements for it.
 
 from __future__ import annotations
 
+import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -20,8 +21,10 @@ from headwater import durations, topic_errors, wire_format
 from headwater import topic as topics
 from headwater.errors import TopicError, TopicExists, UsageError, nearest
 from headwater.formats.guess import DeclarationGuess
+from headwater.log import conditional
 from headwater.log.appended_range import AppendedRange
 from headwater.log.backend import Backend
+from headwater.log.conditional import ConditionalProducer
 from headwater.log.consumer import Consumer
 from headwater.log.position import (
     Position,
@@ -32,6 +35,8 @@ from headwater.log.position import (
     seek_target,
 )
 from headwater.log.producer import OnFull, Producer
+from headwater.log.queue import Queue
+from headwater.log.queue_settings import QueueSettings
 from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.topic import Cleanup, Topic
 
@@ -286,6 +291,25 @@ class Log(Backend):
         wait = linger if isinstance(linger, timedelta) else durations.interval(linger)
         return Producer(self._appender(topic, id), linger=wait, buffer=buffer, on_full=on_full)
 
+    def conditional_producer(self, topic: str, *, id: str | None = None) -> ConditionalProducer:
+        """Return a producer whose appends are refused if another came first.
+
+        - ``topic``: where it appends; it has a key, and its records stay for ever.
+        - ``id=None``: its name: one of the same id fences its predecessor. On Kafka there is one writer of a
+          topic, so one with any id does.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("accounts", "id STRING", key="id")
+        >>> with log.conditional_producer("accounts") as producer:
+        ...     producer.append([{"id": "ada"}]).offsets
+        range(0, 1)
+        """
+        if id is not None:
+            _check_id(id)
+        conditional.check_topic(self.topic(topic))
+        return ConditionalProducer(self._conditional_appender(topic, id))
+
     def read(
         self,
         topic: str,
@@ -294,7 +318,7 @@ class Log(Backend):
         end: Start = "latest",
         *,
         meta: bool = False,
-        follow: bool = False,
+        follow: bool | threading.Event = False,
     ) -> Iterator[pa.RecordBatch]:
         """Read records as Arrow batches, partition after partition, each in its order.
 
@@ -304,7 +328,8 @@ class Log(Backend):
         - ``end="latest"``: the same, exclusive, and taken when the call is made; an offset may lie past the
           end.
         - ``meta=False``: True adds the columns of ``headwater.record.META``: offset, producer, times.
-        - ``follow=False``: True goes on with records as they arrive, and never ends.
+        - ``follow=False``: True goes on with records as they arrive, and never ends; with an event, it ends
+          within seconds after that is set.
 
         Compacted topics have a ``_deleted`` column. A start that is no longer retained, or lies past the
         end, raises ``OffsetLost``, which says how many records are gone; a position of a topic that was
@@ -323,8 +348,9 @@ class Log(Backend):
             check_partition(topic, partition, declared.partitions)
         numbers = range(declared.partitions) if partition is None else [partition]
         first = self._resolve_offsets(declared, start, numbers)
-        if follow:
-            return self._follow(declared, first, meta, every=partition is None)
+        if follow is not False:
+            stop = None if follow is True else follow
+            return self._follow(declared, first, meta, partition is None, stop)
         return self._read_between(declared, first, self._end_offsets(declared, end, numbers), meta)
 
     def resolve(self, topic: str, to: Start) -> Position:
@@ -374,6 +400,22 @@ class Log(Backend):
         at = start.offsets.get(partition, 0) if isinstance(start, Position) else start
         return self._appended_ranges(declared, partition, at)
 
+    def derived_directory(self, topic: str) -> Path | None:
+        """Return where data that is derived from a topic may be kept beside it, and goes with it.
+
+        - ``topic``: its name.
+
+        None where there is no such place, as on a broker.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> log.derived_directory("orders").name
+        'orders'
+        """
+        self.topic(topic)
+        return None
+
     def prefetch_into(self, root: Path) -> None:
         """Keep what ``appended_ranges`` has to read of a broker in files, for others on this machine.
 
@@ -381,6 +423,17 @@ class Log(Backend):
 
         >>> import headwater
         >>> headwater.open("memory:").prefetch_into(Path("prefetched"))
+        """
+
+    def read_ahead(self, start: Position) -> None:
+        """Begin to read what ``appended_ranges`` will be asked for, in all partitions at once, and return.
+
+        - ``start``: where they will be asked for from. The embedded log knows without reading.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> log.read_ahead(log.resolve("orders", "earliest"))
         """
 
     # Groups
@@ -476,6 +529,72 @@ class Log(Backend):
             raise UsageError(
                 f'group "{group}" has living members and cannot be deleted', hint="stop its consumers first"
             )
+
+    # Queues
+
+    def queue(
+        self, topic: str, group: str, *, settings: QueueSettings | None = None, start: Start = "earliest"
+    ) -> Queue:
+        """Open the records of a topic as messages that the consumers of a group share.
+
+        - ``topic``: its name; any topic but a compacted one.
+        - ``group``: its name; the queue is made when it is first opened. A group has its own queue, whatever
+          others have received.
+        - ``settings=None``: how it behaves, kept with it; as it was made, or ``QueueSettings()``, if None.
+        - ``start="earliest"``: where a queue that is new begins.
+
+        Many consumers share a partition, and each message is acknowledged by itself, so that one that takes
+        long holds no other up. A topic that was deleted and made again is refused (``TopicReplaced``).
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("emails", "to STRING, body STRING")
+        >>> with log.producer("emails") as producer:
+        ...     producer.send({"to": "ada", "body": "hello"})
+        >>> with log.queue("emails", group="mailers") as queue:
+        ...     for message in queue.receive(10, visible_after="30 seconds", timeout=1):
+        ...         print(message.value["to"], message.deliveries)
+        ...         message.ack()
+        ada 1
+        """
+        declared = self.topic(topic)
+        topics.check_name("group", group)
+        check_start(start, declared)
+        if declared.compacted:
+            raise UsageError(
+                f'topic "{topic}" is compacted and cannot be read as a queue',
+                detail="compaction removes records, whether they were received or not",
+                hint="make a topic of its own for the work",
+            )
+        return self._open_queue(declared, group, settings, start)
+
+    @abstractmethod
+    def has_queue(self, topic: str, group: str) -> bool:
+        """Tell whether a group has a queue over a topic.
+
+        - ``topic``: its name.
+        - ``group``: its name.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("emails", "to STRING")
+        >>> log.has_queue("emails", "mailers")
+        False
+        """
+
+    @abstractmethod
+    def delete_queue(self, topic: str, group: str) -> None:
+        """Forget how far a queue has got and what waits in it; its topic and its dead letters stay.
+
+        - ``topic``: its topic's name, also of a topic that is gone.
+        - ``group``: its group; one that has living consumers is refused.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("emails", "to STRING")
+        >>> log.queue("emails", group="mailers").close()
+        >>> log.delete_queue("emails", "mailers")
+        """
 
     # Maintenance
 

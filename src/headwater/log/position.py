@@ -183,6 +183,6 @@ def parse_start(text: str) -> Start:
         return Position.parse(text)
     if text in ("earliest", "latest"):
         return text  # type: ignore[return-value]  # narrowed by the line above
-    if text.isdecimal():
+    if text.isdecimal() and len(text) < 20 and int(text) < 1 << 63:  # no topic has offsets beyond
         return int(text)
     return parse_instant(text)

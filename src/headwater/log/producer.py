@@ -13,7 +13,7 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -113,6 +113,11 @@ class Producer(Closing):
         """The sequence number the next row will get."""
         return self._builder.sequence + len(self._rows) // self._copier.width
 
+    @property
+    def waiting(self) -> bool:
+        """Whether it holds rows that are not known to be appended, and will be tried again."""
+        return bool(self._outbox or self._rows)
+
     def send(
         self,
         row: Row,
@@ -203,8 +208,8 @@ class Producer(Closing):
     def send_changes(self, table: pa.Table, *, sequence: int | None = None) -> None:
         """Append rows with their headers, and tombstones of a compacted topic, as ``send_batch`` does.
 
-        - ``table``: an Arrow table with the topic's columns; it may have ``_deleted``, ``_occurred`` and
-          ``_headers`` too, as records are read with them.
+        - ``table``: an Arrow table with the topic's columns; it may have ``_deleted``, ``_occurred``,
+          ``_sent`` and ``_headers`` too, as records are read with them.
         - ``sequence=None``: the number of its first row, as for ``send``.
 
         Where the column ``_deleted`` is true, which only a compacted topic has, a row is a tombstone, of
@@ -220,6 +225,54 @@ class Producer(Closing):
         if DELETED in table.schema.names:
             _check_compacted(self._appender.topic())
         self._send_all(lambda topic: tombstones.from_changes(table, topic), checked_sequence(sequence))
+
+    def append_changes(
+        self, tables: Sequence[pa.Table], *, sequence: int | None = None, partitions: int | None = None
+    ) -> list[Position]:
+        """Append several tables in one durable write, all or none, and return the position after each.
+
+        - ``tables``: each as ``send_changes`` takes it.
+        - ``sequence=None``: the number of the first row of all, as for ``send``.
+        - ``partitions=None``: by how many partitions rows are placed; as many as the topic has, unless given.
+          What is appended again, to be left out where it is stored, must go where it went before: give the
+          number of then, in case the topic has got more since.
+
+        What was sent before is flushed first. Those who write for many others share one write in this way. A
+        position has the partitions in which rows of its table lie; on a broker, rows of the tables after it
+        may lie before it too. After ``LogUnavailable`` the tables may have been stored or not: they are tried
+        again, with their numbers, before whatever is appended next.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("orders", "id BIGINT")
+        >>> with log.producer("orders") as producer:
+        ...     written = producer.append_changes([pa.table({"id": [1, 2]}), pa.table({"id": [3]})])
+        >>> [position.brief for position in written]
+        ['orders:0=2', 'orders:0=3']
+        """
+        check_process(self._process)
+        whole = _united(tables)
+        if DELETED in whole.schema.names:
+            _check_compacted(self._appender.topic())
+        with self._draining:
+            self.flush()
+            topic = self._appender.topic()
+            changes = tombstones.from_changes(whole, topic)
+            if not changes:
+                return [Position(topic.name, {}, topic.id) for _ in tables]
+            if len(changes) > 1:
+                raise UsageError(
+                    "tables of more than 2 GB cannot be appended in one write", hint="append less at once"
+                )
+            [(batch, extras)] = changes
+            records = self._builder.from_batch(batch, checked_sequence(sequence), extras)
+            if partitions is not None:
+                records = records.placed_by(partitions)
+            with self._appending:
+                self._put(records, background=False)
+                reached = self._append_first()
+            ends = records.ends([table.num_rows for table in tables], reached, self._appender.contiguous)
+        return [Position(topic.name, each, topic.id) for each in ends]
 
     def _send_all(self, convert: Callable[[Topic], list[Changes]], sequence: int | None) -> None:
         """Append what is converted, all of it before the first is put, behind the rows that wait."""
@@ -400,25 +453,33 @@ class Producer(Closing):
         if background:
             self._rouse(self._ready)
 
-    def _append_first(self) -> None:
+    def _append_first(self) -> Mapping[int, int]:
         """Append the oldest records of the outbox; if that fails they stay, to be tried again."""
         with self._appending:
-            if self._outbox:
-                records, encoded = self._outbox[0]
-                try:
-                    reached = self._appender.append(records, [each.result() for each in encoded])
-                except RowError:  # the backend cannot store them, today or ever
-                    self._outbox.popleft()
-                    raise
-                self._reached.update(reached)
+            if not self._outbox:
+                return {}
+            records, encoded = self._outbox[0]
+            try:
+                reached = self._appender.append(records, [each.result() for each in encoded])
+            except RowError:  # the backend cannot store them, today or ever
                 self._outbox.popleft()
-                if isinstance(self._error, LogUnavailable):  # what failed before has succeeded now
-                    self._error = None
+                raise
+            self._reached.update(reached)
+            self._outbox.popleft()
+            if isinstance(self._error, LogUnavailable):  # what failed before has succeeded now
+                self._error = None
+            return reached
 
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return a copy: the memory may be that of a pandas frame or a numpy array, which can be changed."""
     return pa.concat_batches([batch, batch.slice(0, 0)])
+
+
+def _united(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return the rows of all tables; a column that only some of them have is null in the others."""
+    one = tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="default")
+    return one.combine_chunks()
 
 
 def _check_compacted(topic: Topic) -> None:

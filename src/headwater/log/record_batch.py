@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headwater import durations, record
 from headwater.bisection import failing
-from headwater.errors import HeadwaterError, RowError
+from headwater.errors import HeadwaterError, RowError, UsageError
 from headwater.log.parallel import pieces as spans
 from headwater.topic import Topic
 from headwater.values import keys, rows, years
@@ -47,6 +47,33 @@ class OutgoingBatch:
         # By sequence, not at random: a batch that is sent again goes where it went before.
         return (self.sequence % self.topic.partitions).astype(np.int32)
 
+    def placed_by(self, partitions: int) -> OutgoingBatch:
+        """Return the records as they were placed when the topic had so many partitions."""
+        if not 1 <= partitions <= self.topic.partitions:
+            raise UsageError(
+                f'records cannot be placed in {partitions} partitions of topic "{self.topic.name}"',
+                detail=f"it has {self.topic.partitions}",
+            )
+        return replace(self, topic=replace(self.topic, partitions=partitions))
+
+    def ends(
+        self, counts: Sequence[int], reached: Mapping[int, int], contiguous: bool
+    ) -> list[dict[int, int]]:
+        """Return where each of several runs of rows ends, in the partitions in which it has rows.
+
+        ``reached`` is where all of them end. Unless they lie side by side there, that is where each ends.
+        """
+        width = int(self.partition.max(initial=0)) + 1
+        places = np.repeat(np.arange(len(counts)) * width, counts) + self.partition
+        rows_of = np.bincount(places, minlength=len(counts) * width).reshape(len(counts), width)
+        behind = rows_of[::-1].cumsum(axis=0)[::-1] - rows_of if contiguous else np.zeros_like(rows_of)
+        made: list[dict[int, int]] = [{} for _ in counts]
+        runs, numbers = np.nonzero(rows_of)
+        every = zip(runs.tolist(), numbers.tolist(), behind[runs, numbers].tolist(), strict=True)
+        for run, number, after in every:  # a position each, for whoever sent the run
+            made[run][number] = reached[number] - after
+        return made
+
     def filter(self, keep: npt.NDArray[np.bool_]) -> OutgoingBatch:
         """Return only some of the records."""
         mask = pa.array(keep)
@@ -70,6 +97,8 @@ class Appender(Protocol):
     id: str
     last_sequence: int
     """The newest sequence number the log has from this producer id, or -1."""
+    contiguous: bool
+    """Whether the records of one append lie side by side in a partition, with nobody else's between."""
 
     def topic(self) -> Topic:
         """Return the topic as it is declared now."""

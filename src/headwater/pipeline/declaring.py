@@ -72,6 +72,12 @@ def node(function: Callable[..., Any], line: SourceLine, pipeline: str, settings
         return _checked(settings.node(Origin(name, line, pipeline), code), settings)
 
 
+def coded(code: NodeCode, origin: Origin, settings: NodeSettings) -> Node:
+    """Return the node of code that is not a function of the user's, checked."""
+    with errors_at(origin.line):
+        return _checked(settings.node(origin, code), settings)
+
+
 def query(kind: str, statement: str, origin: Origin, query_settings: QuerySettings) -> Node:
     """Return the node of a SQL query, checked; its upstreams are known when all names are."""
     with errors_at(origin.line):

@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any, cast
 
 from headwater.errors import HeadwaterError, PipelineError, UsageError, nearest
 from headwater.pipeline.pipeline import Pipeline
@@ -37,11 +39,38 @@ def load(path: str | os.PathLike[str], name: str | None = None) -> Pipeline:
     ...     load(file).name
     'shop'
     """
-    file, named = _split(os.fspath(path))
-    return _choose(_pipelines(_module(_existing(file))), file, name or named)
+    file, named = split_path(os.fspath(path))
+    return _choose(_pipelines(load_module(file)), file, name or named)
 
 
-def _split(path: str) -> tuple[Path, str | None]:
+def load_module(file: Path) -> ModuleType:
+    """Run a file of a user's, unless it has been run, and return its module."""
+    return _module(_existing(file))
+
+
+def load_function(path: str) -> Callable[..., Any]:
+    """Run a file and return the function that ``FILE.py:FUNCTION`` names.
+
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "tiny_mail.py")
+    ...     _ = file.write_text("def send(message): return message")
+    ...     load_function(f"{file}:send")("hello")
+    'hello'
+    """
+    file, name = split_path(path)
+    if name is None:
+        raise UsageError(f'"{path}" names no function', hint="write FILE.py:FUNCTION, as in mail.py:send")
+    module = load_module(file)
+    found = getattr(module, name, None)
+    if not callable(found):
+        known = [each for each, value in vars(module).items() if callable(value)]
+        raise UsageError(f'file "{file.name}" has no function "{name}"', hint=nearest(name, known))
+    return cast(Callable[..., Any], found)
+
+
+def split_path(path: str) -> tuple[Path, str | None]:
+    """Return a file and the name that may follow it: ``shop.py:shop``."""
     before, colon, after = path.rpartition(":")
     return (Path(before), after) if colon and before.endswith(".py") else (Path(path), None)
 

@@ -17,9 +17,12 @@ import pyarrow as pa
 from headwater import topic as topics
 from headwater.errors import PipelineError, nearest
 from headwater.pipeline.declaration import Declaration
+from headwater.pipeline.sink_target import SinkTarget, TableName
 from headwater.pipeline.statement import relations
-from headwater.pipeline.targets import SinkTarget, TableName, database
+from headwater.pipeline.targets import database
 from headwater.schema import type_name
+from headwater.sinks.delivery.declaration import OutboxPlace
+from headwater.sinks.delivery.versions import DeliveryVersions
 from headwater.sinks.sink import Sink
 from headwater.sinks.versions import TargetVersions
 from headwater.stores import limits
@@ -40,6 +43,8 @@ class NodeCode:
     statement: str | None = None
     """The query, where there is no function."""
     description: str = ""
+    user_functions: tuple[Callable[..., Any], ...] = ()
+    """What the function calls of the user's, where it is not the user's itself."""
 
     def resolved(self, names: Mapping[str, str]) -> Self:
         """Return it with the upstreams that a query reads; SQL does not mind capitals."""
@@ -261,12 +266,18 @@ class SinkNode(Node):
     @property
     def has_versions(self) -> bool:
         """Whether its target can be built anew beside what readers see."""
-        return self.versions is not None
+        return isinstance(self.target, SinkTarget) and bool(self.target.versions or self.target.delivery)
 
-    @property
-    def versions(self) -> TargetVersions | None:
-        """The versions of its target, if that can be built anew."""
-        return self.target.versions if isinstance(self.target, SinkTarget) else None
+    def versions(self, home: Path) -> TargetVersions | None:
+        """Return the versions of its target, if that can be built anew, in a pipeline with a home."""
+        if not isinstance(self.target, SinkTarget) or self.target.delivery is None:
+            return self.target.versions if isinstance(self.target, SinkTarget) else None
+        return DeliveryVersions(OutboxPlace(home, self.name), self.target.delivery)
+
+    def outbox(self, home: Path) -> Path | None:
+        """Return the file of its outbox, if its target delivers, in a pipeline with a home."""
+        delivers = isinstance(self.target, SinkTarget) and self.target.delivery is not None
+        return OutboxPlace(home, self.name).file if delivers else None
 
     @property
     def recompute_hint(self) -> str:
@@ -290,10 +301,11 @@ class SinkNode(Node):
             location=self.location,
         )
 
-    def open_target(self, columns: pa.Schema, version: int) -> Sink:
-        """Open the sink of a version of it."""
-        if self.versions is not None:
-            return self.versions.open(columns, version)
+    def open_target(self, columns: pa.Schema, version: int, home: Path) -> Sink:
+        """Open the sink of a version of it, in a pipeline with a home."""
+        versions = self.versions(home)
+        if versions is not None:
+            return versions.open(columns, version)
         return self.writable_target.open(columns)
 
     def table_names(self, views: str | None) -> list[TableName]:

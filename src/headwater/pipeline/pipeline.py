@@ -21,10 +21,11 @@ from headwater.errors import PipelineError
 from headwater.log.interface import no_formats
 from headwater.log.open import absolute_url
 from headwater.pipeline import captured as captures
-from headwater.pipeline import declaring
+from headwater.pipeline import declaring, handling
 from headwater.pipeline.captured import CaptureDeclaration, OnMisfit, OutboxSettings
 from headwater.pipeline.contents import PipelineContents
 from headwater.pipeline.declaration import Declaration, InputTopic, Source, Table
+from headwater.pipeline.handling import Answer, CommandDecider
 from headwater.pipeline.node import Node, OnError
 from headwater.pipeline.settings import (
     FormatSettings,
@@ -95,6 +96,8 @@ class Pipeline(PipelineContents):
         super().__init__(name, views)
         self.home = Path(default_home if home is None else home).absolute()
         self.file, self.line = line
+        self._answers: dict[str, dict[str, Answer]] = {}
+        """What handlers answer questions with, by the names of their deciders."""
 
     def __repr__(self) -> str:
         return f"<pipeline {self.name}: {len(self.nodes)} nodes>"
@@ -393,6 +396,62 @@ class Pipeline(PipelineContents):
         """
         settings = QuerySettings(key, event_time, partitions, on_error, store)
         return self._add(declaring.query(kind, statement, Origin(name, caller(), self.name), settings))
+
+    def handler(
+        self, decider: CommandDecider, *, commands: str = "commands", on_error: OnError = "stop"
+    ) -> Node:
+        """Let commands that come by a topic be decided by a ``headwater.sourcing.Decider``, in order by key.
+
+        - ``decider``: whose commands they are.
+        - ``commands="commands"``: the name of their source, which is declared with this; its topic has the
+          same name.
+        - ``on_error="stop"``: what becomes of a command on which the decider's code fails, as for
+          ``stream``; one that it rejects is answered, and no failure.
+
+        Out: the stream ``DECIDER_replies`` has a row for each command: accepted, or the reason why not, and
+        its events; the stream ``DECIDER`` has the events, as ``Decider.open`` would have stored them.
+        ``Decider.connect(pipeline)`` sends commands and waits for replies.
+        Order: that of the commands of a key in their topic. A command that is sent again under its request
+        id gets the first reply, and adds nothing.
+        State: of each key, and each reply; it never goes.
+        Restart: both are as they were; each command is decided once. Edited code decides what comes from then
+        on, on states that are folded anew.
+
+        >>> from headwater.sourcing import Decider
+        >>> shop = Pipeline("shop")
+        >>> counter = Decider("counter", initial=0, decide=max, evolve=min, commands=[], events=[])
+        >>> shop.handler(counter).topic
+        'shop.counter'
+        """
+        line, replies = caller(), handling.replies_name(decider.name)
+        answers = self._answers.setdefault(decider.name, {})
+        self._add(handling.source_of_commands(decider, commands, line))
+        origin = Origin(replies, line, self.name)
+        self._add(handling.stream_of_replies(decider, commands, answers, origin, on_error))
+        origin = Origin(decider.name, line, self.name)
+        return self._add(handling.stream_of_events(decider, replies, origin, on_error))
+
+    def query(self, name: str, decider: CommandDecider, answer: Answer) -> None:
+        """Let questions about the aggregates of a handler be answered by the node that has their states.
+
+        - ``name``: of the question.
+        - ``decider``: whose ``handler`` was declared before.
+        - ``answer``: ``answer(state, arguments)`` returns what JSON can hold.
+
+        A question is a record among the commands of its key: the answer is that of the state at that place,
+        behind all commands before it and before all after it. Both are in the log: who asked what when, and
+        what the answer was. ``Decider.connect(pipeline).ask(name, key)`` asks.
+
+        >>> from headwater.sourcing import Decider
+        >>> shop = Pipeline("shop")
+        >>> counter = Decider("counter", initial=0, decide=max, evolve=min, commands=[], events=[])
+        >>> _ = shop.handler(counter)
+        >>> shop.query("count", counter, lambda state, arguments: state)
+        """
+        line, handled = caller(), getattr(decider, "name", decider)
+        if handled not in self._answers:
+            raise handling.no_handler(handled, list(self._answers), line)
+        self._answers[handled][name] = answer
 
     def _input(
         self, kind: type[I], name: str, schema: str | pa.Schema, line: SourceLine, settings: InputSettings

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from headwater.errors import PipelineError
 from headwater.pipeline.node import Node
+from headwater.pipeline.sink_target import TableName
 from headwater.pipeline.source_line import errors_at
-from headwater.pipeline.targets import TableName
 
 
 def problems(nodes: Sequence[Node], views: str | None) -> Iterator[PipelineError]:

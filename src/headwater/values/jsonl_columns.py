@@ -214,10 +214,15 @@ def _checked_column(parsed: list[dict[str, Any]], field: pa.Field, topic: Topic,
             f'row does not fit topic "{topic.name}": column "{field.name}" is {type_name(field)}',
             detail=detail and detail + reason,
             hint=how_to_write(field),
+            column=field.name,
         ) from None
     if made.null_count and field.name in _required(topic):
         what = "is NOT NULL" if field.name not in topic.key else "is part of the key"
-        raise RowError(f'column "{field.name}" of topic "{topic.name}" {what}', detail="the row lacks it")
+        raise RowError(
+            f'column "{field.name}" of topic "{topic.name}" {what}',
+            detail="the row lacks it",
+            column=field.name,
+        )
     return made
 
 

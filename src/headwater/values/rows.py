@@ -106,7 +106,7 @@ def unknown_column(name: str, topic: Topic) -> RowError:
     """Return the error for a column the topic lacks."""
     known = topic.schema.names
     hint = nearest(name, known) or "its columns: " + ", ".join(known)
-    return RowError(f'topic "{topic.name}" has no column "{name}"', hint=hint)
+    return RowError(f'topic "{topic.name}" has no column "{name}"', hint=hint, column=name)
 
 
 def _checked(batch: pa.RecordBatch, topic: Topic, extras: Extras = _NO_EXTRAS) -> pa.RecordBatch:
@@ -116,6 +116,7 @@ def _checked(batch: pa.RecordBatch, topic: Topic, extras: Extras = _NO_EXTRAS) -
             raise RowError(
                 f'key column "{name}" of topic "{topic.name}" is null',
                 row=_first_null(batch.column(name)),
+                column=name,
                 hint="every record needs its key; leave the row out or fill the column",
             )
     for field in topic.schema:
@@ -127,6 +128,7 @@ def _checked(batch: pa.RecordBatch, topic: Topic, extras: Extras = _NO_EXTRAS) -
                     f'column "{field.name}" of topic "{topic.name}" is NOT NULL',
                     detail="it has no value",
                     row=row,
+                    column=field.name,
                 )
     _check_size(batch, topic, extras.get("_headers"))
     return batch
@@ -159,6 +161,7 @@ def _check_json(batch: pa.RecordBatch, topic: Topic) -> None:
                         f'column "{field.name}" of topic "{topic.name}" is VARIANT, and the text is not JSON',
                         detail=f"got {text[:80]!r}: {reason}",
                         row=row,
+                        column=field.name,
                     )
 
 
@@ -206,6 +209,7 @@ def _first_misfit(values: list[Any], field: pa.Field, topic: Topic) -> RowError:
         f'row does not fit topic "{topic.name}": column "{field.name}" is {type_name(field)}',
         detail=f"got {shown(values[row])}: {reason}",
         row=row,
+        column=field.name,
     )
 
 
@@ -282,6 +286,7 @@ def _cast(batch: pa.RecordBatch, topic: Topic) -> pa.RecordBatch:
             raise RowError(
                 f'column "{field.name}" of topic "{topic.name}" is {type_name(field)}, not {column.type}',
                 detail=_first_line(error),
+                column=field.name,
             ) from None
     return _batch(made, topic)
 

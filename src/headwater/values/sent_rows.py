@@ -106,7 +106,7 @@ def marked(
     for name, at in (("occurred", occurred), ("sent", sent)):
         if at is not None and not isinstance(at, datetime):
             raise UsageError(f"{name} is a datetime, not {shown(at)}")
-    return Marked(row, False, _checked_headers(headers), occurred, sent, checked_sequence(sequence))
+    return Marked(row, False, checked_headers(headers), occurred, sent, checked_sequence(sequence))
 
 
 def checked_sequence(sequence: int | None) -> int | None:
@@ -145,7 +145,8 @@ def _uncopied(topic: Topic, error: Exception) -> RowError:
     )
 
 
-def _checked_headers(headers: Headers | None) -> dict[str, bytes] | None:
+def checked_headers(headers: Headers | None) -> dict[str, bytes] | None:
+    """Refuse headers that cannot be stored; return the others as bytes."""
     if not headers:
         return None
     try:

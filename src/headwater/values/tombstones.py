@@ -19,7 +19,7 @@ from headwater.values.cast import cast
 from headwater.values.columns import Misfit
 
 _OCCURRED = "_occurred"
-_GIVEN = (_OCCURRED, "_headers")
+_GIVEN = (_OCCURRED, "_sent", "_headers")
 """Metadata that a table of changes may bring along."""
 Changes = tuple[pa.RecordBatch, dict[str, pa.Array]]
 """Checked rows, and the metadata columns that tell which of them are tombstones, and since when."""

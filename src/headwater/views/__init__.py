@@ -8,14 +8,34 @@ from typing import TYPE_CHECKING, Any
 from headwater.errors import Behind
 from headwater.views.changes import Change
 from headwater.views.opening import open_views
+from headwater.views.query import ViewQuery
+from headwater.views.reading import Reading, StoredRow
+from headwater.views.snapshot import ViewSnapshot
 from headwater.views.store import Store, Views
 from headwater.views.view import View, ViewScan
+from headwater.views.view_version import ViewVersion, version_of_change
 
 if TYPE_CHECKING:
     from headwater.views.sqlite.sink import SqliteSink
     from headwater.views.sqlite.store import ViewStore
 
-__all__ = ["Behind", "Change", "SqliteSink", "Store", "View", "ViewScan", "ViewStore", "Views", "open_views"]
+__all__ = [
+    "Behind",
+    "Change",
+    "Reading",
+    "SqliteSink",
+    "Store",
+    "StoredRow",
+    "View",
+    "ViewQuery",
+    "ViewScan",
+    "ViewSnapshot",
+    "ViewStore",
+    "ViewVersion",
+    "Views",
+    "open_views",
+    "version_of_change",
+]
 
 
 def __getattr__(name: str) -> Any:

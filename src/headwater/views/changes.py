@@ -18,7 +18,7 @@ INSERT, UPDATE, DELETE = 0, 1, 2
 _KINDS: tuple[Kind, ...] = ("insert", "update", "delete")
 CHUNK = 1_000
 """Changes that are read at once."""
-_HOW_TO_GO_ON = "take view.sequence(), then read the rows with scan(), then go on with changes(since=…)"
+_HOW_TO_GO_ON = "read the rows again with view.snapshot(), then go on with changes(since=snapshot.sequence)"
 
 
 @dataclass(frozen=True)

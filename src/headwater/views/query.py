@@ -7,7 +7,7 @@ value of its type.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -19,6 +19,14 @@ from headwater.values.one_value import fitted
 _t = pa.types
 Condition = tuple[pa.Field, str, Any]
 """A column, a sign, and the value it is compared with."""
+
+
+class RowComparison(NamedTuple):
+    """Columns that are compared, as one, with as many values; or one of them with null."""
+
+    fields: tuple[pa.Field, ...]
+    sign: Literal["<", ">", "IS NULL", "IS NOT NULL"]
+    values: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -34,12 +42,19 @@ class ViewQuery:
     order: str | None = None
     descending: bool = False
     limit: int | None = None
+    after: tuple[Any, ...] | None = None
+    """What the columns of the order have in the row after which to begin."""
 
     def check(self, keyed: KeyedSchema) -> None:
         """Refuse what cannot be asked of a view."""
         for field, _, value in self.conditions(keyed):
             fitted(value, field, keyed.what)
-        self.order_columns(keyed)
+        names = self.order_columns(keyed)
+        if self.after is not None and len(self.after) != len(names):
+            raise UsageError(f"a row of {keyed.what} has {len(names)} columns to go on after")
+        for comparison in (each for alternative in self.following(keyed) for each in alternative):
+            for field, value in zip(comparison.fields, comparison.values, strict=False):
+                fitted(value, field, keyed.what)
         if self.limit is not None and not (type(self.limit) is int and self.limit >= 0):
             raise UsageError(f"limit is a number of rows, not {self.limit!r:.60}")
 
@@ -55,6 +70,24 @@ class ViewQuery:
             if value is not None:
                 conditions.append((self._range_column(fields, keyed), sign, value))
         return conditions
+
+    def following(self, keyed: KeyedSchema) -> list[list[RowComparison]]:
+        """Return what holds of the rows after ``after``: one of the alternatives, in all of its parts.
+
+        A null comes before everything, and after it where the order is descending; no key has one.
+        """
+        if self.after is None:
+            return []
+        fields = tuple(keyed.schema.field(name) for name in self.order_columns(keyed))
+        sign: Literal["<", ">"] = "<" if self.descending else ">"
+        beyond = RowComparison(fields, sign, self.after)
+        if self.order is None or self.order in keyed.key:
+            return [[beyond]]
+        null, present = RowComparison(fields[:1], "IS NULL"), RowComparison(fields[:1], "IS NOT NULL")
+        if self.after[0] is not None:
+            return [[beyond], [null]] if self.descending else [[beyond]]
+        also_null = [null, RowComparison(fields[1:], sign, self.after[1:])]
+        return [also_null] if self.descending else [also_null, [present]]
 
     def _range_column(self, fields: list[pa.Field], keyed: KeyedSchema) -> pa.Field:
         if len(self.prefix) == len(fields):

@@ -31,6 +31,9 @@ E = TypeVar("E", bound=ViewVersion)
 class Views(Closing):
     """The views of a store, for reading."""
 
+    remote = False
+    """Whether what is asked goes over a network."""
+
     @abstractmethod
     def names(self) -> list[str]:
         """Return the names of all views."""

@@ -7,15 +7,17 @@ view as it was after one batch, never in the middle of one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.log.position import Position
-from headwater.values.keyed import key_values
+from headwater.values.keyed import KeyedSchema, key_values
 from headwater.views.changes import Change
 from headwater.views.query import ViewQuery
 from headwater.views.reading import Lend
+from headwater.views.snapshot import ViewSnapshot
 from headwater.views.view_version import ViewVersion
 from headwater.views.wait import wait
 
@@ -45,6 +47,11 @@ class View:
     def key(self) -> tuple[str, ...]:
         """The columns of the view's key."""
         return self._entry().key
+
+    @property
+    def keyed(self) -> KeyedSchema:
+        """The view's columns and key, of one moment."""
+        return self._entry().keyed
 
     @property
     def version(self) -> int:
@@ -84,11 +91,28 @@ class View:
         (included) and ``end`` (left out) bound the column after those. Nulls come first, and last if
         ``descending``.
         """
+        query = ViewQuery(_prefix(prefix), start, end, order, descending, limit)
+        return self.select(query, wait_for=wait_for, timeout=timeout)
+
+    def select(
+        self, query: ViewQuery, *, wait_for: Position | None = None, timeout: float = TIMEOUT
+    ) -> ViewScan:
+        """Return the rows that a query asks for; unlike ``scan`` it can go on after a row."""
         self._wait(wait_for, timeout)
-        leading = prefix if isinstance(prefix, tuple) else () if prefix is None else (prefix,)
-        query = ViewQuery(leading, start, end, order, descending, limit)
         query.check(self._entry().keyed)  # refused now, not at the first row
         return ViewScan(self._lend, query)
+
+    @contextmanager
+    def snapshot(self, prefix: Any = None, limit: int | None = None) -> Iterator[ViewSnapshot]:
+        """Lend the rows with the number of the change up to which they are, both of one moment.
+
+        ``prefix`` is as for ``scan``. ``changes(since=snapshot.sequence)`` goes on where the rows end.
+        """
+        query = ViewQuery(_prefix(prefix), limit=limit)
+        with self._lend() as reading:
+            query.check(reading.entry().keyed)
+            with reading.snapshot(query) as snapshot:
+                yield snapshot
 
     def changes(
         self,
@@ -106,6 +130,14 @@ class View:
         """
         self._wait(wait_for, TIMEOUT if timeout is None else timeout)
         return self._changes(since, follow, timeout)
+
+    def wait(self, position: Position, timeout: float = TIMEOUT, waited: float = 0.0) -> None:
+        """Return when the view includes what lies before a position; ``Behind`` if that takes too long.
+
+        ``waited`` is for how many seconds that has been tried before, for the error to say so.
+        """
+        with self._lend() as reading:
+            wait(reading, position, timeout, waited)
 
     def sequence(self) -> int:
         """Return the number of the newest change."""
@@ -148,8 +180,7 @@ class View:
 
     def _wait(self, position: Position | None, timeout: float) -> None:
         if position is not None:
-            with self._lend() as reading:
-                wait(reading, position, timeout)
+            self.wait(position, timeout)
 
 
 class ViewScan:
@@ -178,3 +209,7 @@ class ViewScan:
     def to_pylist(self) -> list[dict[str, Any]]:
         """Return the rows as mappings."""
         return [row for batch in self for row in batch.to_pylist()]
+
+
+def _prefix(values: Any) -> tuple[Any, ...]:
+    return values if isinstance(values, tuple) else () if values is None else (values,)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from headwater import schema as schemas
-from headwater.errors import SchemaError, UsageError, nearest
+from headwater.errors import SchemaError, UnknownView, UsageError, nearest
 from headwater.log.position import Position
 from headwater.values.keyed import KeyedSchema
 
@@ -53,20 +53,25 @@ def first_change(version: int) -> int:
     return (version - 1) << FIRST
 
 
+def version_of_change(number: int) -> int:
+    """Return the version of a view that has the change of a number."""
+    return (number >> FIRST) + 1
+
+
 def positions(text: str) -> tuple[Position, ...]:
     """Read positions as a catalog keeps them, one in a line."""
     return tuple(Position.parse(line) for line in text.split())
 
 
-def unknown(name: str, version: int | None, names: Sequence[str], versions: Sequence[int]) -> UsageError:
+def unknown(name: str, version: int | None, names: Sequence[str], versions: Sequence[int]) -> UnknownView:
     """Return the error for a view, or a version of one, that is not there."""
     if not versions:
         listed = "views: " + ", ".join(names) if names else "the store has no views yet"
-        return UsageError(f'no view "{name}"', hint=nearest(str(name), names) or listed)
+        return UnknownView(f'no view "{name}"', hint=nearest(str(name), names) or listed)
     listed = "versions: " + ", ".join(map(str, versions))
     if version is None:
-        return UsageError(f'view "{name}" has no published version', hint=listed)
-    return UsageError(f'view "{name}" has no version {version}', hint=listed)
+        return UnknownView(f'view "{name}" has no published version', hint=listed)
+    return UnknownView(f'view "{name}" has no version {version}', hint=listed)
 
 
 def check_same(entry: ViewVersion, keyed: KeyedSchema) -> None:

@@ -11,15 +11,18 @@ from headwater.views.reading import Reading
 from headwater.views.view_version import ViewVersion
 
 
-def wait(reading: Reading, wanted: Position, timeout: float) -> None:
-    """Return when a view's results include everything before a position of one of its inputs."""
+def wait(reading: Reading, wanted: Position, timeout: float, waited: float = 0.0) -> None:
+    """Return when a view's results include everything before a position of one of its inputs.
+
+    ``waited`` is for how many seconds that has been tried before.
+    """
     for _ in reading.commits(timeout):
         entry = reading.entry()
         reached = _reached(entry, wanted)
         if reached.passed(wanted):
             return
     raise Behind(
-        f'view "{entry.name}" has not caught up within {timeout:g} seconds',
+        f'view "{entry.name}" has not caught up within {timeout + waited:g} seconds',
         detail=f'it has read up to "{reached.brief}", not up to "{wanted.brief}": '
         f"{_missing(reached, wanted):,} records are missing",
         hint="see whether its pipeline runs, or wait longer",

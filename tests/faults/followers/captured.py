@@ -9,10 +9,10 @@ from functools import partial
 from headwater import schema
 from headwater.capture import snapshot
 from headwater.capture.capture import Capture
-from headwater.capture.captured_table import CapturedTable
 from headwater.capture.opening import open_capture
 from headwater.capture.state import load
 from headwater.capture.worker import CaptureWorker
+from headwater.capture.writing.captured_table import CapturedTable
 from headwater.log.open import open as open_log
 
 NAME = "bank"

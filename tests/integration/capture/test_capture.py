@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,9 +20,9 @@ from headwater.api.captures import workers
 from headwater.capture import capture as captures
 from headwater.capture import snapshot
 from headwater.capture.capture import Capture
-from headwater.capture.captured_table import CapturedTable
 from headwater.capture.opening import open_capture
 from headwater.capture.postgres.source import object_name
+from headwater.capture.writing.captured_table import CapturedTable
 from headwater.errors import SourceRefused, SourceUnavailable
 from headwater.log import Log
 
@@ -44,13 +43,6 @@ def db(database: str) -> Iterator[psycopg.Connection]:
         connection.execute("ALTER TABLE pages ALTER COLUMN text SET STORAGE EXTERNAL")  # never compressed
         connection.execute("CREATE TABLE links (id BIGINT PRIMARY KEY, page BIGINT)")
         yield connection
-
-
-@pytest.fixture
-def name(database: str) -> Iterator[str]:
-    made = f"t{uuid.uuid4().hex[:12]}"
-    yield made
-    headwater.drop_capture(database, made)
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ def test_the_tests_of_the_page_pass(
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "shop", raising=False)  # of another test
     outcomes = Outcomes()
     try:
         pytest.main(["-q", "-p", "no:cacheprovider", str(tmp_path)], plugins=[outcomes])

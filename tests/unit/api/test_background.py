@@ -13,7 +13,7 @@ import pytest
 
 import headwater
 from headwater import Pipeline
-from headwater.api.background import Background, run_in_thread
+from headwater.api.background import Background, StoppableWork, run_in_thread
 from headwater.errors import TopicError
 
 
@@ -22,6 +22,19 @@ def test_work_apart_returns_or_raises_as_if_it_were_here() -> None:
     with pytest.raises(ZeroDivisionError):
         run_in_thread(lambda: 1 // 0)
     assert not Background(lambda: time.sleep(5)).ended(0.01)
+
+
+def test_work_that_can_be_stopped_is_stopped_when_it_is_closed_and_says_why_it_failed() -> None:
+    stopped: list[bool] = []
+    with StoppableWork(lambda stop: stopped.append(stop.wait(10))) as work:
+        assert not work.ended(0.01)
+    assert work.ended() and stopped == [True]
+
+    def fail(_stop: threading.Event) -> None:
+        raise TopicError("no topic")
+
+    with StoppableWork(fail) as failing, pytest.raises(TopicError):
+        failing.result()
 
 
 @pytest.fixture

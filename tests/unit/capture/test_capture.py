@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,14 +20,14 @@ from changes_kit import CAPTURED, CUSTOMERS, Statement, batch, execute, newest
 from headwater.capture import capture as captures
 from headwater.capture import snapshot
 from headwater.capture.capture import Capture
-from headwater.capture.captured_table import CapturedTable
 from headwater.capture.change import Delivery, SnapshotChunk, SourceTable, TableChanges, Transactions
 from headwater.capture.settings import DEFAULTS, CaptureSettings
-from headwater.capture.source import CaptureSource
 from headwater.capture.sqlite.source import SqliteSource
 from headwater.capture.state import StateTopic, load
+from headwater.capture.writing.captured_table import CapturedTable
 from headwater.errors import Fenced, RowError, SourceRefused, SourceUnavailable
 from headwater.log import Log
+from replayed_source import EmptyTable
 
 INSERT = "INSERT INTO customers VALUES (?, ?)"
 
@@ -405,52 +405,19 @@ def statement(rng: random.Random) -> Statement:
     return rng.choice(statements)
 
 
-class Scripted(CaptureSource):
-    """A source that delivers what it is given, of an empty table, at positions that are numbers as text."""
+class Scripted(EmptyTable):
+    """A source that delivers what it is given, of an empty table."""
 
     title = "a script"
 
     def __init__(self, *deliveries: Delivery, identity: str = "1"):
         self.deliveries, self.identity = list(deliveries), identity
 
-    def tables(self) -> list[SourceTable]:
-        return [CUSTOMERS]
-
     def identities(self, tables: Iterable[str]) -> Mapping[str, str]:
         return dict.fromkeys(tables, self.identity) if self.identity else {}
 
-    def begin(self, tables: Sequence[str], position: str | None) -> str:
-        return position or "00"
-
     def read(self, timeout: float) -> Delivery:
         return self.deliveries.pop(0) if self.deliveries else Delivery()
-
-    def confirm(self, position: str) -> None:
-        pass
-
-    def passed(self, position: str, other: str) -> bool:
-        return position >= other
-
-    def end(self) -> str:
-        return "00"
-
-    def chunk(self, table: str, after: tuple[object, ...] | None, limit: int) -> SnapshotChunk:
-        return SnapshotChunk(batch([]), "00", True)
-
-    def count(self, table: str) -> int:
-        return 0
-
-    def delete_rows(self, table: str, keys: pa.RecordBatch) -> bool:
-        return True
-
-    def retained(self) -> int | None:
-        return None
-
-    def drop(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
 
 
 def part(first: int, end: int, position: str | None = None, table: SourceTable = CUSTOMERS) -> Delivery:

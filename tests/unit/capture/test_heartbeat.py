@@ -15,10 +15,10 @@ import headwater
 from changes_kit import CAPTURED, execute
 from headwater.capture import heartbeat, snapshot
 from headwater.capture.capture import Capture
-from headwater.capture.captured_table import CapturedTable
 from headwater.capture.heartbeat import SAFETY, Heartbeat, TableMarks
 from headwater.capture.source import CaptureSource, SourceMoment
 from headwater.capture.sqlite.source import SqliteSource
+from headwater.capture.writing.captured_table import CapturedTable
 from headwater.durations import now
 from headwater.log import Log
 from headwater.log.appended_range import AppendedRange

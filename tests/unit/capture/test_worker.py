@@ -89,6 +89,7 @@ def test_it_catches_up_once(database: str, tmp_path: Path) -> None:
     assert work.status().to_dict()["snapshots"]["customers"] == {"after": [1], "rows": 1, "done": True}
 
 
+@pytest.mark.slow
 def test_why_it_waits_is_noted_for_others_and_forgotten_when_it_goes_on(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +141,7 @@ def test_the_database_is_watched_and_a_warning_is_in_the_status(
     assert work.status().alert is not None and "more than 75" in work.status().alert
 
 
+@pytest.mark.slow
 def test_one_that_another_has_taken_over_from_says_so(database: str, tmp_path: Path) -> None:
     log = f"file:{tmp_path / 'log'}"
     first, second = (

@@ -10,7 +10,7 @@ from headwater.cli import main
 from headwater.errors import HeadwaterError
 
 topic_command = importlib.import_module(
-    "headwater.cli.commands.topic"
+    "headwater.cli.commands.topics.topic"
 )  # the package has the command by this name
 
 

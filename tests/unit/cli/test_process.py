@@ -17,6 +17,8 @@ from tests.unit.cli.contents import rows
 
 from headwater import Log
 
+pytestmark = pytest.mark.slow
+
 Popen = subprocess.Popen[bytes]
 PATIENCE = 60.0
 
@@ -174,7 +176,9 @@ def test_a_killed_produce_that_is_run_again_adds_each_line_once(
         process.kill()
     again = start("produce", "events", "events.ndjson", "--producer", "import")
     _, errors = again.communicate(timeout=PATIENCE)
-    assert (again.returncode, errors) == (0, b"")
+    assert again.returncode == 0, errors
+    # A kill may leave half of an append, and whoever opens the partition next says that it is cut off.
+    assert all(b"of an unfinished append" in line for line in errors.splitlines()), errors
     assert sorted(rows(log, "events", "id")) == list(range(count))
 
 

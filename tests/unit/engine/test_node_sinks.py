@@ -26,7 +26,7 @@ PLACE: dict[str, Any] = {"file": "shop.py", "line": 3}
 def context(tmp_path: Path) -> Iterator[SinkContext]:
     with open_log(f"file:{tmp_path / 'log'}") as log, ViewStore(tmp_path / "views.db") as store:
         log.create_topic("shop.ids", "id BIGINT")
-        yield SinkContext("shop", log, store)
+        yield SinkContext("shop", tmp_path, log, store)
 
 
 def commit(sink: Sink, *ids: int) -> None:

@@ -209,3 +209,21 @@ def test_a_batch_of_no_values_has_the_columns() -> None:
     declared = topic.create("t", "a INT", format='avro:"int"')
     batch, bad = avro.decode_raw([], declared)
     assert (batch.schema, len(batch), bad) == (pa.schema([("a", pa.int32())]), 0, [])
+
+
+@examples(100)
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5))
+def test_nanoseconds_are_a_time_where_microseconds_tell_it_or_a_number(counts: list[int]) -> None:
+    nanos, local = ({"type": "long", "logicalType": f"{kind}timestamp-nanos"} for kind in ("", "local-"))
+    schema = record(("at", nanos), ("there", local), ("number", nanos))
+    values = [encoded(schema, {"at": n, "there": n, "number": n}) for n in counts]
+    columns = "at TIMESTAMP, there TIMESTAMP_NTZ, number BIGINT"
+    batch, bad = avro.decode_raw(values, topic.create("orders", columns, format=f"avro:{json.dumps(schema)}"))
+    exact = [n for n in counts if n % 1000 == 0]
+    assert [each.value for each in batch.column("at").cast(pa.timestamp("us"))] == [n // 1000 for n in exact]
+    assert batch.column("there").cast(pa.int64()).to_pylist() == [n // 1000 for n in exact]
+    assert batch.column("number").to_pylist() == exact
+    assert [at for at, _ in bad] == [at for at, n in enumerate(counts) if n % 1000]
+    for _, error in bad:
+        assert "nanoseconds would be cut off" in str(error.detail)
+        assert "BIGINT" in str(error.hint)

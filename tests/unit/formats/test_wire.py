@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,3 +47,12 @@ def test_one_zero_stands_for_the_first_message(rest: bytes) -> None:
 def test_a_path_that_ends_too_early_or_is_none_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError, match="message indexes"):
         wire.message_path(body)
+
+
+@given(st.uuids(), st.binary())
+def test_a_global_id_is_taken_from_a_header_only(id: UUID, body: bytes) -> None:
+    value = b"\1" + id.bytes + body
+    assert wire.split(wire.HeadedValue(value)) == (str(id), body)
+    assert wire.prefix(wire.HeadedValue(value)) + body == value
+    with pytest.raises(RowError, match="does not begin with the id"):
+        wire.split(value)

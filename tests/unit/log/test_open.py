@@ -143,6 +143,7 @@ AS_NOBODY = """
 """
 
 
+@pytest.mark.slow
 def test_a_read_only_log_can_be_read_and_says_why_it_cannot_be_written(public: Path) -> None:
     with headwater.open(f"file:{public / 'log'}") as log:
         log.create_topic("t", "n BIGINT")
@@ -192,6 +193,7 @@ def _writable(root: Path) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
+@pytest.mark.slow
 def test_a_directory_that_cannot_be_made_is_an_error(public: Path) -> None:
     (public / "closed").mkdir(mode=0o555)
     code = """
@@ -204,6 +206,7 @@ def test_a_directory_that_cannot_be_made_is_an_error(public: Path) -> None:
     assert out.startswith("LogRefused") and "cannot be written: the directory may not be used" in out
 
 
+@pytest.mark.slow
 def test_a_full_disk_stores_nothing_of_the_batch_and_loses_no_row(tmp_path: Path) -> None:
     """The kernel refuses to let files grow, as a full disk would; then there is room again."""
     code = """
@@ -236,6 +239,7 @@ def test_a_full_disk_stores_nothing_of_the_batch_and_loses_no_row(tmp_path: Path
     assert out.splitlines()[-2:] == ["True", "True"]
 
 
+@pytest.mark.slow
 def test_a_private_log_is_gone_when_it_is_closed_or_its_process_is_killed() -> None:
     with headwater.open("memory:") as log:
         root: Path = log.root  # type: ignore[attr-defined]

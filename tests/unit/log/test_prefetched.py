@@ -69,6 +69,7 @@ def test_files_that_are_no_longer_needed_go(folder: PrefetchFolder, tmp_path: Pa
     assert found(tmp_path, 4, 8) is None
 
 
+@pytest.mark.slow
 def test_a_folder_goes_when_the_next_process_reads_ahead_and_its_own_is_gone(tmp_path: Path) -> None:
     code = "import os,pathlib,sys; from headwater.log.prefetched import PrefetchFolder as F; "
     code += "F(pathlib.Path(sys.argv[1]), 't1'); os.kill(os.getpid(), 9)"

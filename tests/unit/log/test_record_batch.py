@@ -105,3 +105,19 @@ def test_whatever_a_row_is_it_is_refused_as_a_row() -> None:
     assert isinstance(refused, RowError)
     assert refused.reason == "RuntimeError: broken"
     assert told(records) == [(1, {"n": 2})]
+
+
+@given(st.lists(st.lists(st.sampled_from("abcde"), max_size=4), min_size=1, max_size=6), st.booleans())
+def test_each_run_of_rows_ends_where_counting_back_from_the_last_says(
+    runs: list[list[str]], contiguous: bool
+) -> None:
+    keys = [key for run in runs for key in run]
+    batch = pa.record_batch({"k": pa.array(keys, pa.string()), "n": pa.array([0] * len(keys), pa.int32())})
+    records = OutgoingBatch(batch, np.arange(len(keys), dtype=np.int64), KEYED, 0)
+    reached = {number: 100 + number for number in {WHERE[key] for key in keys}}
+    left, expected = dict(reached), list[dict[int, int]]()
+    for run in reversed(runs):
+        expected.insert(0, {WHERE[key]: left[WHERE[key]] for key in run})
+        for key in run if contiguous else ():
+            left[WHERE[key]] -= 1
+    assert records.ends([len(run) for run in runs], reached, contiguous) == expected

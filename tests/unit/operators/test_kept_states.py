@@ -9,7 +9,7 @@ changes one that is there.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ import pytest
 
 import headwater.operators
 from headwater.operators.aggregates import agg
+from headwater.operators.decide import Decide, Decision
 from headwater.operators.operator import FOREVER, Operator
 from headwater.operators.spec import Side
 from headwater.schema import parse
@@ -62,6 +63,13 @@ TABLE = Given(
         [("a", "eve", 7_500_000, False), ("b", None, 8_500_000, True)],
     ),
 )
+COMMANDS = Given(
+    Side(parse("key STRING, request_id STRING, amount BIGINT, partition INT, offset BIGINT"), None),
+    (
+        [("a", "1", 5, 0, 0), ("b", "1", 7, 1, 0), ("a", "2", -3, 0, 1)],
+        [("a", "1", 5, 0, 2), ("b", "2", 2, 1, 1), ("c", "1", 9, 1, 2), ("a", "3", 4, 0, 3)],
+    ),
+)
 ALL = {
     "rows": agg.count(),
     "sum_x": agg.sum("x"),
@@ -89,6 +97,24 @@ def added(state: dict[str, Any] | None, event: dict[str, Any]) -> dict[str, Any]
     return {"total": (state["total"] if state else 0) + (event["v"] or 0)}
 
 
+class Balance:
+    """Commands that add to a balance, which is their reply too."""
+
+    reply_schema = parse("balance BIGINT")
+
+    def load(self, stored: bytes) -> int:
+        return int(stored)
+
+    def store(self, state: int) -> bytes:
+        return str(state).encode()
+
+    def fold(self, replies: Iterable[dict[str, Any]]) -> int:
+        return max((reply["balance"] for reply in replies), default=0)
+
+    def decide(self, state: int, command: dict[str, Any]) -> Decision:
+        return Decision(state + command["amount"], {"balance": state + command["amount"]}, True)
+
+
 class Case(NamedTuple):
     """An operator, and the rows of two steps."""
 
@@ -110,6 +136,7 @@ FEW = {"n": agg.count(), "x": agg.sum("x"), "v": agg.last("v")}
 CASES: dict[str, Callable[[], Case]] = {
     "Dedup": lambda: alone(dedup("k", "3 seconds")),
     "Latest": lambda: alone(latest("k")),
+    "Decide": lambda: Case(Decide(Balance()), COMMANDS.tables()),
     "Scan": lambda: alone(scan(added, "k", "total BIGINT")),
     "Hopping": lambda: alone(windows.hopping("4 seconds", "2 seconds", by="k", **ALL)),
     "Sliding": lambda: alone(windows.sliding("4 seconds", by="k", **FEW)),

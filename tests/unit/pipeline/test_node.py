@@ -16,7 +16,8 @@ from headwater.errors import PipelineError
 from headwater.pipeline.declaration import InputTopic, Source, Table
 from headwater.pipeline.graph import Graph
 from headwater.pipeline.node import Node, NodeCode, SinkNode, StreamNode, ViewNode
-from headwater.pipeline.targets import SinkTarget, TableName, parquet, sqlite
+from headwater.pipeline.sink_target import SinkTarget, TableName
+from headwater.pipeline.targets import parquet, sqlite
 
 COLUMNS = pa.schema([("id", pa.int64()), ("tags", pa.list_(pa.string()))])
 

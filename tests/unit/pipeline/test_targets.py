@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 from headwater.errors import HeadwaterError
+from headwater.pipeline.sink_target import SinkTarget, TableName
 from headwater.pipeline.targets import (
-    SinkTarget,
-    TableName,
     cache,
     database,
     foreach,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -26,22 +24,7 @@ from headwater.sinks.topic import TopicSink
 from headwater.testing.sink_suite import KEY, SCHEMA, Check, TargetUnderTest, checks
 from headwater.views import open_views
 from headwater.views.sqlite.table_sink import SqliteTableSink
-
-
-def named(check: Check) -> str:
-    return getattr(check, "__name__", "check")
-
-
-def saved(directory: Path) -> Callable[[], None]:
-    """Copy a directory; return what puts the copy in its place."""
-    backup = directory.with_name("backup")
-    shutil.copytree(directory, backup)
-
-    def restore() -> None:
-        shutil.rmtree(directory)
-        shutil.copytree(backup, directory)
-
-    return restore
+from sink_kit import named, saved
 
 
 def topic_target(path: Path, compacted: bool) -> TargetUnderTest:
@@ -114,6 +97,7 @@ def foreach_target(path: Path) -> TargetUnderTest:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compacted", [False, True], ids=["every row", "by key"])
 @pytest.mark.parametrize("check", checks(), ids=named)
 def test_a_topic_is_effectively_once(check: Check, compacted: bool, tmp_path: Path) -> None:
@@ -128,6 +112,7 @@ def test_parquet_files_are_effectively_once(
     check(parquet_target(tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", checks(), ids=named)
 def test_an_embedded_index_is_effectively_once(check: Check, tmp_path: Path) -> None:
     check(search_target(tmp_path))

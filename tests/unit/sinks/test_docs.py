@@ -23,6 +23,7 @@ def test_the_examples_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pyte
         exec(compile(block, f"{page}, python block {number}", "exec"), names)
 
 
+@pytest.mark.slow
 def test_the_test_of_a_sink_passes_as_it_is_printed(tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / "testing.md").read_text(), re.MULTILINE | re.DOTALL)
     (printed,) = (block for block in blocks if "sink_suite" in block)

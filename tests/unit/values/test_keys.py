@@ -75,3 +75,9 @@ def test_composite_keys_are_distinct_where_their_values_are(rows: list[tuple[str
 )
 def test_a_single_key_is_its_own_text(value: object, kind: pa.DataType, text: bytes) -> None:
     assert keys.key_bytes([pa.array([value], kind)]).to_pylist() == [text]
+
+
+@given(st.lists(st.binary(max_size=40), min_size=1), st.integers(1, 1024))
+def test_one_key_lies_in_the_partition_that_a_column_of_it_does(values: list[bytes], count: int) -> None:
+    expected = keys.partitions([pa.array(values, pa.binary())], count).tolist()
+    assert [keys.partition_of(each, count) for each in values] == expected

@@ -55,6 +55,13 @@ def test_a_read_waits_for_what_is_there_and_not_for_ever_for_what_is_not(store: 
         view.get(("a", 1), wait_for=Position("orders", {0: 4}), timeout=0)
 
 
+def test_who_has_waited_before_is_told_for_how_long_in_all(store: ViewStore) -> None:
+    view = store.view("stock")
+    view.wait(Position("orders", {0: 3}), timeout=0)
+    with pytest.raises(Behind, match="within 7 seconds"):
+        view.wait(Position("orders", {0: 4}), timeout=0, waited=7.0)
+
+
 def test_a_view_that_there_is_not_is_told_at_once(store: ViewStore) -> None:
     with pytest.raises(UsageError, match='no view "stok"'):
         store.view("stok")

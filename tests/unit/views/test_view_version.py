@@ -19,6 +19,7 @@ from headwater.views.view_version import (
     first_change,
     positions,
     unknown,
+    version_of_change,
 )
 
 
@@ -64,3 +65,8 @@ def test_who_asks_for_what_is_not_there_is_told_what_is() -> None:
     error = unknown("stock", 3, ["stock"], [1, 2])
     assert (error.message, error.hint) == ('view "stock" has no version 3', "versions: 1, 2")
     assert "no published version" in unknown("stock", None, ["stock"], [1]).message
+
+
+@given(st.integers(1, 1000), st.integers(1, (1 << FIRST) - 1))
+def test_a_change_has_the_version_that_numbered_it(version: int, number: int) -> None:
+    assert version_of_change(first_change(version) + number) == version

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headwater.capture.change import SourceTable
 from headwater.capture.outbox.captured_outbox import CapturedOutbox, named_rows
-from headwater.capture.outbox.told_records import told_records
+from headwater.capture.outbox.published_records import published_records
 from headwater.capture.source import CaptureSource
 from headwater.capture.state import Offsets
 from headwater.log import Log
@@ -37,11 +37,11 @@ class OutboxCleaning:
         if self._log.resolve(topic, "latest").offsets == reached:
             return done
         key = pa.schema([table.schema.field(name) for name in table.key])
-        for told in told_records(self._log, topic, done, self._producers):
-            if not self._delete(named_rows(told.names, key)):
+        for part in published_records(self._log, topic, done, self._producers):
+            if not self._delete(named_rows(part.names, key)):
                 break
-            reached[told.partition] = told.end
-            count += len(told.names)
+            reached[part.partition] = part.end
+            count += len(part.names)
             if count >= MOST:
                 break
         return reached

@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from headwater import durations
-from headwater.capture import record_headers
 from headwater.capture.change import INSERT, READ, SnapshotChunk, SourceTable, TableChanges
 from headwater.capture.outbox.captured_outbox import CapturedOutbox, row_names
-from headwater.capture.outbox.told_records import told_names
-from headwater.capture.outbox.told_rows import ToldRows
+from headwater.capture.outbox.published_records import published_names
+from headwater.capture.outbox.published_rows import PublishedRows
 from headwater.capture.state import Offsets
-from headwater.capture.table_writer import commit_times, conformed
-from headwater.capture.topic_writer import TopicWriter, UnfitRow
+from headwater.capture.writing import record_headers
+from headwater.capture.writing.table_writer import commit_times, conformed
+from headwater.capture.writing.topic_writer import TopicWriter, UnfitRow
 from headwater.log import Log
 from headwater.pipeline.captured import COMMITTED, ROW
 from headwater.schema import TIMESTAMP
@@ -39,7 +39,7 @@ class EventWriter(TopicWriter):
         super().__init__(log, capture, captured.topic)
         self.captured = captured
         self._table = table
-        self._told: ToldRows | None = None
+        self._published: PublishedRows | None = None
         self.sequence = self._stream.sequence if sequence is None else sequence
 
     def end(self) -> Offsets:
@@ -48,15 +48,17 @@ class EventWriter(TopicWriter):
 
     def expect_snapshot(self, since: Offsets) -> None:
         """Keep in mind what is told, from what the topic has behind some offsets on, until it is complete."""
-        self._told = ToldRows(told_names(self._log, self.captured.topic, since, self.producers))
+        self._published = PublishedRows(
+            published_names(self._log, self.captured.topic, since, self.producers)
+        )
 
     def write(self, changes: TableChanges) -> list[UnfitRow]:
         """Append the insertions among changes of the stream, and return those that do not fit."""
         self._settle_snapshot()
         self._table, first = changes.table, self.sequence
-        if self._told is not None:
+        if self._published is not None:
             names = row_names(changes.rows, changes.table.key)
-            self._told.note(names, changes.operation, changes.rows)
+            self._published.note(names, changes.operation, changes.rows)
         numbers = np.flatnonzero(changes.operation == INSERT)
         inserted = changes.chosen(numbers)
         headers, times = record_headers.of_changes(inserted), commit_times(inserted)
@@ -66,15 +68,15 @@ class EventWriter(TopicWriter):
             rows = self._events(inserted.rows, about, start, end)
             self._stream.send_changes(rows, sequence=first + start)
 
-        bad = self._append_fitting(len(numbers), inserted.unfit, send)
+        bad = self._append_fitting(len(numbers), inserted.unfit, send, first)
         self.sequence += len(numbers)
         return [each._replace(row=int(numbers[each.row])) for each in bad]
 
     def write_chunk(self, chunk: SnapshotChunk) -> list[UnfitRow]:
         """Append the rows of a snapshot that are no events yet; return those that do not fit."""
         self._settle_stream()
-        told = ToldRows() if self._told is None else self._told
-        numbers = told.untold(row_names(chunk.rows, self._table.key), chunk.rows)
+        published = PublishedRows() if self._published is None else self._published
+        numbers = published.unpublished(row_names(chunk.rows, self._table.key), chunk.rows)
         rows = chunk.rows.take(pa.array(numbers))
         places = dict(zip(numbers.tolist(), range(len(numbers)), strict=True))
         moment = pa.repeat(pa.scalar(durations.now(), TIMESTAMP), len(rows))
@@ -85,8 +87,8 @@ class EventWriter(TopicWriter):
             self._snapshot.send_changes(self._events(rows, about, start, end))
 
         bad = self._append_fitting(len(rows), unfit, send)
-        told.pass_chunk()
-        self._told = None if chunk.last else told
+        published.pass_chunk()
+        self._published = None if chunk.last else published
         return [each._replace(row=int(numbers[each.row])) for each in bad]
 
     def _records(self, rows: pa.RecordBatch, headers: pa.MapArray, times: pa.Array) -> dict[str, pa.Array]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 from psycopg import pq, sql
@@ -22,6 +22,8 @@ from headwater.capture.postgres.fetching import Messages, failure, finish, take,
 _ASK_SECONDS: Final = 1.0
 """How often the server is asked how far it has come while nothing comes."""
 _LINGER_SECONDS, _MANY, _ENOUGH = 0.02, 200, 20_000
+_PAUSE: Final = 0.002
+"""How long it is slept where much is coming: to be woken by every message would take the server's time."""
 _KEEPALIVE: Final = ord("k")
 _REPLY: Final = 17
 _STATUS: Final = struct.Struct(">cQQQqB")
@@ -84,7 +86,7 @@ class ReplicationStream:
         if result.status != pq.ExecStatus.COPY_BOTH:
             raise failure(result)
 
-    def _first(self, deadline: float) -> list[Any]:
+    def _first(self, deadline: float) -> list[bytes]:
         taken = self._take()
         while not taken and (left := deadline - time.monotonic()) > 0:
             self._ask()
@@ -92,15 +94,15 @@ class ReplicationStream:
             taken = self._take()
         return taken
 
-    def _more(self, taken: list[Any]) -> list[Any]:
+    def _more(self, taken: list[bytes]) -> list[bytes]:
         """Wait a moment for more where much is coming: many small deliveries cost more than a large one."""
         deadline = time.monotonic() + _LINGER_SECONDS
         while _MANY <= len(taken) < _ENOUGH and not self._ended and (left := deadline - time.monotonic()) > 0:
-            wait(self._pg, left)
+            time.sleep(min(left, _PAUSE))
             taken += self._take()
         return taken
 
-    def _take(self) -> list[Any]:
+    def _take(self) -> list[bytes]:
         """Return what is there; what has ended the stream is told when all before it has been taken."""
         if self._ended:
             finish(self._pg)

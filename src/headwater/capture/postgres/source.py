@@ -152,7 +152,7 @@ class PostgresSource(CaptureSource):
     def drop(self) -> None:
         """Remove the slot and the publication, unless they were given."""
         self._disconnect()
-        self._patiently(lambda: self._session.run(self._slot.drop))
+        self._retried(lambda: self._session.run(self._slot.drop))
         self._session.run(self._publication.drop)
         self._begun = False
 
@@ -227,7 +227,7 @@ class PostgresSource(CaptureSource):
 
     def _connect(self) -> None:
         subscription = Subscription(self._slot.name, self._publication.name, self._binary)
-        self._stream = self._patiently(lambda: self._streaming(subscription))
+        self._stream = self._retried(lambda: self._streaming(subscription))
         self._parser, self._layouts = Parser(self._open), {}
         if self._flushed:
             try:
@@ -244,7 +244,7 @@ class PostgresSource(CaptureSource):
         except psycopg.Error as error:
             raise source_error(error, self.title) from None
 
-    def _patiently(self, action: Callable[[], _T]) -> _T:
+    def _retried(self, action: Callable[[], _T]) -> _T:
         """Do what needs the slot, which the server may not have noticed yet that nobody uses any more."""
         deadline = time.monotonic() + _BUSY_SECONDS
         while True:

@@ -98,9 +98,9 @@ class SqliteConnection:
             self._roll_back()
 
     @contextmanager
-    def transaction(self, patience: float | None = None) -> Iterator[None]:
+    def transaction(self, timeout: float | None = None) -> Iterator[None]:
         """Change the database, all or nothing; waits for other writers, as long as for anything or less."""
-        self._wait_at_most(self._busy_seconds if patience is None else patience)
+        self._wait_at_most(self._busy_seconds if timeout is None else timeout)
         try:
             self.execute("BEGIN IMMEDIATE")
         finally:

@@ -33,7 +33,7 @@ from headwater.capture.change import (
 from headwater.capture.outbox.event_writer import EventWriter
 from headwater.capture.source import CaptureSource
 from headwater.capture.state import CaptureState, Offsets
-from headwater.capture.table_writer import TableWriter
+from headwater.capture.writing.table_writer import TableWriter
 from headwater.closing import Closing
 from headwater.errors import TopicError
 from headwater.log import Log, Position

@@ -13,24 +13,13 @@ from headwater.cli import log_location
 from headwater.cli.failure import say
 from headwater.cli.formats import capture_lines, units
 from headwater.cli.formats.tables import print_ndjson
-from headwater.cli.options import format_option, log_option, log_url, verbose_option
+from headwater.cli.options import StartGroup, format_option, log_option, log_url, verbose_option
 from headwater.durations import now
 
 SECOND = 1.0
 
 
-class _CaptureGroup(click.Group):
-    """A group whose commands are words, and whose other arguments are those of ``start``."""
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.commands and not args[0].startswith("-"):
-            args = ["start", *args]
-        return super().resolve_command(ctx, args)
-
-
-@click.group(cls=_CaptureGroup)
+@click.group(cls=StartGroup)
 def capture() -> None:
     """Capture the changes of a database into the log.
 

@@ -1,4 +1,4 @@
-"""``headwater dead``: records on which a node's code failed, and trying them again."""
+"""``headwater dead``: records on which code failed, deliveries that did not arrive, and trying them again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def dead() -> None:
 def list_(file: str, form: str) -> None:
     """List the nodes of the pipeline in FILE that have dead letters.
 
-    A dead letter is a record on which the code of a node failed, so that the node has set it aside.
+    A dead letter is a record on which the code of a node failed, so that the node has set it aside; or a
+    delivery that was refused, or waits for an endpoint that stays dead.
 
     \b
     Example:
@@ -60,7 +61,9 @@ def show(file: str, node: str, limit: int, form: str) -> None:
     if form == "ndjson":
         print_ndjson(each.to_dict() for each in letters)
     else:
-        columns = ("topic", ">partition", ">offset", "error", "record")
+        delivers = any(each.delivery for each in letters)
+        origin = ("delivery",) if delivers else ("topic", ">partition", ">offset")
+        columns = (*origin, "error", "record")
         print_table(
             columns, [[getattr(each, name.removeprefix(">")) for name in columns] for each in letters]
         )
@@ -74,14 +77,35 @@ def redrive(file: str, node: str) -> None:
     """Append the dead letters of NODE to their topics again.
 
     Correct the code and restart the pipeline first. Each becomes a new record of its topic, which all
-    readers of the topic get. It is appended once, however often this command is run.
+    readers of the topic get. It is appended once, however often this command is run. Deliveries are sent
+    again, in their order, by the pipeline that runs or when it runs next.
 
     \b
     Example:
       headwater dead redrive shop.py totals
     """
+    delivers = any(letter.delivery for letter in headwater.dead_letters(file, node))
     count = headwater.redrive(file, node)
-    click.echo(f"appended {units.plural(count, 'record')} again")
+    if delivers:
+        click.echo(f"{units.plural(count, 'delivery')} to be sent again")
+    else:
+        click.echo(f"appended {units.plural(count, 'record')} again")
+
+
+@dead.command()
+@click.argument("file")
+@click.argument("node")
+@click.argument("delivery")
+@verbose_option
+def discard(file: str, node: str, delivery: str) -> None:
+    """Give up the DELIVERY of NODE that was refused, so that what its key has next can go.
+
+    \b
+    Example:
+      headwater dead discard shop.py order_hooks msg_3f0c
+    """
+    headwater.discard(file, node, delivery)
+    click.echo(f"delivery {delivery} is given up")
 
 
 def _summary(name: str, letters: Sequence[DeadLetter]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, chdir, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -22,13 +22,14 @@ from rich.console import Console
 from rich.live import Live
 
 import headwater
-from headwater import BackgroundRun, Pipeline, RunOptions, Status
+from headwater import BackgroundRun, Pipeline, RunOptions, Server, ServeSettings, Status
 from headwater.api.session import create_topics
 from headwater.cli.commands.run import FRAME, SECOND, tell_broken
 from headwater.cli.demo.customers import Updates, capturing, prepare
-from headwater.cli.demo.feed import Feed
+from headwater.cli.demo.feed import EventFeed
 from headwater.cli.demo.proof import prove
 from headwater.cli.demo.screen import DemoScreen, Scene
+from headwater.cli.demo.served_views import ask_server
 from headwater.cli.demo.views import view_samples
 from headwater.cli.failure import Terminated
 from headwater.cli.formats import units
@@ -58,18 +59,25 @@ BATCHES = 8
     metavar="DIR",
     help="A new directory for log, views and database, which is kept.  [default: a temporary one]",
 )
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help=f"The port of the dashboard.  [default: {ServeSettings.port}, or any that is free]",
+)
 @verbose_option
-def demo(events: int | None, ends: bool, directory: Path | None) -> None:
+def demo(events: int | None, ends: bool, directory: Path | None, port: int | None) -> None:
     """Watch an example pipeline at work: a small web shop.
 
     A generator writes orders, searches, parcels and prices to a log in a temporary directory, some of
     them twice or late, and customers to an SQLite database, which is captured. Nine views are derived from
-    them. The terminal shows the nodes at work, the views as they change, and how long an UPDATE in the
-    database takes to a view. Ctrl-C ends it. The code is in examples/shop, also within the installed
-    package; the last line says where.
+    them. The terminal shows the address of the dashboard, the nodes at work, the views as they change, and
+    how long an UPDATE in the database takes to a view. Ctrl-C ends it. The code is in examples/shop, also
+    within the installed package; the last line says where.
 
     With --events N --exit, N events are processed, then every view is computed again from the log,
-    and in plain Python from the events, and compared. Exits with 1 if anything differs.
+    and in plain Python from the events, and compared; and a server is asked for each. Exits with 1 if
+    anything differs.
 
     \b
     Examples:
@@ -83,48 +91,86 @@ def demo(events: int | None, ends: bool, directory: Path | None) -> None:
     with duplicated(sys.stdout) as out:
         with _directory(directory) as folder:
             try:
-                _play(_pipeline(code, folder), code, events, ends, out)
+                _play(_pipeline(code, folder), code, DemoOptions(events, ends, port), out)
             except KeyboardInterrupt as error:
                 if ends or isinstance(error, Terminated):
                     raise
         _tell_more(code, directory, out)
 
 
-def _play(pipeline: Pipeline, code: Path, events: int | None, ends: bool, out: Console) -> None:
+@dataclass(frozen=True)
+class DemoOptions:
+    """What was asked for."""
+
+    events: int | None
+    """How many events; None: some all the time."""
+    ends: bool
+    """Whether the views are proved, and the demo ends."""
+    port: int | None
+    """The port of the dashboard."""
+
+
+def _play(pipeline: Pipeline, code: Path, play: DemoOptions, out: Console) -> None:
     started = time.monotonic()
     create_topics(pipeline)
     customers = prepare(pipeline)
-    with Feed(code / "feed.py", pipeline.log, customers, events) as feed, ExitStack() as stack:
-        # Not where views are proved: nobody has told the proof of it.
-        updates = None if ends else stack.enter_context(Updates(pipeline, customers))
-        statuses = _run(pipeline, feed, events if ends else None, out, updates)
-    if not ends:  # it has ended by itself, so no node is left that could go on
+    with EventFeed(code / "feed.py", pipeline.log, customers, play.events) as feed, ExitStack() as stack:
+        if play.ends:
+            statuses = _run(pipeline, feed, DemoOutput(out, fixed=play.events))
+        else:
+            server = stack.enter_context(_dashboard(pipeline, play.port))
+            # Not where views are proved: nobody has told the proof of it.
+            updates = stack.enter_context(Updates(pipeline, customers))
+            statuses = _run(pipeline, feed, DemoOutput(out, updates, server.url))
+    if not play.ends:  # it has ended by itself, so no node is left that could go on
         tell_broken(statuses)
         raise click.exceptions.Exit(1)
-    assert events is not None
+    assert play.events is not None
     for each in statuses:
         click.echo(summary(each))
     click.echo()
-    prove(pipeline, events)
-    click.echo(f"{units.plural(events, 'event')} processed and proved in {time.monotonic() - started:.1f} s")
+    prove(pipeline, play.events)
+    ask_server(pipeline)
+    seconds = time.monotonic() - started
+    click.echo(f"{units.plural(play.events, 'event')} processed and proved in {seconds:.1f} s")
 
 
-def _run(
-    pipeline: Pipeline, feed: Feed, fixed: int | None, out: Console, updates: Updates | None
-) -> list[Status]:
+def _dashboard(pipeline: Pipeline, port: int | None) -> Server:
+    """Start the server of the dashboard, at any port that is free if the usual one is taken."""
+    try:
+        usual = ServeSettings.port if port is None else port
+        return headwater.open_server(pipeline, settings=ServeSettings(port=usual))
+    except UsageError:
+        if port is not None:
+            raise
+        return headwater.open_server(pipeline, settings=ServeSettings(port=0))
+
+
+@dataclass(frozen=True)
+class DemoOutput:
+    """Where the demo is shown, and what beside the nodes."""
+
+    out: Console
+    updates: Updates | None = None
+    dashboard: str | None = None
+    fixed: int | None = None
+    """How many events are processed before it ends; None: it goes on."""
+
+
+def _run(pipeline: Pipeline, feed: EventFeed, shown: DemoOutput) -> list[Status]:
     """Run the pipeline until it is broken or, with a ``fixed`` number of events, until it has caught up."""
     work: BackgroundRun | None = None
     try:
-        with _display(pipeline, out, ends=fixed is not None) as show:
-            if fixed is not None:
+        with _display(pipeline, shown) as show:
+            if shown.fixed is not None:
                 with capturing(pipeline):
-                    _write(feed, show, fixed)
-            work = BackgroundRun(pipeline, _options(fixed))
-            _follow(work, pipeline, feed, updates, show)
+                    _write(feed, show, shown.fixed)
+            work = BackgroundRun(pipeline, _options(shown.fixed))
+            _follow(work, pipeline, feed, shown.updates, show)
     except BaseException:
         feed.close()
         if work is not None:
-            out.print(f"stopping, after {units.plural(feed.written, 'event')} …")
+            shown.out.print(f"stopping, after {units.plural(feed.written, 'event')} …")
             work.stop()
             tell_broken(work.statuses())
         raise
@@ -137,13 +183,15 @@ def _options(fixed: int | None) -> RunOptions:
     return RunOptions(until_caught_up=True, limit=max(1000, fixed // BATCHES))
 
 
-def _write(feed: Feed, show: Show, events: int) -> None:
+def _write(feed: EventFeed, show: Show, events: int) -> None:
     """Wait until all events are written."""
     while not feed.ended(FRAME):
         show(Scene(feed.written, step=f"writing {units.plural(events, 'event')}"))
 
 
-def _follow(work: BackgroundRun, pipeline: Pipeline, feed: Feed, updates: Updates | None, show: Show) -> None:
+def _follow(
+    work: BackgroundRun, pipeline: Pipeline, feed: EventFeed, updates: Updates | None, show: Show
+) -> None:
     scene, due = Scene(feed.written), 0.0
     while not work.ended(FRAME):
         feed.ended(0)  # says so if it failed
@@ -156,10 +204,14 @@ def _follow(work: BackgroundRun, pipeline: Pipeline, feed: Feed, updates: Update
 
 
 @contextmanager
-def _display(pipeline: Pipeline, out: Console, *, ends: bool) -> Iterator[Show]:
+def _display(pipeline: Pipeline, shown: DemoOutput) -> Iterator[Show]:
     """Return what shows scenes: a screen that is drawn in place or, elsewhere than in a terminal, lines."""
-    screen = DemoScreen("" if ends else "Ctrl-C ends", f"{_command()} view list --log {pipeline.log}")
+    out, ends = shown.out, shown.dashboard is None
+    more = f"{_command()} view list --log {pipeline.log}"
+    screen = DemoScreen("" if ends else "Ctrl-C ends", more, shown.dashboard)
     if not out.is_terminal:
+        if shown.dashboard is not None:
+            out.print(f"dashboard at {shown.dashboard}", soft_wrap=True)
         yield _lines(screen, lambda line: out.print(line, soft_wrap=True, markup=False))
         return
     with Live(console=out, auto_refresh=False, transient=ends, redirect_stderr=False) as live:

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import click
 
 import headwater
-from headwater import BackgroundRun, RunOptions, Status, capture_metrics, metrics
+from headwater import BackgroundRun, Pipeline, RunOptions, ServeSettings, Status, capture_metrics, metrics
 from headwater.cli.failure import tell
 from headwater.cli.options import format_option, spark_options, verbose_option
 from headwater.cli.screens.run_output import Show, conclude, display
+from headwater.errors import UsageError
 
 FRAME = 0.2
 SECOND = 1.0
@@ -34,6 +35,16 @@ SECOND = 1.0
     type=click.IntRange(0, 65535),
     metavar="N",
     help="Serve metrics to Prometheus at http://127.0.0.1:N/metrics.",
+)
+@click.option(
+    "--serve", is_flag=True, help="Serve its topics and views over HTTP too, on this machine alone."
+)
+@click.option(
+    "--port",
+    "serve_port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help=f"The port to serve at; 0 takes any that is free.  [default: {ServeSettings.port}]",
 )
 @spark_options
 @click.option(
@@ -54,7 +65,9 @@ SECOND = 1.0
     help="The output format.  [default: screen in a terminal or with --until-caught-up, else ndjson]",
 )
 @verbose_option
-def run(file: str, port: int | None, form: str | None, **how: Any) -> None:
+def run(
+    file: str, port: int | None, serve: bool, serve_port: int | None, form: str | None, **how: Any
+) -> None:
     """Run the pipeline in FILE, until Ctrl-C.
 
     Each node is shown with its rows per second, how long its last batch took, how many records it is
@@ -66,12 +79,13 @@ def run(file: str, port: int | None, form: str | None, **how: Any) -> None:
     Examples:
       headwater run shop.py
       headwater run shop.py --until-caught-up
+      headwater run shop.py --serve
       headwater run shop.py --metrics-port 9464 --format ndjson >> shop.log
     """
     pipeline, options, started = headwater.load(file), RunOptions(**how), time.monotonic()
     pipeline.check()
     form = form or ("screen" if sys.stdout.isatty() or options.until_caught_up else "ndjson")
-    with _endpoint(pipeline.name, port) as endpoint:
+    with _endpoint(pipeline.name, port) as endpoint, _server(pipeline, serve, serve_port):
         if endpoint is not None:
             click.echo(f"metrics at {endpoint.url}", err=True)
         work = BackgroundRun(pipeline, options)
@@ -86,6 +100,20 @@ def run(file: str, port: int | None, form: str | None, **how: Any) -> None:
 
 def _endpoint(pipeline: str, port: int | None) -> AbstractContextManager[metrics.Endpoint | None]:
     return nullcontext() if port is None else metrics.Endpoint(pipeline, port)
+
+
+@contextmanager
+def _server(pipeline: Pipeline, wanted: bool, port: int | None) -> Iterator[None]:
+    """Serve the pipeline's topics and views while it runs, and as long as this command does."""
+    if not wanted:
+        if port is not None:
+            raise UsageError("--port is the port of --serve", hint="add --serve, or leave it out")
+        yield
+        return
+    settings = ServeSettings(port=ServeSettings.port if port is None else port)
+    with headwater.open_server(pipeline, settings=settings) as server:
+        click.echo(f"serving at {server.url}", err=True)
+        yield
 
 
 def _watch(

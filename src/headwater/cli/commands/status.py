@@ -9,7 +9,7 @@ import click
 import headwater
 from headwater import Position, Progress
 from headwater.cli.failure import say
-from headwater.cli.formats import capture_lines, units
+from headwater.cli.formats import capture_lines, delivery_lines, units
 from headwater.cli.formats.clocks import ahead_texts
 from headwater.cli.formats.tables import print_ndjson, print_table
 from headwater.cli.options import format_option, verbose_option
@@ -30,7 +30,8 @@ def status(file: str, form: str) -> None:
     That is its last batch and how long ago it ended, how many records it is behind, its clock (its
     watermark), the rows of a view, and the offsets up to which it has read. Nothing is started: the
     figures are those that the nodes have written down, and do not tell whether the nodes run. Captures
-    are shown below, as they have noted it in the log: one that has noted nothing for a while is silent.
+    are shown below, as they have noted it in the log: one that has noted nothing for a while is silent. So
+    are deliveries that wait or are set aside, of sinks that send messages.
 
     \b
     Example:
@@ -45,6 +46,9 @@ def status(file: str, form: str) -> None:
     if captures and form != "ndjson":
         click.echo()
         print_table(capture_lines.COLUMNS, map(capture_lines.cells, captures))
+    for node in nodes:
+        for kind, text in delivery_lines.lines(node):
+            say(kind, text)
     for text in (each for capture in captures for each in capture_lines.warnings(capture)):
         say("warning", text)
     for text in ahead_texts(ahead for node in nodes for ahead in node.ahead):

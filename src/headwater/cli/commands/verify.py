@@ -97,10 +97,10 @@ def _print(verdicts: Sequence[Verdict], form: str) -> None:
 
 def _summary(proved: Sequence[Verdict]) -> str:
     """Say of verdicts that found nothing wrong what they have found."""
-    if not any(each.equal for each in proved):
+    if not any(each.equal or each.undecided for each in proved):
         return "there are no rows to compare"
     return "all rows are equal" + (
-        ", but for what is not verified" if any(each.aside for each in proved) else ""
+        ", but for what is not verified" if any(each.aside or each.undecided for each in proved) else ""
     )
 
 
@@ -112,6 +112,9 @@ def _tell_unverified(pipeline: Pipeline, verdicts: Sequence[Verdict], *, sinks: 
         elif each.aside:
             columns = ", ".join(each.aside)
             say("note", f"{pipeline[each.node].title} is verified without its estimates: {columns}")
+        if each.undecided:
+            kept = f"{each.undecided:,} {'key' if each.undecided == 1 else 'keys'} kept changing"
+            say("note", f"{pipeline[each.node].title} is not verified: {kept}")
         if each.expired:
             gone = f"{each.expired:,} rows that go by themselves are not there"
             say("note", f"{pipeline[each.node].title} keeps rows for a time: {gone}")

@@ -9,8 +9,8 @@ import click
 import pyarrow as pa
 
 from headwater import Position, View, Views
+from headwater.api import view_keys
 from headwater.api.views import TIMEOUT
-from headwater.cli.formats import key_values
 from headwater.cli.formats.view_changes import before_oldest, blocks, change_writer
 from headwater.cli.formats.writers import row_writer
 from headwater.cli.options import format_option
@@ -102,7 +102,7 @@ def get(views: Views, name: str, key: tuple[str, ...], form: str, **wait: Any) -
       headwater view get totals ada --wait-for orders:0=12
     """
     view = views[name]
-    row = view.get(key_values.key(key, view), **wait)
+    row = view.get(view_keys.key(key, view.keyed), **wait)
     if row is None:
         raise HeadwaterError(f'view "{name}" has no row with the key ({", ".join(key)})')
     row_writer(form, view.schema)(pa.RecordBatch.from_pylist([row], schema=view.schema))
@@ -138,8 +138,8 @@ def scan(
       headwater view scan clicks --prefix /home --from "10 minutes ago"
     """
     view = views[name]
-    leading = key_values.prefix(prefix, view)
-    first, last = (key_values.bound(text, view, len(leading)) for text in (start, end))
+    leading = view_keys.prefix(prefix, view.keyed)
+    first, last = (view_keys.bound(text, view.keyed, len(leading)) for text in (start, end))
     rows, write, none = view.scan(leading, first, last, **how), row_writer(form, view.schema), True
     for batch in rows:
         write(batch)

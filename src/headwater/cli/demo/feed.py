@@ -19,7 +19,7 @@ PATIENCE = 5.0
 """Seconds that it has to finish a batch before it is killed."""
 
 
-class Feed(Closing):
+class EventFeed(Closing):
     """Writes so many events at once or, without a number, some all the time."""
 
     def __init__(self, program: Path, log: str, customers: Path, events: int | None):

@@ -48,8 +48,8 @@ class Scene:
 class DemoScreen:
     """Draws scenes; rows that were not there a moment before stand out."""
 
-    def __init__(self, how: str, more: str):
-        self._how, self._more = how, more
+    def __init__(self, how: str, more: str, dashboard: str | None = None):
+        self._how, self._more, self._dashboard = how, more, dashboard
         self._started = time.monotonic()
         self._spinner = Spinner("dots")
         self._before: Mapping[str, ViewSample] = {}
@@ -59,7 +59,7 @@ class DemoScreen:
         """Return the whole screen."""
         if scene.views is not self._views:
             self._before, self._views = {each.name: each for each in self._views}, scene.views
-        parts: list[RenderableType] = [self._title(scene), *_told(scene.update, console.width), Text()]
+        parts = [self._title(scene), *self._address(), *_told(scene.update, console.width), Text()]
         if scene.step is not None:
             self._spinner.update(text=f"{scene.step} … {self._seconds():.0f} s")
             return Group(*parts, self._spinner)
@@ -82,6 +82,11 @@ class DemoScreen:
         title = Text.assemble(("Headwater ", "bold cyan"), facts, (f"  {self._how}", "dim"))
         title.no_wrap, title.overflow = True, "ellipsis"
         return title
+
+    def _address(self) -> list[RenderableType]:
+        if self._dashboard is None:
+            return []
+        return [Text.assemble("dashboard  ", (self._dashboard, "bold underline"), no_wrap=True)]
 
     def _seconds(self) -> float:
         return time.monotonic() - self._started

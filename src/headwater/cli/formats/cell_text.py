@@ -1,4 +1,4 @@
-"""The values of a column as text that people read, for tables and CSV.
+"""The values of a column as text that people read, for tables.
 
 Invariant: a text holds no control characters of its own record, so that stored data can neither
 break a table's lines nor command a terminal. (CSV quotes them instead.)
@@ -11,19 +11,10 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.schema import is_variant
-from headwater.values import jsonl
+from headwater.values.csv_text import as_text
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 NULL = "null"
-
-
-def as_text(column: pa.Array, field: pa.Field) -> pa.Array:
-    """Return text for any column: nested values as JSON, binary as base64, null as null."""
-    if is_variant(field) or pa.types.is_string(column.type):
-        return column
-    text = jsonl.text(column)
-    return text if pa.types.is_nested(column.type) else pc.utf8_trim(text, '"')
 
 
 def cells(column: pa.Array, field: pa.Field) -> list[str]:
@@ -32,11 +23,6 @@ def cells(column: pa.Array, field: pa.Field) -> list[str]:
     if pa.types.is_timestamp(column.type):
         text = pc.replace_substring_regex(text, r"\.000000(Z?)$", r"\1")
     return [NULL if value is None else _CONTROL.sub(_escape, value) for value in text.to_pylist()]
-
-
-def is_plain(field: pa.Field) -> bool:
-    """Tell whether CSV has a form of its own for the column."""
-    return not (pa.types.is_nested(field.type) or pa.types.is_binary(field.type) or is_variant(field))
 
 
 def _escape(match: re.Match[str]) -> str:

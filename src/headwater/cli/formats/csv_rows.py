@@ -19,12 +19,12 @@ import pyarrow.csv as pv
 
 from headwater import Topic
 from headwater.bisection import failing
-from headwater.cli.formats.cell_text import is_plain
 from headwater.errors import RowError, nearest
 from headwater.record import DELETED, META, read_schema
 from headwater.schema import type_name
 from headwater.values import floats, jsonl
 from headwater.values.columns import Misfit
+from headwater.values.csv_text import is_plain
 from headwater.values.jsonl_columns import how_to_write, not_utf8
 
 _BAD_CELL = re.compile(r"In CSV column #(\d+): ")

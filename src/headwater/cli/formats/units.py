@@ -51,9 +51,11 @@ def parse_size(text: str) -> int:
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun.
 
-    >>> plural(1, "row"), plural(12_000, "row"), plural(2, "batch")
-    ('1 row', '12,000 rows', '2 batches')
+    >>> plural(1, "row"), plural(12_000, "row"), plural(2, "batch"), plural(3, "delivery")
+    ('1 row', '12,000 rows', '2 batches', '3 deliveries')
     """
+    if noun.endswith("ry") and count != 1:
+        return f"{count:,} {noun.removesuffix('y')}ies"
     ending = "" if count == 1 else "es" if noun.endswith("ch") else "s"
     return f"{count:,} {noun}{ending}"
 

@@ -5,7 +5,6 @@ Invariant: a batch has left the process when ``write`` returns, so that it may b
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,13 +12,13 @@ from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pv
 
 from headwater import Topic
-from headwater.cli.formats.cell_text import as_text, cells, is_plain
+from headwater.cli.formats.cell_text import cells
 from headwater.cli.formats.record_grid import RecordGrid
 from headwater.record import DELETED, read_schema
 from headwater.values import jsonl
+from headwater.values.csv_text import to_csv
 
 BLOCK = 1000
 Write = Callable[[pa.RecordBatch], None]
@@ -92,14 +91,7 @@ def _csv() -> Write:
 
 
 def _write_csv(batch: pa.RecordBatch, out: BinaryIO, header: bool) -> None:
-    columns = [
-        column if is_plain(field) else as_text(column, field)
-        for column, field in zip(batch.columns, batch.schema, strict=True)
-    ]
-    text = io.BytesIO()
-    plain = pa.RecordBatch.from_arrays(columns, batch.schema.names)
-    pv.write_csv(plain, text, pv.WriteOptions(include_header=header))
-    out.write(text.getvalue())
+    out.write(to_csv(batch, header))
     out.flush()
 
 

@@ -48,8 +48,8 @@ def conclude(form: str, pipeline: str, statuses: Sequence[Status], seconds: floa
     for each in statuses:
         click.echo(summary(each))
     for each in statuses:
-        if each.alert is not None:
-            say("warning", each.alert)
+        for alert in each.alerts:
+            say("warning", alert)
     for text in ahead_texts(ahead for each in statuses for ahead in each.ahead):
         say("warning", text)
     click.echo(f'pipeline "{pipeline}" has caught up, in {seconds:.1f} s')

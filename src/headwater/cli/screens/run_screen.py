@@ -86,7 +86,7 @@ class Screen:
 def nodes(statuses: Sequence[Status], width: int, height: int) -> list[RenderableType]:
     """Return the table of nodes and, below it, why some of them fail."""
     errors = [error_text(each.error, width) for each in statuses if each.error is not None]
-    warnings = [each.alert for each in statuses if each.alert is not None]
+    warnings = [alert for each in statuses for alert in each.alerts]
     warnings += ahead_texts(ahead for each in statuses for ahead in each.ahead)
     errors += [warning_text(each, width) for each in warnings]
     errors = errors[: max(1, (height - _FRAME) // 2 // _ERROR)]

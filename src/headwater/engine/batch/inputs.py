@@ -25,6 +25,7 @@ from headwater.engine.plan.empty_stream import EmptyStream, empty_stream
 from headwater.engine.plan.pruning import NOTHING, Used
 from headwater.engine.source import continuity
 from headwater.engine.source.data_source import pieces
+from headwater.engine.source.planner_process import PlannerProcess
 from headwater.engine.source.records import read
 from headwater.errors import TopicError, UnknownTopic, UnreadableRecord
 from headwater.log import Log, Position, Topic, prefetched
@@ -37,6 +38,8 @@ from headwater.pipeline.pipeline import Pipeline
 MOST, LEAST, FOR_WORKERS = 500_000, 20_000, 200_000
 """Rows that a micro-batch takes from one topic: fewer where many nodes share it, so that none waits long for
 the others, but so many that workers are worth asking, where there are enough of them."""
+FIRST = 50_000
+"""Rows of the first micro-batch from a broker: until they are read and decoded nothing else can run."""
 CORES = 6
 """With fewer, the driver gets through as many rows as all workers: 1.2 million a second, and 0.24 million on
 each core (``bench/nodes.py``)."""
@@ -118,23 +121,34 @@ class Inputs:
         topic = self._topic(upstream)
         return empty_stream(self._spark, topic.read_schema, topic.event_time, topic.key)
 
-    def plan(
+    def start_planner(self) -> PlannerProcess | None:
+        """Start a process that plans, where it is worth one: where a broker has to be read for that."""
+        return PlannerProcess(self._pipeline.home / "spark.log") if self._prefetch else None
+
+    def plan(self, inputs: Mapping[str, Mapping[str, str]], planner: PlannerProcess | None) -> DataFrame:
+        """Return a stream whose micro-batches are planned over inputs, and which is not to be read."""
+        source = self._spark.readStream.format("headwater-plan")
+        if planner is None:
+            return source.option("inputs", json.dumps(inputs)).load()
+        return source.option("planner", planner.address).load()
+
+    def planned(
         self,
         upstreams: Mapping[str, Declaration],
         begin: Mapping[str, Position],
         nodes: int,
         until: Mapping[str, Position] | None = None,
-    ) -> DataFrame:
-        """Return a stream whose micro-batches are planned over upstreams, and which is not to be read."""
+    ) -> dict[str, dict[str, str]]:
+        """Return the options with which upstreams are planned, by their names."""
         least = LEAST if self.cores < CORES else FOR_WORKERS
-        most = {"limit": str(self._limit or max(MOST // max(nodes, 1), least))}
+        limit = self._limit or max(MOST // max(nodes, 1), least)
+        most = {"limit": str(limit)} | ({"first": str(min(limit, FIRST))} if self._prefetch else {})
         ends = {name: {"until": str(at)} for name, at in (until or {}).items()}
-        inputs = {
+        return {
             name: self._streaming(upstreams[name], {**most, **ends.get(name, {}), "start": str(at)})
             for name, at in begin.items()
             if name in upstreams  # else it is declared no longer, and keeps its position
         }
-        return self._spark.readStream.format("headwater-plan").option("inputs", json.dumps(inputs)).load()
 
     def _streaming(self, upstream: Declaration, more: Mapping[str, str]) -> dict[str, str]:
         topic = self._topic(upstream)
@@ -209,6 +223,15 @@ class Inputs:
     def skipped(self, upstream: Declaration) -> str:
         """Return which records of an upstream are left out, as text."""
         return json.dumps(self._skips.get(self._topic(upstream).name, {}), sort_keys=True)
+
+    def count_skipped(self, start: Position, end: Position) -> int:
+        """Return how many records between two positions are left out."""
+        skips = self._skips.get(end.topic, {})
+        return sum(
+            start.offsets.get(partition, 0) <= offset < last
+            for partition, last in end.offsets.items()
+            for offset in skips.get(partition, ())
+        )
 
     def empty(self, upstream: Declaration) -> DataFrame:
         """Return a DataFrame with an upstream's columns and no rows."""

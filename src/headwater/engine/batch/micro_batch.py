@@ -51,6 +51,10 @@ class MicroBatch:
             for partition, end in self._end(name).offsets.items()
         )
 
+    def set_aside(self, inputs: Inputs, names: Collection[str]) -> int:
+        """Return how many of the records of some inputs a node leaves out, because its code fails on them."""
+        return sum(inputs.count_skipped(self._start(name), self._end(name)) for name in names)
+
     def table(self, inputs: Inputs, upstream: Declaration) -> pa.Table:
         """Return the records of an input."""
         key = (upstream.name, inputs.skipped(upstream))

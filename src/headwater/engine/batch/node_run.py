@@ -28,6 +28,7 @@ from headwater.engine.failure import failures
 from headwater.engine.failure.dead_letter_writer import DeadLetterWriter
 from headwater.engine.failure.rejected_row import rejected_rows
 from headwater.engine.home import checkpoint, node_progress
+from headwater.engine.home.accounting import Accounting
 from headwater.engine.home.checkpoint import InputProgress
 from headwater.engine.home.node_progress import NodeProgress
 from headwater.engine.plan import keyed_results
@@ -110,7 +111,7 @@ class NodeRun:
         assert self._sink is not None and self._dead_letters is not None, "it has begun"
         self._dead_letters.write(number, rejected_rows(computed.rejected))
         crash.point("query: computed")
-        done = self.done.after(number, after)
+        done = self.done.after(number, after, self._accounting(micro_batch, computed))
         watermark = self._output_watermark(done.watermark(number, after))
         fresh = self._sink.commit(Batch(number, computed.rows, after.positions, watermark))
         self.done = replace(done, receipt=self._sink.receipt())
@@ -147,6 +148,19 @@ class NodeRun:
             self.counts.note(note)
         self.counts.batches += 1
         self.counts.out += computed.rows.num_rows
+
+    def _accounting(self, micro_batch: MicroBatch, computed: NodeResult) -> Accounting:
+        """Return what became of the records of a micro-batch: the same when it is repeated."""
+        aside, out = micro_batch.set_aside(self.inputs, self._names), computed.rows.num_rows
+        if self.stage is None:
+            rows = micro_batch.size(self._names)
+            # A result without a key stands for a row; where one row gives many, at most as many as there are.
+            unkeyed = min(sum(table.num_rows for table in computed.rejected), rows - aside)
+            return Accounting(rows, dead=aside + unkeyed, out=out)
+        names = ("rows", "late", "duplicates", "dead")
+        counted = {name: sum(note[name] for note in computed.notes) for name in names}
+        left_out = Accounting(rows=aside, dead=aside)  # which never come to the operator
+        return Accounting(**counted, out=out).plus(left_out)
 
     def _computed(self, number: int, micro_batch: MicroBatch, may_bisect: Callable[[], bool]) -> NodeResult:
         """Compute, without the records that are to blame where code fails; their states are noted."""

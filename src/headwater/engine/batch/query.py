@@ -28,6 +28,7 @@ from headwater.engine.batch.retry import Retry
 from headwater.engine.failure import failures
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.checkpoint_recovery import recover
+from headwater.engine.source.planner_process import PlannerProcess
 from headwater.errors import HeadwaterError
 from headwater.log import Position
 from headwater.pipeline.declaration import Declaration
@@ -48,6 +49,7 @@ class Query:
         """Nodes that were detached while it ran, each with the checkpoint that it goes on from."""
         self._inputs, self._detach = inputs, detach
         self.spark: StreamingQuery | None = None
+        self._planner: PlannerProcess | None = None
         self.retry = Retry()
         self.done = 0
         """Micro-batches done in this run."""
@@ -79,9 +81,15 @@ class Query:
         checkpoint.write_start(self.checkpoint, dict(sorted(start.items())))
         recover(self.checkpoint)
 
+    def prepare(self) -> None:
+        """Start the process that plans for it, if it has one, beside what else there is to do first."""
+        if self._planner is None:
+            self._planner = self._inputs.start_planner()
+
     def start(self, until: Mapping[str, Position] | None = None) -> StreamingQuery:
         """Start, when every node has begun; no further than positions in some inputs, if any are given."""
         self._offsets_synced = self._stopping = False
+        self.prepare()
         writer = self._stream(until).writeStream.foreachBatch(self._process)
         self.spark = writer.option("checkpointLocation", str(self.checkpoint.resolve())).start()
         return self.spark
@@ -111,6 +119,9 @@ class Query:
         if spark is not None and spark.isActive:
             spark.stop()
         self.spark = None
+        planner, self._planner = self._planner, None
+        if planner is not None:
+            planner.close()
 
     @property
     def upstreams(self) -> dict[str, Declaration]:
@@ -128,7 +139,11 @@ class Query:
 
     def _stream(self, until: Mapping[str, Position] | None) -> DataFrame:
         start = checkpoint.read_start(self.checkpoint)
-        return self._inputs.plan(self.upstreams, start, len(self.node_runs), until)
+        inputs = self._inputs.planned(self.upstreams, start, len(self.node_runs), until)
+        if self._planner is not None:
+            at = {**start, **self._processed()}
+            self._planner.plan(inputs, {name: str(at[name]) for name in inputs})
+        return self._inputs.plan(inputs, self._planner)
 
     def _process(self, rows: DataFrame, number: int) -> None:
         checkpoint.sync_offsets(self.checkpoint, number, first=not self._offsets_synced)

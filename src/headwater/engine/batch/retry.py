@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 
+from headwater.backoff import Backoff
 from headwater.errors import Fenced, HeadwaterError, InputLost, is_transient
 
 BACKOFF_SECONDS = 1.0
@@ -38,7 +39,7 @@ class Retry:
         self.failures += 1
         self._permanent_failures += not is_transient(error)
         self._done, self.error = done, error
-        wait = min(BACKOFF_SECONDS * 2 ** min(self.failures - 1, 16), MAX_BACKOFF_SECONDS)
+        wait = Backoff(BACKOFF_SECONDS, MAX_BACKOFF_SECONDS, jitter=0.0).seconds(self.failures)
         self._retry_at = time.monotonic() + wait
 
     def clear(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from headwater import schema as schemas
 from headwater.engine.failure.rejected_row import RecordOffset, RejectedRow
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, UnknownTopic
 from headwater.log import Log, Position, Topic
 from headwater.pipeline.node import Node
 from headwater.record import DELETED
@@ -40,6 +40,15 @@ def letters(rows: Sequence[RejectedRow]) -> pa.Table:
     now = datetime.now(UTC)
     stored = [{"error": row.error, "record": row.record, "at": now} for row in rows]
     return pa.Table.from_pylist(stored, schema=schemas.parse(SCHEMA))
+
+
+@dataclass(frozen=True)
+class LastLetter:
+    """How many records are set aside, and why the last one is."""
+
+    count: int
+    error: str
+    at: datetime
 
 
 class DeadLetters:
@@ -110,6 +119,26 @@ class DeadLetters:
         if self.topic not in {topic.name for topic in self._log.topics()}:
             return []
         return [row for batch in self._log.read(self.topic, meta=meta) for row in batch.to_pylist()]
+
+    def end(self) -> Position | None:
+        """Return where the topic ends; None if nothing was ever set aside."""
+        try:
+            return self._log.resolve(self.topic, "latest")
+        except UnknownTopic:
+            return None
+
+    def last(self, since: Position | None = None) -> LastLetter | None:
+        """Return how many there are since a position, and the newest, without reading the others."""
+        end = self.end()
+        if end is None:
+            return None
+        first = self._log.resolve(self.topic, "earliest").offsets[0]
+        if since is not None and since.id == end.id:  # not of a topic that was deleted and made again
+            first = max(first, since.offsets[0])
+        for batch in self._log.read(self.topic, 0, max(first, end.offsets[0] - 1)):
+            for row in batch.to_pylist():
+                return LastLetter(end.offsets[0] - first, row["error"], row["at"])
+        return None
 
     def _letters(self, rejected: Mapping[RecordOffset, RejectedRow]) -> list[dict[str, object]]:
         """Return records as they are stored: those of a partition that can be read are read at once."""

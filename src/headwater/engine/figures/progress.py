@@ -6,20 +6,24 @@ Invariant: nothing is changed, and the pipeline may run meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from headwater.engine.home import checkpoint, node_progress
+from headwater.engine.home.accounting import NOTHING, Accounting
 from headwater.engine.home.checkpoint import ClockSkew, Input, InputProgress
+from headwater.engine.home.node_progress import NodeProgress
 from headwater.engine.home.versions import versions_on_disk
 from headwater.engine.home.view_locations import STORE, views_of
 from headwater.engine.source.watermark import NEVER
 from headwater.errors import HeadwaterError, SinkUnavailable, UnknownTopic, UsageError
 from headwater.log import Log, Position
-from headwater.pipeline.node import Node, ViewNode
+from headwater.pipeline.node import Node, SinkNode, ViewNode
 from headwater.pipeline.pipeline import Pipeline
+from headwater.sinks.delivery.figures import DeliveryStatus, delivery_status
 from headwater.values.json_ready import JsonReady, calendar_time
 from headwater.views import Views
 
@@ -50,6 +54,10 @@ class Progress(JsonReady):
     """The input that holds its clock though others have come further, and when that was last heard of."""
     problem: HeadwaterError | None = None
     """Why the rows of a view are not known."""
+    deliveries: DeliveryStatus | None = None
+    """What waits in its outbox; None where it has none."""
+    accounting: Accounting = NOTHING
+    """What has become of the rows that it took in."""
 
     def facts(self) -> dict[str, Any]:
         """Return its fields, with times as such, and the input that it waits for by its name."""
@@ -62,14 +70,21 @@ class Progress(JsonReady):
         }
 
 
-def progress(pipeline: Pipeline, log: Log) -> list[Progress]:
-    """Return the progress of every node, in the order of the pipeline."""
+def progress(pipeline: Pipeline, log: Log, views: Views | None = None) -> list[Progress]:
+    """Return the progress of every node, in the order of the pipeline.
+
+    With ``views``, which are open already, the rows of views are not counted: with many, that takes long.
+    """
     check_has_run(pipeline)
     lag = topic_lag(log)
+    if views is not None:
+        return [
+            _progress(pipeline, node, lag, _uncounted(pipeline, node, views)) for node in pipeline.order()
+        ]
     if not (pipeline.home / STORE).exists():
-        return [_progress(pipeline, node, lag, None) for node in pipeline.order()]
-    with views_of(pipeline) as views:
-        return [_progress(pipeline, node, lag, views) for node in pipeline.order()]
+        return [_progress(pipeline, node, lag, _stored(pipeline, node, None)) for node in pipeline.order()]
+    with views_of(pipeline) as opened:
+        return [_progress(pipeline, node, lag, _stored(pipeline, node, opened)) for node in pipeline.order()]
 
 
 def check_has_run(pipeline: Pipeline) -> None:
@@ -128,17 +143,17 @@ def node_lag(topics: Iterable[str], inputs: InputProgress | None, lag: TopicLag)
     return sum(lag(topic, done.get(topic, {})) for topic in topics)
 
 
-def node_clock(path: Path, inputs: InputProgress | None) -> int | None:
-    """Return the clock that a node with a checkpoint has come to, None where it has or knows none yet."""
+def node_clock(own: NodeProgress, inputs: InputProgress | None) -> int | None:
+    """Return the clock that a node has come to by its own account, None where it has or knows none yet."""
     if inputs is None:
         return None
-    last = node_progress.read(path.parent).last_watermark
+    last = own.last_watermark
     clock = inputs.watermark if last is None else last
     return clock if clock is not None and clock > NEVER else None
 
 
-def _progress(pipeline: Pipeline, node: Node, lag: TopicLag, views: Views | None) -> Progress:
-    version, rows, problem = _stored(pipeline, node, views)
+def _progress(pipeline: Pipeline, node: Node, lag: TopicLag, stored: StoredView) -> Progress:
+    version, rows, problem = stored
     path = checkpoint_of(pipeline, node, version)
     own, inputs = node_progress.read(path.parent), committed_progress(path, node)
     return Progress(
@@ -148,12 +163,23 @@ def _progress(pipeline: Pipeline, node: Node, lag: TopicLag, views: Views | None
         ended=_ended(path, own.batch),
         positions=inputs.positions if inputs is not None else (),
         lag=node_lag(pipeline.inputs(node), inputs, lag),
-        clock=node_clock(path, inputs),
+        clock=node_clock(own, inputs),
         rows=rows,
         ahead=inputs.ahead if inputs is not None else (),
         waits_for=_waits_for(inputs) if inputs is not None else None,
         problem=problem,
+        deliveries=node_deliveries(pipeline, node),
+        accounting=own.accounting,
     )
+
+
+def node_deliveries(pipeline: Pipeline, node: Node) -> DeliveryStatus | None:
+    """Return how the deliveries of a node are doing; None where it delivers nothing, or has not begun."""
+    file = node.outbox(pipeline.home) if isinstance(node, SinkNode) else None
+    try:
+        return None if file is None else delivery_status(file)
+    except SinkUnavailable:  # a disk that is full or a file that is busy; its runner says so
+        return None
 
 
 def _waits_for(inputs: InputProgress) -> tuple[str, int] | None:
@@ -170,9 +196,18 @@ def _ended(path: Path, batch: int) -> float | None:
         return None
 
 
-def _stored(
-    pipeline: Pipeline, node: Node, views: Views | None
-) -> tuple[int, int | None, HeadwaterError | None]:
+StoredView = tuple[int, int | None, HeadwaterError | None]
+"""The version of a node that is in force, the rows of a view, or why they are not known."""
+
+
+def _uncounted(pipeline: Pipeline, node: Node, views: Views) -> StoredView:
+    if isinstance(node, ViewNode):
+        with suppress(UsageError, SinkUnavailable):  # it has never run, or its store is away
+            return views[node.name].version, None, None
+    return next(iter(versions_on_disk(pipeline.home, node)), 1), None, None
+
+
+def _stored(pipeline: Pipeline, node: Node, views: Views | None) -> StoredView:
     """Return the published version of a view and its rows, or why they are not known."""
     if not isinstance(node, ViewNode) or views is None:
         return next(iter(versions_on_disk(pipeline.home, node)), 1), None, None

@@ -15,12 +15,17 @@ from headwater.engine.figures.progress import (
     TopicLag,
     committed_progress,
     node_clock,
+    node_deliveries,
     node_lag,
     topic_lag,
 )
+from headwater.engine.home import node_progress
+from headwater.engine.home.accounting import NOTHING, Accounting
 from headwater.engine.home.checkpoint import ClockSkew
+from headwater.engine.home.node_progress import NodeProgress
 from headwater.errors import HeadwaterError
 from headwater.pipeline.node import Node
+from headwater.sinks.delivery.figures import DeliveryStatus
 from headwater.values.json_ready import JsonReady, calendar_time
 
 if TYPE_CHECKING:  # it imports pyspark, which those who only draw a status need not wait for
@@ -67,6 +72,17 @@ class Status(JsonReady):
     """Producers of its inputs whose events are too far ahead of time to move its clock."""
     begun: bool = True
     """Whether it has ever committed anything, in this run or before."""
+    accounting: Accounting = NOTHING
+    """What has become of the rows that it took in, in all runs."""
+    deliveries: DeliveryStatus | None = None
+    """What waits in its outbox; None where it has none."""
+
+    @property
+    def alerts(self) -> list[str]:
+        """What somebody should look at though the node goes on, of its rows and of its deliveries."""
+        undelivered = self.deliveries.alert if self.deliveries is not None else None
+        told = None if undelivered is None else f'{self.kind} "{self.node}": {undelivered}'
+        return [each for each in (self.alert, told) if each is not None]
 
     def facts(self) -> dict[str, Any]:
         """Return its fields, with the clock as a time; how long a batch took is there if there was one."""
@@ -86,6 +102,7 @@ class Meter:
     def __init__(self, runner: Runner, late_share: float = LATE_SHARE):
         self._runner, self._late_share = runner, late_share
         self._rates = {name: RowRate() for name in runner.nodes}
+        self._inputs = {name: runner.pipeline.inputs(name) for name in runner.nodes}
 
     def read(self) -> list[Status]:
         """Return the status of every node, in the order of the pipeline."""
@@ -95,8 +112,8 @@ class Meter:
     def _status(self, running: RunningNode, of_topic: TopicLag) -> Status:
         counts, node = running.node_run.counts, running.node_run.node
         inputs = counts.reached or committed_progress(running.node_run.checkpoint, node)
-        lag = node_lag(self._runner.pipeline.inputs(node), inputs, of_topic)
-        failing = _failing(running, lag)
+        lag = node_lag(self._inputs[node.name], inputs, of_topic)
+        failing, done = _failing(running, lag), _done(running)
         return Status(
             node=node.name,
             kind=node.kind,
@@ -110,12 +127,14 @@ class Meter:
             duplicates=counts.duplicates,
             seconds=counts.seconds,
             lag=lag,
-            clock=node_clock(running.node_run.checkpoint, inputs),
+            clock=node_clock(done, inputs),
             state_bytes=sum(list(counts.states.values())),
             error=running.error if failing else None,
             alert=_alert(running, self._late_share),
             ahead=inputs.ahead if inputs is not None else (),
             begun=inputs is not None,
+            deliveries=node_deliveries(self._runner.pipeline, node),
+            accounting=done.accounting,
         )
 
     def _dead(self, node: Node, of_topic: TopicLag) -> int | None:
@@ -139,6 +158,12 @@ class RowRate:
             self._seen.popleft()
         first, before = self._seen[0]
         return (count - before) / (now - first) if now > first else 0.0
+
+
+def _done(running: RunningNode) -> NodeProgress:
+    """Return what a node has committed; before it has begun, what its last run has written down of it."""
+    done = running.node_run.done
+    return done if done.batch >= 0 else node_progress.read(running.node_run.checkpoint.parent)
 
 
 def _alert(running: RunningNode, most: float) -> str | None:

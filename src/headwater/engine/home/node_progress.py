@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.engine.home import checkpoint, notes
+from headwater.engine.home.accounting import NOTHING, Accounting
 from headwater.engine.home.checkpoint import InputProgress
 
 _COMMITTED = "committed"
@@ -29,6 +30,8 @@ class NodeProgress:
     """The clock after each of the last micro-batches that had something for the node."""
     receipt: str = ""
     """By which the sink tells, when it is begun again, whether it has lost something."""
+    accounting: Accounting = NOTHING
+    """What has become of the rows that it took in, in all its micro-batches."""
 
     @property
     def last_watermark(self) -> int | None:
@@ -46,19 +49,27 @@ class NodeProgress:
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that is stored."""
-        return {**vars(self), "clocks": {str(number): time for number, time in self.clocks.items()}}
+        clocks = {str(number): time for number, time in self.clocks.items()}
+        return {**vars(self), "clocks": clocks, "accounting": vars(self.accounting)}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> NodeProgress:
         """Read what ``to_json`` has written."""
         clocks = {int(number): time for number, time in stored["clocks"].items()}
-        return cls(stored["batch"], stored["positions"], clocks, stored["receipt"])
+        accounting = Accounting.from_json(stored.get("accounting", {}))  # not noted by earlier releases
+        return cls(stored["batch"], stored["positions"], clocks, stored["receipt"], accounting)
 
-    def after(self, batch: int, progress: InputProgress) -> NodeProgress:
+    def after(self, batch: int, progress: InputProgress, taken: Accounting = NOTHING) -> NodeProgress:
         """Return what it is after a micro-batch, but for the receipt, which its sink will give."""
         watermark = self.watermark(batch, progress)
         clocks = self.clocks if watermark is None else {**self.clocks, batch: watermark}
-        return NodeProgress(batch, _positions(progress), dict(list(clocks.items())[-RETAINED:]), self.receipt)
+        return NodeProgress(
+            batch,
+            _positions(progress),
+            dict(list(clocks.items())[-RETAINED:]),
+            self.receipt,
+            self.accounting.plus(taken),
+        )
 
 
 def write(checkpoint: Path, done: Mapping[Path, NodeProgress]) -> None:

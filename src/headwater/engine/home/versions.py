@@ -68,8 +68,9 @@ class Versions:
     def _of_sink(self, node: SinkNode) -> int:
         """Return the version of a sink in force: the only one that is here, or else its target tells."""
         here = versions_on_disk(self._home, node)
-        if len(here) > 1 and node.versions is not None:
-            return node.versions.published()
+        versions = node.versions(self._home)
+        if len(here) > 1 and versions is not None:
+            return versions.published()
         return here[0] if here else 1
 
     def _stored(self, node: Node) -> dict[int, bool]:
@@ -122,16 +123,18 @@ class Rebuilding(Versions):
         return version
 
     def _next_number(self, node: Node) -> int:
-        if not isinstance(node, SinkNode) or node.versions is None:
+        versions = node.versions(self._home) if isinstance(node, SinkNode) else None
+        if versions is None:
             return max(self._stored(node), default=0) + 1
-        number = node.versions.published() + 1
-        node.versions.prepare(number)
+        number = versions.published() + 1
+        versions.prepare(number)
         return number
 
     def publish(self, node: Node, version: Version, columns: pa.Schema) -> None:
         """Put a version in force, and remove all older ones."""
-        if isinstance(node, SinkNode) and node.versions is not None:
-            node.versions.publish(columns, version.number)
+        versions = node.versions(self._home) if isinstance(node, SinkNode) else None
+        if versions is not None:
+            versions.publish(columns, version.number)
             for number in versions_on_disk(self._home, node):
                 if number != version.number:
                     shutil.rmtree(self._version(node, number).home, ignore_errors=True)

@@ -23,9 +23,10 @@ _NAMING = threading.Lock()
 
 def pickle_by_value(node: Node) -> None:
     """Let a node's code travel to the workers with all that its file defines."""
-    module = inspect.getmodule(node.code.function) if node.code.function is not None else None
-    if module is not None and module.__name__ in sys.modules and not module.__name__.startswith("headwater."):
-        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    for module in map(inspect.getmodule, (node.code.function, *node.code.user_functions)):
+        name = module.__name__ if module is not None else "headwater."
+        if name in sys.modules and not name.startswith("headwater."):
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def call(node: Node, frames: Mapping[str, DataFrame]) -> DataFrame:

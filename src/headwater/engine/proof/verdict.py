@@ -35,6 +35,8 @@ class Verdict(JsonReady):
     """Columns that were not compared: estimates, which another run may tell otherwise."""
     expired: int = 0
     """Rows that the batch has and the node has not, where rows go by themselves after a time."""
+    undecided: int = 0
+    """Keys that changed whenever they were looked at: they are neither equal nor wrong."""
     kind: str = ""
     """What the node is, where that is known."""
 
@@ -45,7 +47,7 @@ class Verdict(JsonReady):
 
     @property
     def ok(self) -> bool:
-        """Whether all rows are equal."""
+        """Whether no row is wrong: all are equal, but for those that are undecided."""
         return not (self.missing or self.extra or self.different)
 
     def examples(self) -> Iterator[str]:
@@ -65,6 +67,7 @@ class Verdict(JsonReady):
             "unproved": self.unproved,
             "aside": self.aside,
             "expired": self.expired,
+            "undecided": self.undecided,
         }
 
     @property

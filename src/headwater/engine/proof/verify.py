@@ -120,7 +120,8 @@ def _sink(node: SinkNode, inspection: Inspection, node_run: NodeRun) -> Verdict:
     for look in range(LOOKS):
         if look:
             time.sleep(PAUSE)
-        with node.open_target(node_run.schema, inspection.version(node.name).number) as sink:
+        version, home = inspection.version(node.name).number, inspection.pipeline.home
+        with node.open_target(node_run.schema, version, home) as sink:
             contents = sink.read_back()
             if contents is None:
                 return Verdict(node.name, unproved="its target cannot be read back")

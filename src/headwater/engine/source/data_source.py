@@ -51,8 +51,9 @@ class HeadwaterSource(DataSource):
     Options: ``url`` and ``topic``; ``columns`` (names, separated by commas), ``meta``; ``start`` and,
     in a batch, ``end``; in a stream ``lateness`` (or ``marks``, where only they tell the time), ``idle``,
     and, if there are such, ``silence`` and ``max_ahead`` (all in microseconds), ``limit`` (rows of a
-    micro-batch) and ``gate`` (a file: while it is not there, nothing new is read); ``skip`` (offsets to
-    leave out, by partition, as JSON); ``only`` (of a batch: the partitions that ``start`` names);
+    micro-batch; ``first``: of the first one that is planned) and ``gate`` (a file: while it is not there,
+    nothing new is read); ``skip`` (offsets to leave out, by partition, as JSON); ``only`` (of a batch: the
+    partitions that ``start`` names);
     ``prefetch`` (a folder: where a stream puts what it had to read of a broker to plan, and readers find
     it); ``declared`` (what a topic of another program is read as, as JSON); ``log`` (the log's own options,
     as JSON).
@@ -136,6 +137,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._topic = options["topic"]
         self._log: Log | None = None
         self._target: Mapping[int, int] | None = None
+        self._has_planned = False
 
     def initialOffset(self) -> dict[str, Any]:
         """Return where a new query begins."""
@@ -146,6 +148,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return how much a micro-batch may read."""
         limit = int(self._options.get("limit", "0"))
+        if not self._has_planned:
+            limit = int(self._options.get("first", limit))
         return ReadMaxRows(limit) if limit else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -162,6 +166,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if "until" in self._options:
             until = Position.parse(self._options["until"]).offsets
             ends = {number: min(end, until.get(number, 0)) for number, end in ends.items()}
+        begins = {number: begun.offsets.get(number, 0) for number in ends}
+        log.read_ahead(Position(self._topic, begins, start["id"]))
         # Where records behind the end are not looked at, nobody is known to be idle.
         ends_early = self._target is not None or "until" in self._options
         now = NEVER if ends_early else durations.now()
@@ -175,7 +181,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             now,
             self._timing(),
         )
+        self._has_planned = self._has_planned or reached.offsets != begun.offsets
         return self._told(reached, start["id"])
+
+    def read_ahead(self, start: str) -> None:
+        """Begin to read from a position on, where the log has to be read to be planned over."""
+        self._opened().read_ahead(Position.parse(start))
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """Return where the topic ends now."""

@@ -53,7 +53,7 @@ _SPARK_HAS_TOO = {"spark.app.name": "headwater", "spark.ui.showConsoleProgress":
 _NEAR = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 """Nobody on another machine has to reach the driver."""
 _BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-_RELUCTANT = (
+_LATE_C2 = (
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
 )
@@ -109,7 +109,7 @@ def _begin(
     _prepare_environment(master, settings.get("spark.pyspark.python"))
     logging.getLogger("py4j").setLevel(logging.WARNING)
     callbacks.accept_on_any_descriptor()
-    with with_options(_BRIEF if brief else _RELUCTANT), class_archive.shared(program, make=not brief):
+    with with_options(_BRIEF if brief else _LATE_C2), class_archive.shared(program, make=not brief):
         return _start({**_SPARK_HAS_TOO, **settings, "spark.master": master}, output)
 
 

@@ -40,7 +40,9 @@ class FramePart(NamedTuple):
         """Encode the records."""
         newest = frame.NO_TIME
         if self.event_time is not None:
-            latest = pc.max(self.batch.column(self.event_time).cast(pa.int64())).as_py()
+            times = self.batch.column(self.event_time)
+            # One value needs no function of Arrow's, which costs more than to encode it.
+            latest = times[0].value if len(times) == 1 else pc.max(times.cast(pa.int64())).as_py()
             newest = frame.NO_TIME if latest is None else latest
         return frame.draft(
             self.batch, self.version, self.sequence, self.compression, sent=self.sent, newest=newest
@@ -70,6 +72,8 @@ class Epochs(Protocol):
 class EmbeddedAppender:
     """Appends a producer's records to a topic of the embedded log."""
 
+    contiguous = True
+
     def __init__(
         self,
         id: str,
@@ -82,9 +86,9 @@ class EmbeddedAppender:
         self.last_sequence = -1
         self.topic = topic
         self._open = open
-        self._compression = compression
+        self.compression: Compression = compression
         self._epochs = epochs
-        self._epoch = 0
+        self.epoch = 0
         self._partitions: dict[int, Partition] = {}
         if epochs is not None:
             with ExitStack() as unstarted:
@@ -94,7 +98,7 @@ class EmbeddedAppender:
 
     def encode(self, records: OutgoingBatch) -> list[tuple[int, Encoded]]:
         """Return the records as frames, each with its partition."""
-        return _encoded(records, self._compression)
+        return _encoded(records, self.compression)
 
     def append(
         self, records: OutgoingBatch, encoded: Sequence[list[tuple[int, Encoded]]]
@@ -104,26 +108,26 @@ class EmbeddedAppender:
         parts: dict[int, list[Encoded]] = {}
         for number, each in sorted(chain.from_iterable(encoded), key=itemgetter(0)):
             parts.setdefault(number, []).append(each)
-        with _storage_errors():
-            involved = [self._partition(number) for number in parts]
+        with storage_errors():
+            involved = [self.partition(number) for number in parts]
             with ExitStack() as locks:
                 for partition in involved:
                     locks.enter_context(partition.locked())
                 written = self._write(parts)
-            return dict(zip(parts, self._commit(involved, written), strict=True))
+            return dict(zip(parts, self.commit(involved, written), strict=True))
 
     def mark(self, before: int) -> None:
         """Write into every partition that this producer sends nothing older any more."""
         every = range(self.topic().partitions)
-        with _storage_errors():
-            involved = [self._partition(number) for number in every]
+        with storage_errors():
+            involved = [self.partition(number) for number in every]
             with ExitStack() as locks:
                 for partition in involved:
                     locks.enter_context(partition.locked())
                     partition.refresh()
-                    self._fence(partition)
-                written = {each: each.mark(self.id, self._epoch, before) for each in involved}
-            self._commit(involved, written)
+                    self.fence(partition)
+                written = {each: each.mark(self.id, self.epoch, before) for each in involved}
+            self.commit(involved, written)
 
     def close(self) -> None:
         """Release the files."""
@@ -134,22 +138,22 @@ class EmbeddedAppender:
         """Write to every partition, all of them locked, or to none; return where each ended before."""
         fresh = {}
         for number, encoded in parts.items():
-            partition = self._partition(number)
+            partition = self.partition(number)
             partition.refresh()
-            self._fence(partition)
-            fresh[partition] = _without_duplicates(encoded, partition.check(self.id, self._epoch))
+            self.fence(partition)
+            fresh[partition] = _without_duplicates(encoded, partition.check(self.id, self.epoch))
         written: dict[Partition, int] = {}
         try:
             for partition, new in fresh.items():
                 if new:
-                    written[partition] = partition.write(new, self.id, self._epoch)
+                    written[partition] = partition.write(new, self.id, self.epoch)
         except OSError:
             for partition, before in written.items():
                 partition.undo(before)
             raise
         return written
 
-    def _commit(self, involved: Sequence[Partition], written: Mapping[Partition, int]) -> list[int]:
+    def commit(self, involved: Sequence[Partition], written: Mapping[Partition, int]) -> list[int]:
         """Make what was written durable, let readers see it, and return where each partition ends."""
         try:
             heads = [partition.sync() for partition in involved]
@@ -165,49 +169,51 @@ class EmbeddedAppender:
 
     def _start(self, epochs: Epochs) -> None:
         """Shut out a predecessor of the same id, and learn how far it got."""
-        with _storage_errors(), ExitStack() as locks:
-            every = [self._partition(number) for number in range(self.topic().partitions)]
+        with storage_errors(), ExitStack() as locks:
+            every = [self.partition(number) for number in range(self.topic().partitions)]
             for partition in every:
                 locks.enter_context(partition.locked())
                 partition.refresh()
-            self._epoch = epochs.next(max(partition.epoch(self.id) for partition in every))
+            self.epoch = epochs.next(max(partition.epoch(self.id) for partition in every))
             for partition in every:
-                self.last_sequence = max(self.last_sequence, partition.check(self.id, self._epoch))
-                self._fence(partition)
+                self.last_sequence = max(self.last_sequence, partition.check(self.id, self.epoch))
+                self.fence(partition)
                 partition.publish(partition.sync())
 
-    def _fence(self, partition: Partition) -> None:
+    def fence(self, partition: Partition) -> None:
         """Mark a partition with the epoch, where it has not been; one that was added since, too."""
-        if self._epochs is None or partition.epoch(self.id) >= self._epoch:
+        if self._epochs is None or partition.epoch(self.id) >= self.epoch:
             return
-        if self._epochs.current() == self._epoch:
-            partition.fence(self.id, self._epoch)
+        if self._epochs.current() == self.epoch:
+            partition.fence(self.id, self.epoch)
         else:
             raise fenced(self.id)
 
-    def _partition(self, number: int) -> Partition:
+    def partition(self, number: int) -> Partition:
+        """Return a partition, opened when it is first asked for."""
         if number not in self._partitions:
             self._partitions[number] = self._open(number)
         return self._partitions[number]
 
 
 def _encoded(records: OutgoingBatch, compression: Compression) -> list[tuple[int, Encoded]]:
-    batch, version = records.batch, _version(records)
+    batch, version = records.batch, schema_version(records.batch.schema, records.topic)
     for name, column in records.extras.items():
         batch = batch.append_column(pa.field(name, column.type), column)
     whole = FramePart(batch, records.sequence, version, records.topic.event_time, records.sent, compression)
-    cuts = [(n, cut) for n, part in _split(whole, records.partition) for cut in _cut(part)]
-    return [(number, (cut, cut.draft())) for number, cut in cuts]
+    cuts = [(n, each) for n, part in _split(whole, records.partition) for each in cut(part)]
+    return [(number, (each, each.draft())) for number, each in cuts]
 
 
-def _version(records: OutgoingBatch) -> int:
-    """Return which schema records were converted to: the topic may have got another since."""
-    mine, schemas = records.batch.schema, records.topic.schemas
-    for version in reversed(range(len(schemas))):
-        if (schemas[version].names, schemas[version].types) == (mine.names, mine.types):
+def schema_version(mine: pa.Schema, topic: Topic) -> int:
+    """Return which of a topic's schemas records were converted to: it may have got another since."""
+    if mine.equals(topic.schema):
+        return len(topic.schemas) - 1
+    for version in reversed(range(len(topic.schemas))):
+        if (topic.schemas[version].names, topic.schemas[version].types) == (mine.names, mine.types):
             return version
     raise TopicError(
-        f'topic "{records.topic.name}" has no schema of the columns {", ".join(mine.names)}',
+        f'topic "{topic.name}" has no schema of the columns {", ".join(mine.names)}',
         detail="it was changed while these records were converted",
         hint="send them again",
     )
@@ -230,7 +236,7 @@ def _split(part: FramePart, partition: npt.NDArray[np.int32]) -> Iterator[tuple[
         )
 
 
-def _cut(part: FramePart) -> Iterator[FramePart]:
+def cut(part: FramePart) -> Iterator[FramePart]:
     """Cut records so that no frame has too many rows, bytes, or too wide a range of sequences."""
     count = len(part.batch)
     wide = int(part.sequence[-1] - part.sequence[0]) >= 1 << 32
@@ -238,8 +244,8 @@ def _cut(part: FramePart) -> Iterator[FramePart]:
         yield part
         return
     half = count // 2
-    yield from _cut(part._replace(batch=part.batch.slice(0, half), sequence=part.sequence[:half]))
-    yield from _cut(part._replace(batch=part.batch.slice(half), sequence=part.sequence[half:]))
+    yield from cut(part._replace(batch=part.batch.slice(0, half), sequence=part.sequence[:half]))
+    yield from cut(part._replace(batch=part.batch.slice(half), sequence=part.sequence[half:]))
 
 
 def _without_duplicates(encoded: Sequence[Encoded], last: int) -> list[Draft]:
@@ -254,7 +260,7 @@ def _without_duplicates(encoded: Sequence[Encoded], last: int) -> list[Draft]:
 
 
 @contextmanager
-def _storage_errors() -> Iterator[None]:
+def storage_errors() -> Iterator[None]:
     """Say what a failed write means to a user."""
     try:
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -18,11 +19,13 @@ from headwater import topic_errors
 from headwater.errors import DamagedLog, RowError, UnreadableRecord, UsageError
 from headwater.log import computed_columns
 from headwater.log.appended_range import AppendedRange
+from headwater.log.conditional import check_topic
 from headwater.log.embedded import archive as archives
 from headwater.log.embedded import verify
 from headwater.log.embedded.appended_ranges import appended_ranges
 from headwater.log.embedded.appender import EmbeddedAppender
 from headwater.log.embedded.catalog import StoredTopic
+from headwater.log.embedded.conditional_appender import EmbeddedConditionalAppender
 from headwater.log.embedded.consumer import EmbeddedConsumer
 from headwater.log.embedded.end_marks import EndMarks
 from headwater.log.embedded.failures import translating_errors, unusable
@@ -31,12 +34,14 @@ from headwater.log.embedded.maintenance import Maintenance
 from headwater.log.embedded.partition.frame import Compression
 from headwater.log.embedded.partition.writer import SEGMENT_BYTES
 from headwater.log.embedded.partition_stats import PartitionStats
+from headwater.log.embedded.queue import EmbeddedQueue, QueueOpener
 from headwater.log.embedded.state_store import SharedEpochs
 from headwater.log.embedded.storage import Storage
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.interface import Log, no_formats
 from headwater.log.position import Extent, Start, check_start, check_within
+from headwater.log.queue_settings import QueueSettings
 from headwater.log.report import Finding, Lag, TopicInfo, Verification
 from headwater.topic import Topic
 from headwater.values import jsonl
@@ -81,6 +86,10 @@ class EmbeddedLog(Log):
     def topics(self) -> list[Topic]:
         """Return every topic, by name."""
         return [self._storage.catalog.get(name).topic for name in self._storage.catalog.names()]
+
+    def derived_directory(self, topic: str) -> Path:
+        """Return the directory of a topic."""
+        return self._storage.catalog.get(topic).directory
 
     def read_as(self, topic: Topic) -> None:
         """Read a topic with the columns that a declaration computes, in this object alone."""
@@ -140,6 +149,14 @@ class EmbeddedLog(Log):
         state, query = self._storage.existing_state, "SELECT grp FROM offsets UNION SELECT grp FROM members"
         return [] if state is None else [str(row[0]) for row in state.rows(f"{query} ORDER BY grp")]
 
+    def has_queue(self, topic: str, group: str) -> bool:
+        """Tell whether a group has a queue over a topic."""
+        return (topic, group) in QueueOpener(self, self._storage).names()
+
+    def delete_queue(self, topic: str, group: str) -> None:
+        """Forget a queue; its topic and its dead letters stay."""
+        QueueOpener(self, self._storage).delete(topic, group)
+
     # Maintenance
 
     def compact(self, topic: str) -> None:
@@ -182,6 +199,13 @@ class EmbeddedLog(Log):
         self._maintenance.begin(stored)
         return appender
 
+    def _conditional_appender(self, topic: str, id: str | None) -> EmbeddedConditionalAppender:
+        stored = self._storage.catalog.get(topic)
+        for number in range(stored.topic.partitions):  # a power loss may leave older heads
+            self._storage.head(stored, number)
+        appender = self._appender(topic, id)
+        return EmbeddedConditionalAppender(appender, stored.directory, check_topic, self._storage.fsync)
+
     def _extents(self, topic: Topic, numbers: Sequence[int]) -> dict[int, Extent]:
         return self._stats(topic, numbers, PartitionStats.extent)
 
@@ -199,12 +223,17 @@ class EmbeddedLog(Log):
         return self._completed(self._spans(stored, first, last, True), topic, meta)
 
     def _follow(
-        self, topic: Topic, first: Mapping[int, int], meta: bool, every: bool
+        self,
+        topic: Topic,
+        first: Mapping[int, int],
+        meta: bool,
+        every: bool,
+        stop: threading.Event | None,
     ) -> Iterator[pa.RecordBatch]:
         stored = self._storage.current(topic)
         if not topic.read_otherwise:
-            return self._arriving(stored, first, meta, every)
-        return self._completed(self._arriving(stored, first, True, every), topic, meta)
+            return self._arriving(stored, first, meta, every, stop)
+        return self._completed(self._arriving(stored, first, True, every, stop), topic, meta)
 
     def _completed(
         self, batches: Iterator[pa.RecordBatch], topic: Topic, meta: bool
@@ -242,6 +271,15 @@ class EmbeddedLog(Log):
             return holds_lock(self._storage.members(topic, group) / member)
 
         return self._storage.state.forget_group(group, is_living)
+
+    def _open_queue(
+        self, topic: Topic, group: str, settings: QueueSettings | None, start: Start
+    ) -> EmbeddedQueue:
+        def first() -> Mapping[int, int]:
+            return self._resolve_offsets(topic, start, range(topic.partitions))
+
+        stored = self._storage.catalog.get(topic.name).topic  # without what is computed here
+        return QueueOpener(self, self._storage).open(stored, group, settings, first)
 
     # Inside
 
@@ -323,12 +361,17 @@ class EmbeddedLog(Log):
             yield from self._storage.reader(stored, number, offset, meta).until(last[number])
 
     def _arriving(
-        self, stored: StoredTopic, first: Mapping[int, int], meta: bool, every: bool
+        self,
+        stored: StoredTopic,
+        first: Mapping[int, int],
+        meta: bool,
+        every: bool,
+        stop: threading.Event | None,
     ) -> Iterator[pa.RecordBatch]:
         with ExitStack() as stack:
             readers: list[RecordReader] = []
             wanted = dict(first)
-            while True:
+            while stop is None or not stop.is_set():
                 if wanted:
                     new = [self._storage.reader(stored, n, offset, meta) for n, offset in wanted.items()]
                     readers += [stack.enter_context(closing(each)) for each in new]

@@ -22,7 +22,7 @@ from headwater.errors import Fenced, HeadwaterError, LogUnavailable
 from headwater.log.kafka import failures, groups, outgoing
 from headwater.log.kafka.catalog import KafkaCatalog
 from headwater.log.kafka.config import MESSAGE_MS
-from headwater.log.kafka.outgoing import Message
+from headwater.log.kafka.outgoing import OutgoingMessage
 from headwater.log.kafka.pacing import Pace
 from headwater.log.kafka.scan import last_sequences
 from headwater.log.record_batch import OutgoingBatch
@@ -39,6 +39,8 @@ PRODUCER_GROUP = "__headwater.producer"
 
 class KafkaAppender:
     """Appends the records of an anonymous producer."""
+
+    contiguous = False
 
     def __init__(self, catalog: KafkaCatalog, name: str, id: str | None = None):
         known = catalog.get(name)
@@ -131,9 +133,9 @@ class KafkaAppender:
             hint="let only one producer of an id run at a time",
         )
 
-    def _send(self, made: Sequence[Message], records: OutgoingBatch | None) -> dict[int, int]:
+    def _send(self, made: Sequence[OutgoingMessage], records: OutgoingBatch | None) -> dict[int, int]:
         """Send and wait; ``records`` are those that the messages are made of, if they are not marks."""
-        sent = _Deliveries()
+        sent = DeliveryReports()
         for piece in self._pace.pieces(made):
             self._produce(piece, sent)
         self._wait(sent)
@@ -141,7 +143,7 @@ class KafkaAppender:
             self._last |= outgoing.newest(records)
         return sent.offsets
 
-    def _produce(self, piece: Sequence[Message], sent: _Deliveries) -> None:
+    def _produce(self, piece: Sequence[OutgoingMessage], sent: DeliveryReports) -> None:
         """Give a piece to the client, and wait until the one before it is acknowledged."""
         assert self._client is not None
         produce, name = self._client.produce, self._name
@@ -157,7 +159,7 @@ class KafkaAppender:
             self._pace.took(sent.before, time.monotonic() - sent.since)
         sent.before, sent.since = piece, time.monotonic()
 
-    def _wait(self, sent: _Deliveries, but: int = 0) -> None:
+    def _wait(self, sent: DeliveryReports, but: int = 0) -> None:
         """Wait until everything is acknowledged, but for so many messages."""
         assert self._client is not None
         left, deadline = len(self._client), time.monotonic() + FLUSH_SECONDS
@@ -242,7 +244,7 @@ class NamedAppender(KafkaAppender):
         finally:
             group.close()
 
-    def _send(self, made: Sequence[Message], records: OutgoingBatch | None) -> dict[int, int]:
+    def _send(self, made: Sequence[OutgoingMessage], records: OutgoingBatch | None) -> dict[int, int]:
         assert self._client is not None
         done, reached = 0, dict[int, int]()
         try:
@@ -259,13 +261,13 @@ class NamedAppender(KafkaAppender):
     def _transact(
         self,
         client: Producer,
-        made: Sequence[Message],
+        made: Sequence[OutgoingMessage],
         records: OutgoingBatch | None,
         first: int,
         reached: dict[int, int],
     ) -> int:
         """Send messages from an index on in one transaction, as many as it has time for; return the next."""
-        end, sent = first, _Deliveries()
+        end, sent = first, DeliveryReports()
         deadline = time.monotonic() + TRANSACTION_MS / 3000
         client.begin_transaction()
         for piece in self._pace.pieces(made, first):
@@ -306,22 +308,24 @@ class NamedAppender(KafkaAppender):
                     raise
 
 
-class _Deliveries:
+class DeliveryReports:
     """Collects what the broker says of each message: the offsets reached, or the first failure."""
 
     def __init__(self) -> None:
         self.offsets: dict[int, int] = {}
-        self.before: Sequence[Message] = ()
+        self.before: Sequence[OutgoingMessage] = ()
         """The piece that was given to the client last, and when the one before it was acknowledged."""
         self.since = time.monotonic()
         self._failed: KafkaError | None = None
 
     def __call__(self, error: KafkaError | None, message: Any) -> None:
+        """Take the broker's word on one message."""
         if error is None:
             self.offsets[message.partition()] = message.offset() + 1
         elif self._failed is None:
             self._failed = error
 
     def check(self) -> None:
+        """Raise the first failure, if there was one."""
         if self._failed is not None:
             raise KafkaException(self._failed)

@@ -74,13 +74,19 @@ _CONSUMER: dict[str, Any] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "enable.partition.eof": True,
-    "fetch.message.max.bytes": 4 << 20,
+    "fetch.message.max.bytes": 1 << 20,  # in larger pieces another partition is heard of later
     "fetch.queue.backoff.ms": 5,  # by itself it waits a second whenever its queue is full
     "fetch.wait.max.ms": 100,
     "isolation.level": "read_committed",
     "queued.max.messages.kbytes": 65_536,
     "queued.min.messages": 200_000,
     "receive.message.max.bytes": 200_000_000,
+}
+
+_SHARE_CONSUMER: dict[str, Any] = {
+    "fetch.wait.max.ms": 200,  # what is given to a consumer that no longer waits is nobody's for a while
+    "max.poll.records": 10,
+    "share.acknowledgement.mode": "explicit",
 }
 
 _log = logging.getLogger("headwater.kafka")
@@ -135,6 +141,12 @@ class Config:
     def consumer(self, group: str, **more: Any) -> dict[str, Any]:
         """Return the configuration of a consumer that commits by hand and sees whole transactions."""
         return self._with(_CONSUMER | {"group.id": group} | more)
+
+    def share_consumer(self, group: str) -> dict[str, Any]:
+        """Return the configuration of a share consumer, whose messages are acknowledged one by one."""
+        whole = self._with(_SHARE_CONSUMER | {"group.id": group})
+        del whole["allow.auto.create.topics"]  # which they do not take, and do not do
+        return whole
 
     def scrubbed(self, text: str) -> str:
         """Return a text without the values of secret options."""

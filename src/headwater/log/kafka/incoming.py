@@ -19,7 +19,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_NOT_AVAILABLE, Mess
 from headwater import record
 from headwater import topic as topics
 from headwater.errors import RowError, UnreadableRecord
-from headwater.formats import decoding
+from headwater.formats import decoding, wire
 from headwater.log import computed_columns
 from headwater.log.kafka.catalog import KafkaTopic
 from headwater.log.kafka.outgoing import MARK, OCCURRED, OURS, PRODUCER, SENT, SEQUENCE, USER
@@ -116,7 +116,10 @@ def _keys(messages: Sequence[Any]) -> pa.Array:
 
 
 def _typed(messages: Sequence[Any], values: Sequence[bytes | None], known: KafkaTopic) -> Rows:
-    topic, present = known.topic, [value for value in values if value is not None]
+    topic = known.topic
+    if decoding.names_schemas(topic.format):
+        values = _headed(messages, values, wire.VALUE_HEADER)
+    present = [value for value in values if value is not None]
     batch, bad = decoding.decode_values(present, topic, known.writers)
     if len(present) == len(values):
         return batch, bad
@@ -134,10 +137,14 @@ def _typed(messages: Sequence[Any], values: Sequence[bytes | None], known: Kafka
 
 def _keyed(messages: Sequence[Any], values: Sequence[bytes | None], known: KafkaTopic) -> Rows:
     """Return rows whose key is read from the record's key."""
-    topic, present = known.topic, [index for index, value in enumerate(values) if value is not None]
+    topic, every = known.topic, [message.key() for message in messages]
+    if decoding.names_schemas(topic.format):
+        values = _headed(messages, values, wire.VALUE_HEADER)
+    if decoding.names_schemas(str(topic.key_format)):
+        every = _headed(messages, every, wire.KEY_HEADER)
+    present = [index for index, value in enumerate(values) if value is not None]
     rows, bad = decoding.decode_values([values[index] or b"" for index in present], topic, known.writers)
     bad = [(present[at], error) for at, error in bad]
-    every = [message.key() for message in messages]
     missing = RowError(f'record has no key, and topic "{topic.name}" needs one')
     bad += [(index, missing) for index, key in enumerate(every) if key is None]
     key_rows, misfits = decoding.decode_keys([key for key in every if key is not None], topic, known.writers)
@@ -149,6 +156,15 @@ def _keyed(messages: Sequence[Any], values: Sequence[bytes | None], known: Kafka
     rows = rows.take(pa.array([at.get(index) for index in range(len(values))], pa.int64()))
     columns = [(key_rows if name in topic.key else rows).column(name) for name in topic.schema.names]
     return pa.RecordBatch.from_arrays(columns, schema=_nullable_schema(topic)), []
+
+
+def _headed(messages: Sequence[Any], values: Sequence[bytes | None], name: str) -> list[bytes | None]:
+    """Return values behind what a header of their records says of their schema, where one does."""
+    found = (dict(message.headers() or ()).get(name) for message in messages)
+    return [
+        value if header is None or value is None else wire.HeadedValue(header + value)
+        for header, value in zip(found, values, strict=True)
+    ]
 
 
 def _foreign(messages: Sequence[Any], values: Sequence[bytes | None], topic: Topic) -> Rows:

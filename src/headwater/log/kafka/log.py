@@ -5,6 +5,7 @@ Invariant: whatever is promised in ``headwater.log.interface`` holds here too, o
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -17,16 +18,20 @@ from headwater import topic as topics
 from headwater.errors import UsageError
 from headwater.formats.guess import DeclarationGuess, guess
 from headwater.log.appended_range import AppendedRange
+from headwater.log.conditional import check_topic
 from headwater.log.interface import Log
 from headwater.log.kafka import groups, maintenance, sample
 from headwater.log.kafka.appender import KafkaAppender, NamedAppender
 from headwater.log.kafka.catalog import KafkaCatalog, KafkaTopic, declare_hint
 from headwater.log.kafka.cluster import Cluster, since
+from headwater.log.kafka.conditional_appender import KafkaConditionalAppender
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
+from headwater.log.kafka.queue import KafkaQueue, delete_queue, has_queue, open_queue
 from headwater.log.kafka.read_ahead import ReadAhead
 from headwater.log.kafka.reader import Reader
-from headwater.log.position import Extent, Start, check_start
+from headwater.log.position import Extent, Position, Start, check_start
+from headwater.log.queue_settings import QueueSettings
 from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.topic import Topic
 
@@ -102,6 +107,12 @@ class KafkaLog(Log):
         """Keep what ``appended_ranges`` has to read in files, for others on this machine."""
         self._prefetch_root = root
 
+    def read_ahead(self, start: Position) -> None:
+        """Begin to follow the partitions of a position from there on, all at once, and return."""
+        topic = self._catalog.get(start.topic).topic
+        check_start(start, topic)
+        self._reading(topic).begin(start.offsets)
+
     # Groups
 
     def consumer(
@@ -120,6 +131,14 @@ class KafkaLog(Log):
     def groups(self) -> list[str]:
         """Return the names of all groups that have committed or have members."""
         return groups.names(self._cluster)
+
+    def has_queue(self, topic: str, group: str) -> bool:
+        """Tell whether a group has a queue over a topic: a share group that was given its settings."""
+        return has_queue(self._cluster, topic, group)
+
+    def delete_queue(self, topic: str, group: str) -> None:
+        """Forget how far a queue's share group is; its dead letters stay."""
+        delete_queue(self._catalog, topic, group)
 
     # Care
 
@@ -161,6 +180,10 @@ class KafkaLog(Log):
             )
         return KafkaAppender(self._catalog, topic) if id is None else NamedAppender(self._catalog, topic, id)
 
+    def _conditional_appender(self, topic: str, id: str | None) -> KafkaConditionalAppender:
+        self._declared(topic)
+        return KafkaConditionalAppender(self._catalog, topic, check_topic, self._read_between)
+
     def _extents(self, topic: Topic, numbers: Sequence[int]) -> dict[int, Extent]:
         return self._cluster.extents(topic.name, numbers)
 
@@ -180,15 +203,24 @@ class KafkaLog(Log):
         return Reader(self._catalog, self._catalog.opened(topic), meta).bounded(first, ends)
 
     def _follow(
-        self, topic: Topic, first: Mapping[int, int], meta: bool, every: bool
+        self,
+        topic: Topic,
+        first: Mapping[int, int],
+        meta: bool,
+        every: bool,
+        stop: threading.Event | None,
     ) -> Iterator[pa.RecordBatch]:
-        return Reader(self._catalog, self._catalog.opened(topic), meta).following(first, every)
+        return Reader(self._catalog, self._catalog.opened(topic), meta).following(first, every, stop)
 
     def _appended_ranges(self, topic: Topic, partition: int, start: int) -> Iterator[AppendedRange]:
         end = self._cluster.ends(topic.name, [partition])[partition]
+        return self._reading(topic).ranges(partition, start, end)
+
+    def _reading(self, topic: Topic) -> ReadAhead:
+        """Return who reads a topic ahead."""
         if topic.id not in self._read_ahead:
             self._read_ahead[topic.id] = ReadAhead(self._catalog, topic, self._prefetch_root)
-        return self._read_ahead[topic.id].ranges(partition, start, end)
+        return self._read_ahead[topic.id]
 
     def _lag(self, group: str) -> list[Lag]:
         return groups.lag(self._cluster, group)
@@ -198,6 +230,11 @@ class KafkaLog(Log):
 
     def _forget_group(self, group: str) -> bool:
         return groups.forget(self._cluster, group)
+
+    def _open_queue(
+        self, topic: Topic, group: str, settings: QueueSettings | None, start: Start
+    ) -> KafkaQueue:
+        return open_queue(self, self._catalog, self._catalog.get(topic.name), group, (settings, start))
 
     # Inside
 

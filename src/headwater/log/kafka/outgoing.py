@@ -37,7 +37,7 @@ Encode = Callable[[pa.RecordBatch, Topic], list[bytes]]
 """From rows to the values of messages."""
 
 
-class Message(NamedTuple):
+class OutgoingMessage(NamedTuple):
     """One record as Kafka's client takes it."""
 
     partition: int
@@ -68,7 +68,7 @@ def newest(records: OutgoingBatch, first: int = 0, end: int | None = None) -> di
 
 def messages(
     records: OutgoingBatch, topic: Topic, producer: str, encode: Encode = jsonl.encode
-) -> list[Message]:
+) -> list[OutgoingMessage]:
     """Return the records as messages, their values encoded as JSON or otherwise, or refuse them."""
     batch = evolve(records.batch, topic.schema)
     columns = (
@@ -77,16 +77,16 @@ def messages(
         _values(batch, records.extras.get(DELETED), topic, encode),
         _headers(records, producer),
     )
-    made = [Message(*each) for each in zip(*columns, strict=True)]
+    made = [OutgoingMessage(*each) for each in zip(*columns, strict=True)]
     _check_sizes(made, topic)
     return made
 
 
-def marks(producer: str, before: int, partitions: int) -> list[Message]:
+def marks(producer: str, before: int, partitions: int) -> list[OutgoingMessage]:
     """Return a producer's mark for each partition; its key lets compaction keep the newest."""
     headers: Headers = [(PRODUCER, producer.encode()), (MARK, b"%d" % before)]
     key = b"hw.mark." + producer.encode()
-    return [Message(number, key, None, headers) for number in range(partitions)]
+    return [OutgoingMessage(number, key, None, headers) for number in range(partitions)]
 
 
 def _rising(sequence: npt.NDArray[np.int64], partition: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
@@ -144,7 +144,7 @@ def _marks(row: tuple[Any, Any, Any], default: tuple[str, bytes]) -> Headers:
     return marks
 
 
-def _check_sizes(made: Sequence[Message], topic: Topic) -> None:
+def _check_sizes(made: Sequence[OutgoingMessage], topic: Topic) -> None:
     for index, message in enumerate(made):
         size = len(message.value or b"") + len(message.key or b"") + _OVERHEAD
         if len(message.headers) > 3:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from headwater.log.kafka.outgoing import Message
+from headwater.log.kafka.outgoing import OutgoingMessage
 
 FIRST = 256 << 10
 """Bytes of the first piece, when nothing is known of the connection: half a minute at 10 kB a second."""
@@ -27,7 +27,9 @@ class Pace:
     def __init__(self) -> None:
         self._size = FIRST
 
-    def pieces(self, messages: Sequence[Message], first: int = 0) -> Iterator[Sequence[Message]]:
+    def pieces(
+        self, messages: Sequence[OutgoingMessage], first: int = 0
+    ) -> Iterator[Sequence[OutgoingMessage]]:
         """Yield the messages from an index on, in pieces; each is as large as the pace is then."""
         while first < len(messages):
             last, left = first + 1, self._size - size(messages[first])
@@ -36,7 +38,7 @@ class Pace:
             yield messages[first:last]
             first = last
 
-    def took(self, piece: Sequence[Message], seconds: float) -> None:
+    def took(self, piece: Sequence[OutgoingMessage], seconds: float) -> None:
         """Take in how long a piece took."""
         wanted = int(sum(map(size, piece)) * SECONDS / max(seconds, 1e-6))
         self._size = min(max(wanted, LEAST), self._size * GROWTH, MOST)
@@ -46,6 +48,6 @@ class Pace:
         self._size = FIRST
 
 
-def size(message: Message) -> int:
+def size(message: OutgoingMessage) -> int:
     """Return about how many bytes a message has."""
     return len(message.value or b"") + len(message.key or b"") + 64

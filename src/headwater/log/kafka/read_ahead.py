@@ -14,7 +14,7 @@ import gc
 import json
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -70,12 +70,20 @@ class ReadAhead:
         self._stopped = False
         self._thread: threading.Thread | None = None
 
+    def begin(self, starts: Mapping[int, int]) -> None:
+        """Let the thread follow partitions from offsets on; one that joins later has all fetched anew."""
+        with self._changed:
+            for partition, start in starts.items():
+                self._follow(partition, start)
+            self._start()
+            self._changed.notify_all()
+
     def ranges(self, partition: int, start: int, end: int) -> Iterator[AppendedRange]:
         """Yield what was appended from an offset on to another, waiting for what is still to be fetched.
 
         What ends at the start or before it is forgotten.
         """
-        self._begin(partition, start)
+        self.begin({partition: start})
         count = 0
         while fetched := self._after(count, partition, end):
             count += len(fetched)
@@ -105,19 +113,16 @@ class ReadAhead:
                 raise self._failure
             return list(self._partitions[partition].ranges)[count:]
 
-    def _begin(self, partition: int, start: int) -> None:
-        """Let the thread follow a partition from an offset on, if it does not yet."""
-        with self._changed:
-            current = self._partitions.get(partition)
-            if current is None or not self._holds(current, start) or self._failure is not None:
-                self._partitions[partition] = _Partition(start, start)
-                self._assigned.discard(partition)
-            else:
-                _forget(current, start)
-            if self._folder is not None:
-                self._folder.remove(partition, start)
-            self._start()
-            self._changed.notify_all()
+    def _follow(self, partition: int, start: int) -> None:
+        """Take note that a partition is followed from an offset on, if it is not yet."""
+        current = self._partitions.get(partition)
+        if current is None or not self._holds(current, start) or self._failure is not None:
+            self._partitions[partition] = _Partition(start, start)
+            self._assigned.discard(partition)
+        else:
+            _forget(current, start)
+        if self._folder is not None:
+            self._folder.remove(partition, start)
 
     @staticmethod
     def _holds(current: _Partition, start: int) -> bool:

@@ -5,6 +5,7 @@ Invariant: reading commits nothing and leaves nothing behind on the broker.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -40,22 +41,28 @@ class Reader:
         finally:
             consumer.close()
 
-    def following(self, starts: Mapping[int, int], all_partitions: bool) -> Iterator[pa.RecordBatch]:
-        """Yield records of the partitions as they arrive, for ever; of new ones too if it is about all."""
+    def following(
+        self, starts: Mapping[int, int], all_partitions: bool, stop: threading.Event | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield records as they arrive, until told to stop; of new partitions too if it is about all."""
         for partition, start in starts.items():
             self._check(partition, start)
         self._patient = True  # a broker that is away is waited for, as its client does
         consumer = Consumer(self._config.consumer(READER_GROUP))
         try:
-            yield from self._follow(consumer, dict(starts), all_partitions)
+            yield from self._follow(consumer, dict(starts), all_partitions, stop)
         finally:
             consumer.close()
 
     def _follow(
-        self, consumer: Consumer, places: dict[int, int], all_partitions: bool
+        self,
+        consumer: Consumer,
+        places: dict[int, int],
+        all_partitions: bool,
+        stop: threading.Event | None,
     ) -> Iterator[pa.RecordBatch]:
         assigned = 0
-        while True:
+        while stop is None or not stop.is_set():
             if all_partitions:
                 places |= dict.fromkeys(range(len(places), self._known().topic.partitions), 0)
             if len(places) > assigned:

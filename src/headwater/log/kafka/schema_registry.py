@@ -32,7 +32,7 @@ class SchemaRegistry:
     def __init__(self, config: Config):
         self._config = config
         self._lock = threading.Lock()
-        self._found: dict[tuple[int, str], WriterSchema] = {}
+        self._found: dict[tuple[int | str, str], WriterSchema] = {}
         self._subjects: dict[str, TargetSubject] = {}
         self._client: Any = None
 
@@ -45,12 +45,12 @@ class SchemaRegistry:
                 hint=f'name it beside the broker: "{self._config.url}?{SCHEMA_REGISTRY}url=http://host:8081"',
             )
 
-    def kind(self, id: int) -> str:
+    def kind(self, id: int | str) -> str:
         """Return which kind of schema an id is of."""
         with self._lock, self._translating(f"schema {id}"):
-            return str(self._opened().get_schema(id).schema_type)
+            return str(self._schema(id, None).schema_type)
 
-    def get(self, id: int, kind: str) -> WriterSchema:
+    def get(self, id: int | str, kind: str) -> WriterSchema:
         """Return a schema of a kind."""
         with self._lock:
             if (id, kind) not in self._found:
@@ -89,12 +89,17 @@ class SchemaRegistry:
         if client is not None:
             client.close()
 
-    def _fetched(self, id: int, kind: str) -> WriterSchema:
+    def _fetched(self, id: int | str, kind: str) -> WriterSchema:
         with self._translating(f"schema {id}"):
-            schema = self._opened().get_schema(id, fmt=_FORMS.get(kind))
+            schema = self._schema(id, _FORMS.get(kind))
             if schema.schema_type != kind:
                 raise RowError(f"schema {id} of the registry is {schema.schema_type}, not {kind}")
             return self._with_references(schema, kind)
+
+    def _schema(self, id: int | str, form: str | None) -> Any:
+        client = self._opened()
+        ask = client.get_schema if isinstance(id, int) else client.get_schema_by_guid
+        return ask(id, fmt=form)
 
     @contextmanager
     def _translating(self, what: str) -> Iterator[None]:

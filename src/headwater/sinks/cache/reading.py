@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater.sinks.cache.connection import translated_errors
-from headwater.sinks.cache.declaration import CachePlace, escaped
+from headwater.sinks.cache.declaration import OWN, CachePlace, escaped
 from headwater.sinks.change_version import is_of_batch
-from headwater.sinks.json_rows import read_rows
+from headwater.sinks.json_rows import PLACE, TEXT, read_rows
 from headwater.sinks.sink import Contents
 from headwater.values.keyed import KeyedSchema
 
@@ -59,26 +59,43 @@ class CacheReading:
         with translated_errors(self._keyed.what):
             places = self._places()
             while part := list(islice(places, _ROWS)):
-                found = zip(part, self._client.mget(part), strict=True)
-                there = {place: text for place, text in found if isinstance(text, bytes)}  # not just gone
+                found = dict(zip(part, self._client.mget(part), strict=True))
+                there = {place: text for place, text in found.items() if isinstance(text, bytes)}
+                self._note_others([place for place in part if place not in there])
                 yield self._decoded(list(there), list(there.values()))
 
     def _places(self) -> Iterator[bytes]:
         """Yield each key under the prefix once: the server may name one twice."""
         seen = set[int]()
-        places: Iterator[bytes] = self._client.scan_iter(
-            match=escaped(self._place.prefix) + "*", count=_ROWS, _type="string"
-        )
+        places: Iterator[bytes] = self._client.scan_iter(match=escaped(self._place.prefix) + "*", count=_ROWS)
+        begins = self._place.prefix.encode()
         for place in places:
+            if place.startswith(OWN.encode()) and not begins.startswith(OWN.encode()):
+                continue  # a record of ours, under a prefix as short as "h"
             if (known := hash(place)) not in seen:
                 seen.add(known)
                 yield place
+
+    def _note_others(self, places: list[bytes]) -> None:
+        """Take in keys that are no texts, but lists, hashes and the like, unless they have just gone."""
+        with self._client.pipeline(transaction=False) as asked:
+            for place in places:
+                asked.type(place)
+            kinds = asked.execute()
+        self._unreadable += [
+            {PLACE: self._key(place), TEXT: f"a {kind.decode()}, and no text"}
+            for place, kind in zip(places, kinds, strict=True)
+            if kind not in (b"none", b"string")
+        ]
+
+    def _key(self, place: bytes) -> str:
+        return place.decode(errors="replace").removeprefix(self._place.prefix)
 
     def _decoded(self, places: list[bytes], texts: list[bytes]) -> pa.RecordBatch:
         # A row at a time, as the protocol of the server is.
         found = (VERSION_OF.match(text) for text in texts)
         self._newest = max(self._newest, *(int(match[1]) for match in found if match), 0)
-        keys = [place.decode(errors="replace").removeprefix(self._place.prefix) for place in places]
+        keys = list(map(self._key, places))
         rows, others = read_rows(keys, texts, self._keyed)
         self._unreadable += others
         return rows

@@ -38,7 +38,7 @@ class MySqlSink(NumberedSink):
     The table is made if it is not there; one that is needs the columns, and no other unique key than the
     sink's. Of several rows with one key the last counts; ``_deleted`` deletes it. How far it has got is in
     the table ``headwater_sinks``. When the connection breaks, or the server restarts, the commit is repeated
-    for up to ``patience``.
+    for up to ``retry_timeout``.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ class MySqlSink(NumberedSink):
         key: str | tuple[str, ...],
         *,
         version: int = 1,
-        patience: str | timedelta = "1 minute",
+        retry_timeout: str | timedelta = "1 minute",
     ):
         self._keyed = declare(f'table "{table}"', schema, key)
         limits.check_mysql(table, self._keyed)
         self._table, self._version, self._address = table, version, address.parse(url)
-        seconds = durations.interval(patience).total_seconds()
+        seconds = durations.interval(retry_timeout).total_seconds()
         self._connection = MySqlTransactions(self._address, self._keyed.what, seconds)
         self._epoch: int | None = None
 

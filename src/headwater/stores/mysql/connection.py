@@ -1,4 +1,4 @@
-"""Connections to MySQL and MariaDB that are made anew when they break, for as long as patience lasts.
+"""Connections to MySQL and MariaDB that are made anew when they break, for a while.
 
 Invariant: an action is repeated only as a whole, on a new connection, so it must find out by itself what an
 attempt before has left. What a value looks like does not depend on the settings of the server.
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
+from headwater.backoff import Backoff
 from headwater.errors import UsageError
 from headwater.stores.mysql.address import MySqlAddress
 
@@ -27,7 +28,7 @@ except ModuleNotFoundError as error:
     ) from None
 
 _T = TypeVar("_T")
-_SHORTEST, _LONGEST = 0.05, 2.0
+_BACKOFF = Backoff(0.05, 2.0, jitter=0.0)
 _SETTINGS: Final = (
     "SET SESSION sql_mode = 'STRICT_ALL_TABLES', time_zone = '+00:00', "
     "transaction_isolation = 'REPEATABLE-READ', innodb_lock_wait_timeout = 20"
@@ -70,23 +71,22 @@ class Transaction:
 class MySqlTransactions:
     """One connection, for one thread at a time."""
 
-    def __init__(self, address: MySqlAddress, what: str, patience: float):
-        self._address, self._what, self._patience = address, what, patience
+    def __init__(self, address: MySqlAddress, what: str, retry_timeout: float):
+        self._address, self._what, self._retry_timeout = address, what, retry_timeout
         self._open: Any = None
 
     def run(self, action: Callable[[Transaction], _T], most: float | None = None) -> _T:
         """Run an action in a transaction; if the connection breaks, again on a new one."""
-        pause = _SHORTEST
-        deadline = time.monotonic() + (self._patience if most is None else min(self._patience, most))
+        waiting = _BACKOFF.pauses(self._retry_timeout if most is None else min(self._retry_timeout, most))
         while True:
             try:
                 return self._attempt(action)
             except (pymysql.Error, OSError, ValueError) as error:
                 self.close()
-                if not failures.is_transient(error) or time.monotonic() + pause > deadline:
+                pause = next(waiting, None) if failures.is_transient(error) else None
+                if pause is None:
                     raise failures.sink_error(error, self._what) from None
             time.sleep(pause)
-            pause = min(pause * 2, _LONGEST)
 
     def begin(self) -> Transaction:
         """Begin a transaction that sees the database as it is now, and is ended by ``close``."""

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that are made anew when they break, for as long as patience lasts.
+"""Connections to PostgreSQL that are made anew when they break, for a while.
 
 Invariant: an action is repeated only as a whole, on a new connection, so it must find out by itself
 what an attempt before has left. What is tried again is decided in ``failures``.
@@ -18,11 +18,12 @@ from typing import TypeVar
 import psycopg
 from psycopg import conninfo
 
+from headwater.backoff import Backoff
 from headwater.errors import UsageError
 from headwater.stores.postgres import failures
 
 _T = TypeVar("_T")
-_SHORTEST, _LONGEST = 0.05, 2.0
+_BACKOFF = Backoff(0.05, 2.0, jitter=0.0)
 _HANGING_MILLISECONDS = 60_000
 """After this the server ends a transaction whose runner hangs in the middle, so that another can begin."""
 _IDLE = 8
@@ -36,8 +37,8 @@ _PARENTS: list[psycopg.Connection] = []
 class Connection:
     """One connection, for one thread at a time; a forked process gets one of its own."""
 
-    def __init__(self, dsn: str, what: str, patience: float):
-        self._dsn, self._what, self._patience = checked(dsn), what, patience
+    def __init__(self, dsn: str, what: str, retry_timeout: float):
+        self._dsn, self._what, self._retry_timeout = checked(dsn), what, retry_timeout
         self._open: psycopg.Connection | None = None
         self._process = os.getpid()
 
@@ -91,17 +92,16 @@ class Connection:
             self._open = None
 
     def _retry(self, attempt: Callable[[], _T], most: float | None) -> _T:
-        pause = _SHORTEST
-        deadline = time.monotonic() + (self._patience if most is None else min(self._patience, most))
+        waiting = _BACKOFF.pauses(self._retry_timeout if most is None else min(self._retry_timeout, most))
         while True:
             try:
                 return attempt()
             except psycopg.Error as error:
                 self.close()
-                if not failures.is_transient(error) or time.monotonic() + pause > deadline:
+                pause = next(waiting, None) if failures.is_transient(error) else None
+                if pause is None:
                     raise failures.sink_error(error, self._what) from None
             time.sleep(pause)
-            pause = min(pause * 2, _LONGEST)
 
     def _attempt(self, action: Callable[[psycopg.Connection], _T]) -> _T:
         db = self._connected()
@@ -126,8 +126,8 @@ class Connection:
 class PostgresReaders:
     """Connections for reading, lent to whoever reads and kept for the next."""
 
-    def __init__(self, dsn: str, what: str, patience: float):
-        self._make = partial(Connection, dsn, what, patience)
+    def __init__(self, dsn: str, what: str, retry_timeout: float):
+        self._make = partial(Connection, dsn, what, retry_timeout)
         self._idle = [self._make()]  # says so at once if the URL is wrong
 
     @contextmanager

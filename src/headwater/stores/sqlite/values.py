@@ -78,7 +78,23 @@ def decode(values: Sequence[Any], field: pa.Field) -> pa.Array:
 
 def encode_one(value: Any, field: pa.Field, what: str) -> Any:
     """Return one value, given by a reader, as it would be stored."""
+    if (type(value) is str and _t.is_string(field.type)) or (type(value) is int and field.type == pa.int64()):
+        return _checked(value, field, what)
     return encode(fitted(value, field, what), field)[0]
+
+
+def _checked(value: str | int, field: pa.Field, what: str) -> Any:
+    """Return what is stored as it is; Arrow takes ten times as long to say the same."""
+    right = -(1 << 63) <= value < 1 << 63 if isinstance(value, int) else value.isascii() or _is_text(value)
+    return value if right else fitted(value, field, what)
+
+
+def _is_text(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _listed(column: pa.Array) -> list[Any]:

@@ -25,8 +25,9 @@ from headwater.views.changes import CHUNK, Change, change, check_retained, resum
 from headwater.views.postgres import catalog, tables
 from headwater.views.postgres.statements import Bound
 from headwater.views.postgres.table_version import TableVersion
-from headwater.views.query import ViewQuery
+from headwater.views.query import RowComparison, ViewQuery
 from headwater.views.reading import Reading
+from headwater.views.snapshot import ViewSnapshot
 
 _ROWS = 8192
 _POLL_SECONDS = 5.0
@@ -51,9 +52,15 @@ class PostgresReading(Reading):
 
     def batches(self, query: ViewQuery) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are asked for."""
-        with self._connection.held(partial(self._open_cursor, query)) as (cursor, schema), cursor:
-            while rows := cursor.fetchmany(_ROWS):
-                yield columns.to_batch(rows, schema)
+        with self._connection.held(partial(self._open_cursor, query)) as (cursor, entry), cursor:
+            yield from _fetched(cursor, entry.keyed.schema)
+
+    @contextmanager
+    def snapshot(self, query: ViewQuery) -> Iterator[ViewSnapshot]:
+        """Return the rows that are asked for with the number of the newest change they include."""
+        with self._connection.held(partial(self._open_snapshot, query)) as (cursor, entry), cursor:
+            schema = entry.keyed.schema
+            yield ViewSnapshot(entry.changes, entry.version, schema, _fetched(cursor, schema))
 
     def count(self) -> int:
         """Return the number of rows."""
@@ -95,7 +102,7 @@ class PostgresReading(Reading):
 
     def _open_cursor(
         self, query: ViewQuery, db: psycopg.Connection
-    ) -> tuple[psycopg.ServerCursor, pa.Schema]:
+    ) -> tuple[psycopg.ServerCursor, TableVersion]:
         cursor = db.cursor("headwater_scan")
         try:
             with self._checked_version(db) as entry:
@@ -103,7 +110,17 @@ class PostgresReading(Reading):
         except BaseException:
             cursor.close()
             raise
-        return cursor, entry.keyed.schema
+        return cursor, entry
+
+    def _open_snapshot(
+        self, query: ViewQuery, db: psycopg.Connection
+    ) -> tuple[psycopg.ServerCursor, TableVersion]:
+        """Open a cursor at a moment of which the newest change is known: the same before it and after."""
+        while True:
+            cursor, entry = self._open_cursor(query, db)
+            if catalog.find(db, *self._of).changes == entry.changes:
+                return cursor, entry
+            cursor.close()
 
     def _count(self, db: psycopg.Connection) -> int:
         with self._checked_version(db) as entry:
@@ -126,6 +143,11 @@ class PostgresReading(Reading):
         return _decoded(rows, entry)
 
 
+def _fetched(cursor: psycopg.ServerCursor, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    while rows := cursor.fetchmany(_ROWS):
+        yield columns.to_batch(rows, schema)
+
+
 def _select(query: ViewQuery, entry: TableVersion) -> tuple[Composed, list[Any]]:
     keyed = entry.keyed
     conditions = query.conditions(keyed)
@@ -134,6 +156,13 @@ def _select(query: ViewQuery, entry: TableVersion) -> tuple[Composed, list[Any]]
         Bound(Identifier(name)) + _direction(query, name in keyed.key) for name in query.order_columns(keyed)
     ]
     values = [fitted(value, field, keyed.what)[0].as_py() for field, _, value in conditions]
+    following = query.following(keyed)
+    if following:
+        alternatives = [SQL(" AND ").join(map(_compared, each)) for each in following]
+        where.append(SQL("({})").format(SQL(" OR ").join(alternatives)))
+    for comparison in (each for alternative in following for each in alternative):
+        compared = zip(comparison.fields, comparison.values, strict=False)
+        values += [fitted(value, field, keyed.what)[0].as_py() for field, value in compared]
     return (
         SQL("SELECT {} FROM {} WHERE {} ORDER BY {} LIMIT %s").format(
             SQL(", ").join(map(Bound, entry.sql.names)),
@@ -143,6 +172,14 @@ def _select(query: ViewQuery, entry: TableVersion) -> tuple[Composed, list[Any]]
         ),
         [*values, query.limit],
     )
+
+
+def _compared(comparison: RowComparison) -> Composed:
+    names = SQL(", ").join(Bound(Identifier(field.name)) for field in comparison.fields)
+    if not comparison.values:
+        return SQL("{} {}").format(names, SQL(comparison.sign))
+    marks = SQL(", ").join(SQL("%s") for _ in comparison.values)
+    return SQL("({}) {} ({})").format(names, SQL(comparison.sign), marks)
 
 
 def _direction(query: ViewQuery, strict: bool) -> SQL:

@@ -44,7 +44,7 @@ class PostgresSink(NumberedSink):
     that is there needs the columns and a unique constraint on the key. How far it has got is in the
     table ``headwater_sinks``; with ``feed`` at least that many of the newest changes are kept in a
     table beside it, named with ``_changes`` at its end. ``open_views`` reads all three. When the
-    connection breaks, or the server restarts, the commit is repeated for up to ``patience``.
+    connection breaks, or the server restarts, the commit is repeated for up to ``retry_timeout``.
 
     >>> sink = PostgresSink("postgresql://shop@db/shop", "stock", "item STRING, count BIGINT", "item")
     >>> sink.begin()                                                          # doctest: +SKIP
@@ -62,7 +62,7 @@ class PostgresSink(NumberedSink):
         *,
         version: int | None = None,
         feed: int = 0,
-        patience: str | timedelta = "1 minute",
+        retry_timeout: str | timedelta = "1 minute",
         kind: Literal["table", "view"] = "table",
     ):
         self._keyed = declare(f'{kind} "{table}"', schema, key)
@@ -71,7 +71,9 @@ class PostgresSink(NumberedSink):
         limits.check_postgres(self._keyed, changes=feed > 0)
         self.version = version
         self._dsn = dsn
-        self._connection = Connection(dsn, self._keyed.what, durations.interval(patience).total_seconds())
+        self._connection = Connection(
+            dsn, self._keyed.what, durations.interval(retry_timeout).total_seconds()
+        )
         self._id: int | None = None
         self._epoch: int | None = None
 

@@ -23,7 +23,7 @@ from headwater.views.postgres.table_version import TableVersion
 from headwater.views.store import Store, check_droppable
 from headwater.views.view_version import unknown
 
-PATIENCE = "1 minute"
+RETRY_TIMEOUT = "1 minute"
 """How long a commit waits for a server that does not answer, before its node counts as failed."""
 READ_SECONDS = 5.0
 """How long a reader waits for a server that does not answer."""
@@ -41,6 +41,8 @@ class PostgresStore(Store):
     Text is in the order of the database's collation. A table that a ``PostgresSink`` keeps is read
     as a view too; it has changes if the sink was given a ``feed``.
     """
+
+    remote = True
 
     def __init__(self, dsn: str):
         self._dsn = dsn
@@ -61,7 +63,7 @@ class PostgresStore(Store):
             keyed.key,
             version=version,
             feed=feed,
-            patience=PATIENCE,
+            retry_timeout=RETRY_TIMEOUT,
             kind="view",
         )
         sink.prepare()

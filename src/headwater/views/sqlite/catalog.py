@@ -79,6 +79,7 @@ def remove(db: sqlite3.Connection, version: StoredVersion) -> None:
     db.execute("DELETE FROM views WHERE id = ?", (version.id,))
 
 
+@lru_cache(maxsize=1024)
 def _entry(
     id: int, name: str, version: int, columns: str, key: str, published: int, *reached: Any
 ) -> StoredVersion:

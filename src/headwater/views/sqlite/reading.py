@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.stores.sqlite import values
 from headwater.stores.sqlite.connection import read_transaction
+from headwater.stores.sqlite.json_text import row_text
 from headwater.stores.sqlite.values import encode_one
+from headwater.values.keyed import KeyedSchema
 from headwater.views.changes import CHUNK, Change, Row, change, check_retained, resume_after
-from headwater.views.query import ViewQuery
-from headwater.views.reading import Reading
+from headwater.views.query import RowComparison, ViewQuery
+from headwater.views.reading import Reading, StoredRow
+from headwater.views.snapshot import ViewSnapshot
 from headwater.views.sqlite import catalog
 from headwater.views.sqlite.catalog import StoredVersion
 from headwater.views.sqlite.tables import Tables, last_change, quoted
@@ -43,10 +47,16 @@ class SqliteReading(Reading):
     def batches(self, query: ViewQuery) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are asked for."""
         with read_transaction(self._db):
-            tables = catalog.find(self._db, *self._of).tables
-            cursor = self._db.execute(*_select(query, tables))
-            while rows := cursor.fetchmany(_ROWS):
-                yield _batch(rows, tables.keyed.schema)
+            yield from self._rows(query, catalog.find(self._db, *self._of).tables)
+
+    @contextmanager
+    def snapshot(self, query: ViewQuery) -> Iterator[ViewSnapshot]:
+        """Return the rows that are asked for with the number of the newest change they include."""
+        with read_transaction(self._db):
+            entry = catalog.find(self._db, *self._of)
+            rows = self._rows(query, entry.tables)
+            last = last_change(self._db, entry.tables)
+            yield ViewSnapshot(last, entry.version, entry.keyed.schema, rows)
 
     def count(self) -> int:
         """Return the number of rows."""
@@ -58,6 +68,22 @@ class SqliteReading(Reading):
         """Return the number of the newest change."""
         with read_transaction(self._db):
             return last_change(self._db, catalog.find(self._db, *self._of).tables)
+
+    def state(self) -> tuple[StoredVersion, int]:
+        """Return the version that is read, and the number of its newest change."""
+        with read_transaction(self._db):
+            entry = catalog.find(self._db, *self._of)
+            return entry, last_change(self._db, entry.tables)
+
+    def stored_row(self, key_of: Callable[[KeyedSchema], tuple[Any, ...]]) -> StoredRow:
+        """Return the row of a key as it is stored, all of one moment; ``key_of`` gives the key."""
+        with read_transaction(self._db):
+            entry = catalog.find(self._db, *self._of)
+            keyed, tables = entry.keyed, entry.tables
+            key = zip(key_of(keyed), keyed.key_fields, strict=True)
+            stored = [encode_one(value, field, keyed.what) for value, field in key]
+            row = self._db.execute(tables.select_one, stored).fetchone()
+            return StoredRow(entry, last_change(self._db, tables), row, row_text)
 
     def chunk(self, since: int) -> Sequence[Change]:
         """Return the next changes after a number."""
@@ -89,6 +115,11 @@ class SqliteReading(Reading):
                 time.sleep(max(0.0, min(pause, deadline - time.monotonic())))
                 pause = min(pause * 2, _LONGEST)
 
+    def _rows(self, query: ViewQuery, tables: Tables) -> Iterator[pa.RecordBatch]:
+        cursor = self._db.execute(*_select(query, tables))
+        while rows := cursor.fetchmany(_ROWS):
+            yield _batch(rows, tables.keyed.schema)
+
     def _check_retained(self, entry: StoredVersion, since: int) -> None:
         last = last_change(self._db, entry.tables)
         oldest = self._db.execute(f"SELECT min(number) FROM {entry.tables.changes}").fetchone()[0]  # noqa: S608
@@ -104,10 +135,22 @@ def _select(query: ViewQuery, tables: Tables) -> tuple[str, list[Any]]:
     direction = " DESC" if query.descending else ""
     order = ", ".join(quoted(name) + direction for name in query.order_columns(keyed))
     values = [encode_one(value, field, keyed.what) for field, _, value in conditions]
+    following = query.following(keyed)
+    if following:
+        where += " AND (" + " OR ".join(" AND ".join(map(_compared, each)) for each in following) + ")"
+    for comparison in (each for alternative in following for each in alternative):
+        compared = zip(comparison.fields, comparison.values, strict=False)
+        values += [encode_one(value, field, keyed.what) for field, value in compared]
     return (
         f"SELECT {columns} FROM {tables.rows} WHERE {where} ORDER BY {order} LIMIT ?",  # noqa: S608
         [*values, -1 if query.limit is None else query.limit],
     )
+
+
+def _compared(comparison: RowComparison) -> str:
+    names = ", ".join(quoted(field.name) for field in comparison.fields)
+    marks = ", ".join("?" for _ in comparison.values)
+    return f"({names}) {comparison.sign} ({marks})" if marks else f"{names} {comparison.sign}"
 
 
 def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:

@@ -64,6 +64,13 @@ class Tables:
         return [quoted(field.name) for field in self.keyed.value_fields]
 
     @cached_property
+    def select_one(self) -> str:
+        """The statement that returns the row of a key, its columns in the schema's order."""
+        columns = ", ".join(quoted(name) for name in self.keyed.schema.names)
+        where = " AND ".join(f"{name} = ?" for name in self.key)
+        return f"SELECT {columns} FROM {self.rows} WHERE {where}"  # noqa: S608
+
+    @cached_property
     def change_columns(self) -> list[str]:
         """The columns of the table of changes after number, batch and kind: key, old values, new ones."""
         count, rest = range(len(self.key)), range(len(self.others))

@@ -18,9 +18,9 @@ import pytest
 import headwater
 from headwater.capture import snapshot
 from headwater.capture.capture import Capture
-from headwater.capture.captured_table import CapturedTable
 from headwater.capture.settings import CaptureSettings
 from headwater.capture.transactions.whole_transactions import WholeTransactions, read_transactions
+from headwater.capture.writing.captured_table import CapturedTable
 from headwater.errors import UnknownTopic
 from headwater.log import Log
 from source_kit import Database

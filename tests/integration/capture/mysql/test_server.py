@@ -68,4 +68,4 @@ def test_what_is_behind_a_place_is_retained(capture: Any, execute: Any) -> None:
     execute("FLUSH BINARY LOGS", f"INSERT INTO t VALUES (1, '{'x' * 5000}')")
     assert source.retained() - empty > 5000
     source.confirm(source.end())
-    assert source.retained() == 0
+    assert source.retained() < 100  # MariaDB notes a checkpoint of the binlog, 40 bytes, when it likes

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import orjson
@@ -26,6 +25,7 @@ from headwater.log import Log
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.schema_registry import SchemaRegistry
 from headwater.log.open import open as open_log
+from http_thread import serving
 from kafka_kit import consume, make_topic, produce, rows
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -277,15 +277,8 @@ def answering(status: int) -> Iterator[str]:
 
         def log_message(self, *_: Any) -> None: ...
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Handler) as url:
+        yield url
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ def test_a_log_behind_a_proof_is_written_read_and_shared(
          "TLS with Kafka fails", "ssl.certificate.location"),
         ("MUTUAL", {"ssl.key.password": WRONG}, 'Kafka option "ssl.key.location"', "ssl.key.password"),
         ("MUTUAL", {"security.protocol": "PLAINTEXT"}, "cannot reach Kafka", "security.protocol"),
+        ("OIDC", {"sasl.oauthbearer.client.secret": WRONG}, "denies access", "sasl."),
         ("OAUTH", {"security.protocol": "SSL"}, "TLS with Kafka fails", "security.protocol"),
         ("OAUTH", {"sasl.mechanism": "PLAIN", "sasl.username": "bob", "sasl.password": WRONG},
          "denies access", "sasl."),

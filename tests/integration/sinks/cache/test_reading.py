@@ -43,3 +43,26 @@ def test_a_batch_that_is_committed_or_under_way_meanwhile_is_noticed(redis: redi
         contents = sink.read_back()
         assert sum(map(len, contents.rows)) == 3
         assert (contents.batch, contents.settled()) == (1, False)
+
+
+def test_keys_of_other_types_are_named_as_what_is_no_row(redis: redis_server.Server) -> None:
+    prefix = f"r{uuid.uuid4().hex[:8]}:"
+    with opened(redis, prefix) as sink, connect(redis.url) as client:
+        sink.begin()
+        sink.commit(Batch(0, pa.table({"id": [1], "name": ["ada"]})))
+        client.hset(f"{prefix}2", "name", "bob")
+        client.rpush(f"{prefix}jobs", "a", "b")
+        contents = sink.read_back()
+        assert [row for batch in contents.rows for row in batch.to_pylist()] == [{"id": 1, "name": "ada"}]
+        assert contents.settled()
+    others = {each["place"]: each["text"] for each in contents.unreadable}
+    assert others == {"2": "a hash, and no text", "jobs": "a list, and no text"}
+
+
+def test_a_short_prefix_does_not_find_our_own_records(redis: redis_server.Server) -> None:
+    with opened(redis, "headwate") as sink:
+        sink.begin()
+        sink.commit(Batch(0, pa.table({"id": [1], "name": ["ada"]})))
+        contents = sink.read_back()
+        assert sum(map(len, contents.rows)) == 1
+        assert contents.unreadable == []

@@ -159,7 +159,7 @@ def test_a_table_that_lost_its_rows_or_its_record_is_refused(
 def test_a_server_that_is_away_is_unavailable_and_a_password_is_not_told(
     mariadb: mariadb_server.Server, mariadb_database: str
 ) -> None:
-    with MySqlSink("mysql://root@127.0.0.1:1/shop", "t", SCHEMA, KEY, patience="1 second") as sink:
+    with MySqlSink("mysql://root@127.0.0.1:1/shop", "t", SCHEMA, KEY, retry_timeout="1 second") as sink:
         with pytest.raises(SinkUnavailable, match="cannot be used") as away:
             sink.begin()
         assert not isinstance(away.value, SinkRefused)

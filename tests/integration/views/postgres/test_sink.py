@@ -207,7 +207,7 @@ def test_the_server_is_waited_for(server: Server, table: str, how: signal.Signal
 
 
 def test_a_server_that_does_not_come_back_is_told_after_a_time(server: Server, table: str) -> None:
-    with PostgresSink(server.dsn, table, STOCK, "item", patience="300 milliseconds") as sink:
+    with PostgresSink(server.dsn, table, STOCK, "item", retry_timeout="300 milliseconds") as sink:
         sink.begin()
         server.stop()
         try:

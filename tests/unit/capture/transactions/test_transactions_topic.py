@@ -14,8 +14,8 @@ import headwater
 from changes_kit import CAPTURED, CUSTOMERS, changes
 from headwater.capture.change import Delivery, TableChanges, Transactions, Truncation
 from headwater.capture.state import CaptureState
-from headwater.capture.table_writer import TableWriter
 from headwater.capture.transactions.transactions_topic import TransactionsTopic, parts
+from headwater.capture.writing.table_writer import TableWriter
 from headwater.errors import TopicError
 from headwater.log import Log
 

@@ -10,9 +10,13 @@ import pytest
 from tests.unit.cli.conftest import Run
 
 import headwater
+from delivery_kit import batch, outbox, sink, webhook
 from headwater.engine.failure.dead_letters import DeadLetters
 from headwater.engine.failure.rejected_row import RecordOffset, RejectedRow
 from headwater.pipeline.loading import load
+from headwater.sinks.delivery.delivery import Outcome
+from headwater.sinks.delivery.outbox import DeliveryOutbox
+from headwater.sinks.delivery.queue import DeliveryQueue, SettledAttempt
 
 SHOP = """
 from headwater import Pipeline
@@ -109,3 +113,43 @@ def test_letters_of_a_topic_that_was_made_again_are_appended_too(file: str, tmp_
         assert (letters.redrive(), letters.redrive()) == (1, 0)
         rows = [row for batch in log.read("orders") for row in batch.to_pylist()]
     assert [row["amount"] for row in rows] == ["1", "two", "3", "two", "3"]
+
+
+DELIVERING = """
+from headwater import Pipeline, targets
+
+shop = Pipeline("shop", log="file:{root}/log", home="{root}/home")
+shop.source("orders", "k STRING, n BIGINT")
+
+@shop.sink(targets.webhook("http://127.0.0.1:1/", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "k"))
+def hooks(orders):
+    return orders
+"""
+
+
+def test_deliveries_are_listed_redriven_and_given_up(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "delivering.py"
+    file.write_text(DELIVERING.format(root=tmp_path))
+    home = tmp_path / "home"
+    with headwater.open(f"file:{tmp_path / 'log'}"), sink(home, webhook("http://127.0.0.1:1/")) as hooks:
+        hooks.begin()
+        hooks._stop()
+        hooks.commit(batch(0, ("a", 1), ("a", 2)))
+    with DeliveryOutbox(outbox(home), "hooks") as opened:
+        lease = opened.begin(1)[0]
+        queue = DeliveryQueue(opened, lease)
+        (first,) = queue.due(1.0, 9, frozenset()).deliveries
+        for act in ("redrive", "discard"):
+            queue.settle([SettledAttempt(first, Outcome("refused", "the endpoint answers 400"))])
+            listed = run("dead", "list", str(file), "--format", "ndjson").stdout
+            assert json.loads(listed)["error"] == "the endpoint answers 400"
+            assert first.id in run("dead", "show", str(file), "hooks").stdout
+            told = run("dead", act, str(file), "hooks", *([first.id] if act == "discard" else [])).stdout
+            assert told == (
+                "2 deliveries to be sent again\n"
+                if act == "redrive"
+                else f"delivery {first.id} is given up\n"
+            )
+        assert [each.id != first.id for each in queue.due(1.0, 9, frozenset()).deliveries] == [True]
+    shown = run("status", str(file))
+    assert 'sink "hooks" has 1 delivery waiting; the last attempt: the endpoint answers 400' in shown.stderr

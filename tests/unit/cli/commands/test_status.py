@@ -77,6 +77,8 @@ def test_the_same_is_there_for_scripts(run: Run, shop: None) -> None:
         "waits_for": None,
         "ahead": [],
         "problem": None,
+        "deliveries": None,
+        "accounting": {"rows": 0, "late": 0, "duplicates": 0, "dead": 0, "out": 0, "used": 0},
     }
     assert (unseen["batch"], unseen["ended"], unseen["positions"]) == (None, None, [])
 

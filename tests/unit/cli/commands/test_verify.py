@@ -81,6 +81,7 @@ def test_the_same_is_there_for_scripts(run: Run, found: list[Verdict]) -> None:
         "unproved": None,
         "aside": [],
         "expired": 0,
+        "undecided": 0,
     }
 
 
@@ -96,6 +97,13 @@ def test_columns_that_are_not_compared_are_named(run: Run, found: list[Verdict])
     result = run("verify", "shop.py")
     assert result.stdout.splitlines()[-1] == "all rows are equal, but for what is not verified"
     assert result.stderr == 'note: view "seen" is verified without its estimates: p99\n'
+
+
+def test_keys_that_kept_changing_are_told(run: Run, found: list[Verdict]) -> None:
+    found.append(Verdict("seen", equal=3, undecided=2))
+    result = run("verify", "shop.py")
+    assert result.stdout.splitlines()[-1] == "all rows are equal, but for what is not verified"
+    assert result.stderr == 'note: view "seen" is not verified: 2 keys kept changing\n'
 
 
 def test_a_view_is_verified_wherever_it_is_kept_and_a_sink_is_not(

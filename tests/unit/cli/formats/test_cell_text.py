@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.cli.formats.cell_text import as_text, cells, is_plain
+from headwater.cli.formats.cell_text import cells
 from headwater.schema import TIMESTAMP, parse
+from headwater.values.csv_text import as_text, is_plain
 
 
 @given(st.text("aé\n\r\t\x00\x1b\x9b\x7f\u2028\u202e") | st.text())

@@ -12,6 +12,7 @@ import pytest
 from headwater.engine.figures.metrics import CONTENT_TYPE, METRICS, Endpoint, text
 from headwater.engine.figures.status import Status
 from headwater.errors import HeadwaterError
+from headwater.sinks.delivery.figures import DeliveryStatus
 
 STATUS = Status(
     node="totals",
@@ -29,6 +30,7 @@ STATUS = Status(
     clock=1_767_323_045_500_000,
     state_bytes=4096,
     error=None,
+    deliveries=DeliveryStatus(waiting=8, set_aside=6, delivered=90),
 )
 LINE = re.compile(r'([a-z_]+)\{pipeline="((?:[^"\\]|\\.)*)",node="((?:[^"\\]|\\.)*)"\} (\S+)')
 
@@ -56,6 +58,9 @@ def test_every_figure_of_a_node_is_told() -> None:
         "headwater_late_alert": 0,
         "headwater_ahead_producers": 0,
         "headwater_dead_records": 5,
+        "headwater_deliveries_waiting": 8,
+        "headwater_deliveries_set_aside": 6,
+        "headwater_deliveries_total": 90,
         "headwater_duplicates_total": 4,
         "headwater_batches_total": 3,
         "headwater_lag_records": 30,

@@ -15,6 +15,7 @@ import headwater
 from headwater import Pipeline, Position
 from headwater.engine.figures.status import Meter, RowRate, Status
 from headwater.engine.home.checkpoint import Input, InputProgress
+from headwater.engine.home.node_progress import NodeProgress
 from headwater.errors import HeadwaterError
 from headwater.pipeline.node import Node
 
@@ -30,7 +31,9 @@ class Fake:
             batches=0, rows=0, out=0, late=0, duplicates=0, seconds=0.0, states={}, reached=None
         )
         place = pipeline.home / "nodes" / "seen" / "v1" / "checkpoint"
-        node_run = SimpleNamespace(node=pipeline["seen"], counts=self.counts, checkpoint=place)
+        node_run = SimpleNamespace(
+            node=pipeline["seen"], counts=self.counts, checkpoint=place, done=NodeProgress()
+        )
         self.query = SimpleNamespace(spark=None, broken=False, has_progressed=False)
         self.running = SimpleNamespace(node_run=node_run, query=self.query, error=None)
         self.nodes = {"seen": self.running}

@@ -1,70 +1,32 @@
-"""One plan for all inputs of a query: each goes on by itself, and one that is gone keeps its place."""
+"""The inputs of a query as one source: whoever plans, in Spark's process or beside it, plans the same."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
 from pathlib import Path
-from typing import Any
 
-import pytest
-
-from headwater.engine.source.plan_source import OffsetPlanner
-from headwater.log import Log
+from headwater.engine.source.plan_source import PlanSource
+from headwater.engine.source.planner_process import PlannerProcess
 from headwater.log.open import open as open_log
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[Log]:
+def test_a_process_beside_plans_what_is_planned_here(tmp_path: Path) -> None:
     with open_log(f"file:{tmp_path}") as log:
-        for topic in ("orders", "clicks"):
-            log.create_topic(topic, "id BIGINT")
-        yield log
-
-
-def planner(log: Log, *topics: str) -> OffsetPlanner:
-    return OffsetPlanner({topic: {"url": log.url, "topic": topic} for topic in topics})
-
-
-def send(log: Log, topic: str, count: int) -> None:
-    with log.producer(topic) as producer:
-        producer.send_batch([{"id": n} for n in range(count)])
-
-
-def planned(log: Log, start: dict[str, Any], *topics: str) -> dict[str, Any]:
-    made = planner(log, *topics)
-    try:
-        return made.latestOffset(start or made.initialOffset(), None)
-    finally:
-        made.stop()
-
-
-def test_each_input_is_planned_by_its_own_end(log: Log) -> None:
-    send(log, "orders", 3)
-    send(log, "clicks", 5)
-    found = planned(log, {}, "orders", "clicks")
-    assert {name: each["offsets"] for name, each in found.items()} == {"orders": {"0": 3}, "clicks": {"0": 5}}
-
-
-def test_an_input_that_is_planned_no_longer_keeps_its_place(log: Log) -> None:
-    send(log, "orders", 3)
-    before = planned(log, {}, "orders", "clicks")
-    send(log, "clicks", 1)
-    send(log, "orders", 1)
-    after = planned(log, before, "clicks")
-    assert after["orders"] == before["orders"]
-    assert after["clicks"] != before["clicks"]
-
-
-def test_an_input_that_is_new_begins_at_its_beginning(log: Log) -> None:
-    send(log, "orders", 2)
-    send(log, "clicks", 2)
-    before = planned(log, {}, "orders")
-    assert planned(log, before, "orders", "clicks") == planned(log, {}, "orders", "clicks")
-
-
-def test_nothing_is_read_and_no_task_is_made(log: Log) -> None:
-    made = planner(log, "orders")
-    start = made.initialOffset()
-    send(log, "orders", 2)
-    assert made.partitions(start, made.latestOffset(start, None)) == []
-    made.stop()
+        log.create_topic("orders", "id BIGINT")
+        with log.producer("orders") as producer:
+            for first in range(0, 10, 2):
+                producer.send_batch([{"id": first}, {"id": first + 1}])
+        begin = str(log.resolve("orders", "earliest"))
+    inputs = {"orders": {"url": log.url, "topic": "orders", "limit": "4", "first": "2"}}
+    process = PlannerProcess(tmp_path / "spark.log")
+    process.plan(inputs, {"orders": begin})
+    sources = PlanSource({"inputs": json.dumps(inputs)}), PlanSource({"planner": process.address})
+    planners = [source.streamReader(None) for source in sources]
+    planned = [[planner.initialOffset()] for planner in planners]
+    for planner, offsets in zip(planners, planned, strict=True):
+        for _ in range(4):
+            offsets.append(planner.latestOffset(offsets[-1], None))
+        planner.stop()
+    process.close()
+    assert planned[0] == planned[1]
+    assert [each["orders"]["offsets"]["0"] for each in planned[0]] == [0, 2, 6, 10, 10]

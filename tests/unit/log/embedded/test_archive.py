@@ -68,6 +68,7 @@ def test_a_topic_made_anew_does_not_meet_the_archive_of_the_old_one(log: Embedde
     assert set(column(log, "word")) == {"after"}
 
 
+@pytest.mark.slow
 def test_a_damaged_archived_file_is_reported_with_its_offsets_and_never_read_wrongly(
     log: EmbeddedLog,
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_directory_with_only_the_parts_of_a_log_is_one_being_made(tmp_path: Pa
         headwater.open(f"file:{tmp_path}")
 
 
+@pytest.mark.slow
 def test_several_processes_may_make_the_same_log_at_once(tmp_path: Path) -> None:
     code = """
     import os, sys, headwater
@@ -132,6 +133,7 @@ def test_several_processes_may_make_the_same_log_at_once(tmp_path: Path) -> None
             assert found == {process.pid for process in started}
 
 
+@pytest.mark.slow
 def test_what_a_killed_deletion_has_left_is_swept_and_what_a_living_one_removes_is_not(
     tmp_path: Path,
 ) -> None:

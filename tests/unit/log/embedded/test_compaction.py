@@ -100,6 +100,7 @@ def test_a_consumer_passes_over_the_gaps_and_its_lag_ends_at_zero(log: EmbeddedL
     assert latest(log) == {"one": 7}
 
 
+@pytest.mark.slow
 def test_it_runs_beside_readers_and_writers(log: EmbeddedLog) -> None:
     """Whoever reads on to the end, from whenever, has met the newest record of each key."""
     log.create_topic("t", "k STRING, n BIGINT", key="k", cleanup="compact")
@@ -148,6 +149,7 @@ def test_it_runs_beside_readers_and_writers(log: EmbeddedLog) -> None:
     assert log.verify("t").ok
 
 
+@pytest.mark.slow
 def test_it_happens_by_itself_while_producing(log: EmbeddedLog) -> None:
     log.create_topic("t", "k STRING, n BIGINT", key="k", cleanup="compact")
     with log.producer("t") as producer:

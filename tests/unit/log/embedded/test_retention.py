@@ -143,6 +143,7 @@ def test_a_living_producer_applies_the_retention_of_now_not_of_when_it_began(log
     assert numbers(log)[-400:] == list(range(1, 401))
 
 
+@pytest.mark.slow
 def test_a_retention_set_later_is_applied_by_a_producer_that_began_without(log: EmbeddedLog) -> None:
     log.create_topic("t", "n BIGINT")
     with log.producer("t") as producer:
@@ -235,6 +236,7 @@ def test_every_removal_is_made_durable_before_the_next(
     assert left == []
 
 
+@pytest.mark.slow
 def test_questions_about_a_log_are_answered_while_its_segments_go(log: EmbeddedLog) -> None:
     log.create_topic("t", "n BIGINT", retention_bytes=3000)
     stop = threading.Event()

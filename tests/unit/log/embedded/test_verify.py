@@ -10,7 +10,7 @@ from headwater.log.embedded import EmbeddedLog
 
 
 def make(path: Path, **settings: str) -> EmbeddedLog:
-    log = EmbeddedLog(path / "log", segment_bytes=1000)
+    log = EmbeddedLog(path / "log", segment_bytes=800)
     log.create_topic("t", "k STRING, n BIGINT", key="k", **settings)  # type: ignore[arg-type]
     fill(log)
     return log

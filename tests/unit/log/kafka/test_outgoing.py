@@ -31,7 +31,7 @@ def records(
     return OutgoingBatch(batch, numbers, topic, 5, extras)
 
 
-def headers(message: outgoing.Message) -> dict[str, Any]:
+def headers(message: outgoing.OutgoingMessage) -> dict[str, Any]:
     return dict(message.headers)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.log.kafka.outgoing import Message
+from headwater.log.kafka.outgoing import OutgoingMessage
 from headwater.log.kafka.pacing import FIRST, LEAST, MOST, Pace, size
 
 
-def messages(*lengths: int) -> list[Message]:
-    return [Message(0, None, b"x" * length, []) for length in lengths]
+def messages(*lengths: int) -> list[OutgoingMessage]:
+    return [OutgoingMessage(0, None, b"x" * length, []) for length in lengths]
 
 
 @given(st.lists(st.integers(0, 1 << 18), max_size=30), st.integers(0, 5))

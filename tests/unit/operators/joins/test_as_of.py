@@ -181,6 +181,7 @@ def test_a_batch_without_the_late_rows_gives_what_the_stream_shows(way: str, ste
     assert sorted(texts(last(batch))) == sorted(texts(last(FIELD.play(operator, steps).out)))
 
 
+@pytest.mark.slow
 @ways
 @examples(25)
 @given(ANY)
@@ -190,6 +191,7 @@ def test_restarts_change_no_byte_of_what_comes_out(way: str, steps: list[Twin]) 
     assert [texts(listed(step.out)) for step in one.steps] == [texts(listed(s.out)) for s in other.steps]
 
 
+@pytest.mark.slow
 @ways
 @examples(25)
 @given(ANY)
@@ -322,6 +324,7 @@ def test_an_operator_can_be_sent_to_a_worker() -> None:
     assert pickle.loads(pickle.dumps(ASKED)) == ASKED
 
 
+@pytest.mark.slow
 @examples(6)
 @given(st.integers(0, 2**32), st.sampled_from(["plain", "correct"]))
 def test_many_rows_in_many_steps_give_what_the_oracle_gives(seed: int, way: str) -> None:

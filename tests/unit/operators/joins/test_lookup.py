@@ -138,6 +138,7 @@ def test_the_output_shows_no_sign_of_deletion_and_needs_names_of_its_own() -> No
     assert pickle.loads(pickle.dumps(LOOKUP)) == LOOKUP
 
 
+@pytest.mark.slow
 @examples(10)
 @given(st.integers(0, 2**32))
 def test_many_changes_of_many_keys_give_what_the_oracle_gives(seed: int) -> None:

@@ -302,6 +302,7 @@ def test_an_operator_can_be_sent_to_a_worker() -> None:
     assert pickle.loads(pickle.dumps(within("full"))) == within("full")
 
 
+@pytest.mark.slow
 @examples(10)
 @given(st.integers(0, 2**32), st.sampled_from(HOW))
 def test_many_rows_in_many_small_steps_give_what_the_oracle_gives(seed: int, how: str) -> None:

@@ -410,6 +410,7 @@ def test_the_event_time_out_is_the_end() -> None:
     assert (CORRECTING.identity, CORRECTING.uncompared_columns) == (IDENTITY, ("revision",))
 
 
+@pytest.mark.slow
 def test_what_is_gone_is_cleared_away() -> None:
     operator = session(5, "correct", 20)
     state = operator.initial_state(SCHEMA)

@@ -207,6 +207,7 @@ def test_the_event_time_out_is_the_end() -> None:
     assert (sliding(5).identity, sliding(5).uncompared_columns) == (IDENTITY, ("revision",))
 
 
+@pytest.mark.slow
 def test_what_no_window_reaches_back_to_is_cleared_away() -> None:
     operator = sliding(5)
     state = operator.initial_state(SCHEMA)

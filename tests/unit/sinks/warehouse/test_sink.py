@@ -25,6 +25,8 @@ from headwater.sinks.warehouse.sink import WarehouseSink
 from headwater.testing.sink_suite import checks
 from repeated_batches import AGAIN, BATCHES, Changes, committed, rows
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = "id BIGINT NOT NULL, name STRING"
 
 

@@ -28,6 +28,9 @@ _FIELDS = struct.Struct("<BBHIqqIqqqqqqI")
 HEADER_MAX = PREFIX.size + _FIELDS.size + 255
 ROWS_MAX = 1 << 16
 BYTES_MAX = 8 << 20
+SMALL = 1 << 10
+"""Bytes of columns up to which a frame is not compressed: it would be no smaller."""
+_COPIED = 1 << 14
 Compression = Literal["lz4", "zstd", "none"]
 # Frames are encoded side by side, so a frame's columns need no threads of their own.
 _OPTIONS = {
@@ -95,7 +98,7 @@ class Header(NamedTuple):
 
     def size(self) -> int:
         """Return the bytes of the whole frame."""
-        return PREFIX.size + _FIELDS.size + len(self.producer.encode()) + self.payload_size
+        return frame_size(self.producer, self.payload_size)
 
 
 class Draft(NamedTuple):
@@ -110,6 +113,11 @@ class Draft(NamedTuple):
     newest: int
     payload: pa.Buffer
     payload_checksum: int
+
+
+def frame_size(producer: str, payload: int) -> int:
+    """Return the bytes of a frame, by its producer and the size of its payload."""
+    return PREFIX.size + _FIELDS.size + len(producer.encode()) + payload
 
 
 def pack(header: Header) -> bytes:
@@ -143,9 +151,9 @@ def draft(
     **times: int,
 ) -> Draft:
     """Encode a batch (its own columns, then metadata columns) as a frame that has no offset yet."""
-    flags = Flag.NONE
+    flags, names = Flag.NONE, batch.schema.names
     for flag, field in COLUMNS.items():
-        if field.name in batch.schema.names:
+        if field.name in names:
             flags |= flag
     first, last = int(sequence[0]), int(sequence[-1])
     if last - first != len(sequence) - 1:
@@ -162,6 +170,8 @@ def draft(
 
 def encode(batch: pa.RecordBatch, compression: Compression = "lz4") -> pa.Buffer:
     """Encode a batch as one Arrow message, without the schema message that precedes it."""
+    if batch.nbytes <= SMALL:
+        return batch.serialize()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema, options=_OPTIONS[compression]) as writer:
         writer.write_batch(batch)
@@ -177,4 +187,7 @@ def decode(header: Header, payload: Any, schema: pa.Schema) -> pa.RecordBatch:
         columns += COMPACTED
     else:
         columns += [field for flag, field in COLUMNS.items() if header.flags & flag]
-    return pa.ipc.read_record_batch(pa.py_buffer(payload), pa.schema(columns))
+    buffer = pa.py_buffer(payload)
+    if header.payload_size <= _COPIED and buffer.address % 8:
+        buffer = pa.py_buffer(bytes(payload))  # columns of a small frame are views of it, and must be aligned
+    return pa.ipc.read_record_batch(buffer, pa.schema(columns))

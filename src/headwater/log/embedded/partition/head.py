@@ -40,7 +40,8 @@ def boot() -> bytes:
         return struct.pack("<qq", 0, round((time.time() - time.monotonic()) / 60))
 
 
-_BOOT = boot()
+BOOT = boot()
+"""That of this process."""
 
 
 class WrittenHead(NamedTuple):
@@ -63,7 +64,7 @@ def read(fd: int) -> WrittenHead | None:
         if len(data) == _STRUCT.size:
             *fields, synced, booted, checksum = _STRUCT.unpack(data)
             if zlib.crc32(data[:-4]) == checksum:
-                return WrittenHead(Head(*fields), synced, booted == _BOOT)
+                return WrittenHead(Head(*fields), synced, booted == BOOT)
     return None
 
 
@@ -74,5 +75,5 @@ def blank(path: Path) -> bool:
 
 def write(fd: int, head: Head, synced: bool) -> None:
     """Publish a head."""
-    data = _STRUCT.pack(*head, synced, _BOOT, 0)[:-4]
+    data = _STRUCT.pack(*head, synced, BOOT, 0)[:-4]
     os.pwrite(fd, data + struct.pack("<I", zlib.crc32(data)), 0)

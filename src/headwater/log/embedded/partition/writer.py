@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from headwater import durable, durations
-from headwater.errors import Fenced, UnknownTopic
+from headwater.errors import DamagedLog, Fenced, UnknownTopic
 from headwater.log.embedded.partition import frame, head, received_time, segment, tail
 from headwater.log.embedded.partition.frame import Draft, Flag, Header, Kind
 from headwater.log.embedded.partition.head import Head
@@ -24,6 +25,7 @@ from headwater.log.embedded.partition.segment import IndexEntry, Segment
 from headwater.log.embedded.partition.tail import Tail
 
 SNAPSHOT_FRAMES = 64
+_TORN_READS = 50
 SEGMENT_BYTES = 64 << 20
 
 
@@ -79,7 +81,9 @@ class Partition:
             raise UnknownTopic("the topic has been deleted", detail=f'its files were in "{self.directory}"')
         written = head.read(self._head)
         newest = written.head if written and written.since_boot else None
-        if self._tail is None or newest is None or newest.segment != self._tail.segment.base:
+        # Another may have taken back what it had written, and this one seen.
+        shorter = self._tail is not None and os.fstat(self._fd).st_size < self._tail.at
+        if self._tail is None or shorter or newest is None or newest.segment != self._tail.segment.base:
             self._reload(newest, written.head if written else None)
         sure = written.head if written and written.sure else None
         published = sure.size if sure and sure.segment == self.tail.segment.base else 0
@@ -140,12 +144,31 @@ class Partition:
         self._tail = None  # the producers' states are read anew
 
     def retract(self, before: int) -> None:
-        """After a failed sync, take back what was written, unless others have appended to it.
+        """After a failed sync, take back what was written, unless others have appended to it or published it.
 
         A sync that failed may have dropped the pages, so a later one that succeeds proves nothing.
         """
-        if self._tail is not None and os.fstat(self._fd).st_size == self.tail.at:
+        if self._tail is None or os.fstat(self._fd).st_size != self.tail.at:
+            return
+        written = head.read(self._head)
+        if written is None or written.head.segment != self.tail.segment.base or written.head.size <= before:
             self.undo(before)
+
+    def published(self) -> Head:
+        """Return how far readers see the partition; before anything is published, its beginning."""
+        for _ in range(_TORN_READS):
+            written = head.read(self._head)
+            if written is not None:
+                return written.head
+            if os.fstat(self._head).st_size == 0:
+                return Head(0, 0, 0, 0)
+            time.sleep(0.001)  # one that is being written, or damaged
+        raise DamagedLog(
+            f'log is damaged: file "{self.directory / "head"}" cannot be read',
+            detail="it tells how far the partition is durable",
+            hint="append to the topic, or open the log again: it is worked out from the records",
+            resume=None,
+        )
 
     def sync(self) -> Head:
         """Make what is written durable; return the head that may then be published."""

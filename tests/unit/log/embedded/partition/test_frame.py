@@ -95,3 +95,17 @@ def test_metadata_columns_are_told_by_flags_and_a_tombstone_may_lack_what_is_not
     draft = frame.draft(batch, 3, np.array([0]), sent=0, newest=frame.NO_TIME)
     assert (draft.flags, draft.schema_version) == (Flag.DELETED, 3)
     assert frame.decode(header_of(draft), draft.payload, SCHEMA).to_pylist() == batch.to_pylist()
+
+
+def test_the_columns_of_a_small_frame_are_aligned_wherever_it_lies() -> None:
+    batch = pa.record_batch({"n": pa.array(range(5), pa.int64())})
+    made = frame.draft(batch, 0, np.arange(5), sent=0, newest=frame.NO_TIME)
+    header = Header(
+        frame.Kind.DATA, made.flags, 0, 5, 0, 4, 0, 0, 4, -1, 0, 0, frame.NO_TIME, made.payload_checksum, "p",
+        len(made.payload),
+    )  # fmt: skip
+    for shift in range(8):
+        block = memoryview(bytes(shift) + bytes(made.payload))[shift:]
+        read = frame.decode(header, block, batch.schema)
+        assert read.equals(batch)
+        assert read.column(0).buffers()[1].address % 8 == 0

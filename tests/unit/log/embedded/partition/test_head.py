@@ -58,7 +58,7 @@ def test_after_another_start_of_the_machine_only_a_synced_head_is_sure(
     found = head.read(file)
     assert found is not None
     assert found.sure
-    monkeypatch.setattr(head, "_BOOT", bytes(16))
+    monkeypatch.setattr(head, "BOOT", bytes(16))
     found = head.read(file)
     assert found is not None
     assert (found.head, found.since_boot, found.sure) == (HEAD, False, synced)

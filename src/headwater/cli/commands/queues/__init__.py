@@ -1,0 +1,1 @@
+"""Commands about queues: how they are doing, dead letters, and workers."""

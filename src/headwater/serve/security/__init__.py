@@ -1,0 +1,1 @@
+"""Who may do what: tokens with scopes, and the limits that every request has to keep."""

@@ -1,0 +1,1 @@
+"""Routes about topics: events sent, records and figures read."""

@@ -1,0 +1,1 @@
+"""Routes about views: rows by key, by range, in pages."""

@@ -1,0 +1,1 @@
+"""Mail: a row is a message to people, in plain text, and too many of them are one."""

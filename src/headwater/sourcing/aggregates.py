@@ -1,0 +1,402 @@
+"""The aggregates of a decider, open for commands: each is its events, and its state is folded from them.
+
+A command is decided on a state that is kept in memory, and appended with the version of that state: if others
+have appended meanwhile it is refused, the state brought up to date, and the command decided again. A refusal
+of the user's is only told when it was decided on the newest state.
+
+Invariant: of commands with one request id of a key, one is carried out, whoever sends it again, and however
+often; and no event is stored that was not decided on all events before it.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol
+
+from headwater import durations
+from headwater.closing import Closing
+from headwater.errors import Conflict, Rejected, UsageError
+from headwater.log.conditional import Appended, ConditionalProducer
+from headwater.log.interface import Log
+from headwater.log.position import Position
+from headwater.log.proposal import Condition
+from headwater.sourcing.event_schema import META, EventSchema, Recording
+from headwater.sourcing.fold import Fold
+from headwater.sourcing.history import recorded_events
+from headwater.sourcing.reply import RecordedEvent, Reply
+from headwater.sourcing.scope import Scope
+from headwater.sourcing.settings import DeciderSettings
+from headwater.sourcing.snapshots import FILE, FoldedState, Snapshots
+from headwater.sourcing.timer import OpenTimer, due
+
+ATTEMPTS = 100
+"""How often a command is decided anew because others came first, before that is told."""
+_LOCKS = 512
+_REQUEST_BYTES = 200
+_TIMER = "timer:"
+
+
+class DeciderParts(Protocol):
+    """What a decider is made of."""
+
+    name: str
+    commands: tuple[type, ...]
+    decide: Callable[[Any, Any], Sequence[Any] | None]
+    settings: DeciderSettings
+    schema: EventSchema
+    fold: Fold
+
+    @property
+    def fingerprint(self) -> str:
+        """What its fold does."""
+
+
+class _AskedFor(NamedTuple):
+    """A command that is asked for, and on which events it is decided."""
+
+    key: str
+    command: Any
+    request_id: str | None
+    scope: Scope
+
+
+class _StoredReply(NamedTuple):
+    """What is stored of a request."""
+
+    reply: Reply
+    command: str
+    rejection: str | None
+
+
+class Aggregates(Closing):
+    """The aggregates of one decider on a log; made by ``Decider.open``, used from any thread.
+
+    >>> from headwater.sourcing import unique
+    >>> from headwater.sourcing.uniqueness import ClaimValue
+    >>> names = unique("username", hold="15 minutes").decider.open("memory:")
+    >>> reply = names.execute("ada", ClaimValue("user-1"), request_id="r1")
+    >>> reply.events, reply.version, names.reply("ada", "r1") == reply
+    ((Claimed(owner='user-1'),), 1, True)
+    >>> names.state("ada"), names.version("ada"), list(names.events("ada"))
+    (ClaimState(owner='user-1', confirmed=False), 1, [Claimed(owner='user-1')])
+    >>> [(each.command, each.state.owner) for each in names.history("ada")]
+    [('ClaimValue', 'user-1')]
+    >>> names.settle("ada"), len(names.open_timers("ada"))
+    (None, 1)
+    >>> names.close()
+    """
+
+    def __init__(
+        self,
+        decider: DeciderParts,
+        log: Log,
+        producer: ConditionalProducer,
+        *,
+        clock: Callable[[], int],
+        cache: int,
+        owns_log: bool,
+    ):
+        self.decider, self.log, self.clock = decider, log, clock
+        self._producer, self._owns_log = producer, owns_log
+        self._topic = log.topic(decider.name)
+        self._columns = [*META, *(n for n in self._topic.schema.names if n not in META)]
+        self._cache_size, self._cached = cache, OrderedDict[Scope, FoldedState]()
+        self._cache_lock = threading.Lock()
+        self._locks = [threading.RLock() for _ in range(_LOCKS)]
+        directory = log.derived_directory(decider.name) if decider.settings.snapshot_every else None
+        path = None if directory is None else directory / FILE
+        self._snapshots = Snapshots(path, decider.fingerprint if path else "")
+
+    def execute(
+        self, key: str, command: Any, *, request_id: str | None = None, remember: bool = False
+    ) -> Reply:
+        """Decide a command, and store its events if it is accepted; they are durable when this returns.
+
+        - ``key``: of the aggregate.
+        - ``command``: an instance of one of the decider's commands.
+        - ``request_id=None``: a text that the caller chooses, and uses again when it sends the same command
+          again: it is carried out once for this key, and the first reply returned each time.
+        - ``remember=False``: True records what comes of the request also if that is a rejection, or no event.
+
+        Raises ``Rejected``, and writes nothing, if the decider says no. So a rejection, and a command that
+        leads to no event, leave nothing behind: sent again, they are decided again, unless they are to be
+        remembered, as a process manager has it.
+        """
+        self._check(key, command, request_id)
+        if remember and request_id is None:
+            raise UsageError("only what has a request id can be remembered", hint="give it one")
+        with self._lock(key):
+            if self.decider.settings.timers:
+                self._settle(key)
+            return self._execute(key, command, request_id, remember)
+
+    def state(self, key: str) -> Any:
+        """Return the state of an aggregate, folded from all of its events that are durable now.
+
+        - ``key``: of the aggregate; the initial state if it has no events.
+        """
+        return self._fresh(Scope(_checked_key(key)), self._known(Scope(key))).state
+
+    def version(self, key: str) -> int:
+        """Return the offset behind the newest event of an aggregate, or 0 if it has none.
+
+        - ``key``: of the aggregate.
+        """
+        return self._producer.version(_checked_key(key))
+
+    def events(self, key: str) -> Iterator[Any]:
+        """Yield the events of an aggregate, oldest first, as they are today.
+
+        - ``key``: of the aggregate.
+        """
+        return (each.event for each in self.history(key))
+
+    def history(self, key: str) -> Iterator[RecordedEvent]:
+        """Yield the events of an aggregate with when and why they came, and the state after each.
+
+        - ``key``: of the aggregate.
+        """
+        rows = Scope(_checked_key(key)).rows(self._producer, 0, self._columns)
+        return recorded_events(rows, self.decider.fold, self.decider.schema)
+
+    def reply(self, key: str, request_id: str) -> Reply | None:
+        """Return the reply to a command that was carried out under a request id, if one was.
+
+        - ``key``: of the aggregate.
+        - ``request_id``: as it was given to ``execute``.
+        """
+        found = self._stored(_checked_key(key), request_id)
+        return None if found is None or found.rejection is not None else found.reply
+
+    def settle(self, key: str) -> None:
+        """Carry out the timers of an aggregate that are due; ``execute`` does so by itself.
+
+        - ``key``: of the aggregate.
+        """
+        if self.decider.settings.timers:
+            with self._lock(_checked_key(key)):
+                self._settle(key)
+
+    def open_timers(self, key: str) -> list[OpenTimer]:
+        """Return the timers of an aggregate that have been started and have not ended, the next one first.
+
+        - ``key``: of the aggregate.
+        """
+        scope = Scope(_checked_key(key))
+        return sorted(self._fresh(scope, self._known(scope)).timers.values(), key=lambda each: each.due)
+
+    def close(self) -> None:
+        """Release the log, if it was opened for these aggregates. A ``with`` block does it at its end."""
+        self._snapshots.close()
+        self._producer.close()
+        if self._owns_log:
+            self.log.close()
+
+    # Deciding
+
+    def _execute(self, key: str, command: Any, request_id: str | None, remember: bool = False) -> Reply:
+        scope = self._scope(key, command)
+        folded, newest = self._known(scope), False
+        for attempt in range(ATTEMPTS):
+            if folded is None or attempt:
+                folded, newest = self._fresh(scope, folded), True
+            try:
+                events = tuple(self.decider.decide(folded.state, command) or ())
+                rejected = None
+            except Rejected as error:
+                events, rejected = (), error
+            if not events:
+                if request_id is not None and (first := self._repeated(key, command, request_id)) is not None:
+                    return first
+                if not (newest or self._fresh(scope, folded) is folded):
+                    continue
+                if not remember:
+                    return self._without_events(key, folded, rejected)
+            request = _AskedFor(key, command, request_id, scope)
+            try:
+                return self._record(request, folded, events, rejected)
+            except Conflict as conflict:
+                if request_id is not None and conflict.condition == _once(key, request_id):
+                    return self._first_reply(key, command, request_id)
+                if attempt == ATTEMPTS - 1:
+                    raise
+                if attempt:  # another process is at it: let one of the two be first
+                    time.sleep(random.random() * 0.002 * min(attempt, 10))
+        raise AssertionError("unreachable: the last attempt raises")
+
+    def _record(
+        self, request: _AskedFor, folded: FoldedState, events: tuple[Any, ...], rejected: Rejected | None
+    ) -> Reply:
+        """Append the events of a command, or that it led to none, and what is said of that."""
+        key, command, request_id, scope = request
+        at = self.clock()
+        recording = Recording(key, durations.instant(at), type(command).__name__, request_id)
+        rows = [self.decider.schema.row(each, recording) for each in events]
+        if not rows:
+            rows = [self.decider.schema.nothing(recording, None if rejected is None else rejected.why)]
+        conditions, own = scope.conditions(folded.version, self._topic), list[str]()
+        if request_id is not None:
+            conditions, own = [_once(key, request_id), *conditions], [_tag(request_id)]
+        tags = self.decider.settings.tags
+        every = [[*own, *(tags(each) if tags else ())] for each in events] or [own]
+        made = self._producer.append(rows, conditions=conditions, tags=every)
+        self._remember(scope, self._after(folded, events, at, made))
+        if rejected is not None:
+            raise rejected
+        return Reply(events, made.offsets[-1] + 1, made.position)
+
+    def _after(self, folded: FoldedState, events: tuple[Any, ...], at: int, made: Appended) -> FoldedState:
+        for event, offset in zip(events, made.offsets, strict=False):
+            folded = self.decider.fold.events(folded, [event], at, offset)
+        return folded if events else self.decider.fold.events(folded, (), at, made.offsets[-1])
+
+    def _without_events(self, key: str, folded: FoldedState, rejected: Rejected | None) -> Reply:
+        if rejected is not None:
+            raise rejected
+        number = self._producer.partition(key)
+        return Reply((), folded.version, Position(self._topic.name, {number: folded.version}, self._topic.id))
+
+    # Requests
+
+    def _repeated(self, key: str, command: Any, request_id: str) -> Reply | None:
+        found = self._producer.newest(key=key, tags=[_tag(request_id)])
+        return self._first_reply(key, command, request_id) if found else None
+
+    def _first_reply(self, key: str, command: Any, request_id: str) -> Reply:
+        found = self._stored(key, request_id)
+        assert found is not None
+        reply, name, rejection = found
+        if name != type(command).__name__:
+            raise UsageError(
+                f'request id "{request_id}" of "{key}" was used for another command',
+                detail=f"{name} was carried out under it, and {type(command).__name__} is asked for",
+                hint="choose a new one for every command, and the same one only to send it again",
+            )
+        if rejection is not None:
+            raise Rejected(rejection)
+        return reply
+
+    def _stored(self, key: str, request_id: str) -> _StoredReply | None:
+        """Return what is stored of a request."""
+        found = [
+            row
+            for batch in self._producer.read(key=key, tags=[_tag(request_id)], meta=True)
+            for row in batch.select([*self._columns, "_offset", "_partition"]).to_pylist()
+        ]
+        if not found:
+            return None
+        version, number = found[-1]["_offset"] + 1, found[-1]["_partition"]
+        position = Position(self._topic.name, {number: version}, self._topic.id)
+        events = tuple(event for row in found for event in self.decider.schema.events(row))
+        reply = Reply(events, version, position, repeated=True)
+        return _StoredReply(reply, found[0]["command"], found[0]["rejection"])
+
+    # States
+
+    def _scope(self, key: str, command: Any) -> Scope:
+        boundary = self.decider.settings.boundary
+        if boundary is None:
+            return Scope(key)
+        lists = tuple(tuple(each) for each in boundary(key, command))
+        if not lists or not all(lists):
+            raise UsageError(
+                f'boundary of decider "{self.decider.name}" names no tags for {type(command).__name__}',
+                hint='return lists of tags, as in [["course:7"], ["student:3"]]',
+            )
+        return Scope(None, lists)
+
+    def _known(self, scope: Scope) -> FoldedState | None:
+        with self._cache_lock:
+            return self._cached.get(scope)
+
+    def _fresh(self, scope: Scope, folded: FoldedState | None) -> FoldedState:
+        """Return the state of now: the same object, if nothing has come."""
+        end = scope.end(self._producer)
+        if folded is not None and folded.version >= end:
+            return folded
+        if folded is None:
+            folded = self._from_snapshot(scope)
+        rows = scope.rows(self._producer, folded.version, self._columns)
+        folded = self.decider.fold.rows(folded, rows, self.decider.schema)
+        self._remember(scope, folded)
+        return folded
+
+    def _from_snapshot(self, scope: Scope) -> FoldedState:
+        """Return the newest snapshot, if the event up to which it goes is the one that is stored."""
+        found = None if scope.key is None else self._snapshots.newest(scope.key)
+        if found is None or scope.key is None:
+            return self.decider.fold.beginning
+        last = next(iter(scope.rows(self._producer, found.version - 1, ["recorded_at"])), None)
+        reached = None if last is None else (last["_offset"] + 1, durations.micros(last["recorded_at"]))
+        if reached == (found.version, found.recorded_at):
+            return found
+        self._snapshots.forget(scope.key)
+        return self.decider.fold.beginning
+
+    def _remember(self, scope: Scope, folded: FoldedState) -> None:
+        """Keep a state in memory, and now and then as a snapshot."""
+        with self._cache_lock:
+            before = self._cached.pop(scope, None)
+            self._cached[scope] = folded
+            if len(self._cached) > self._cache_size:
+                self._cached.popitem(last=False)
+        every, since = self.decider.settings.snapshot_every, 0 if before is None else before.count
+        if every is not None and scope.key is not None and folded.count // every > since // every:
+            self._snapshots.save(scope.key, folded)
+
+    # Timers
+
+    def _settle(self, key: str) -> None:
+        """Carry out what is due, in its order; what leads to nothing is not asked again until it changes."""
+        scope = Scope(key)
+        folded = self._fresh(scope, self._known(scope))
+        while (found := due(folded.timers, self.clock())) is not None:
+            timer_key, timer = found
+            id = f"{_TIMER}{timer.offset}:{timer.timer}"
+            with suppress(Rejected):
+                self._execute(key, self.decider.fold.timers.command(timer), id)
+            folded = self._fresh(scope, self._known(scope))
+            if timer_key in folded.timers and folded.timers[timer_key] == timer:
+                folded = self.decider.fold.without_timer(folded, timer_key)
+                self._remember(scope, folded)
+
+    def _lock(self, key: str) -> threading.RLock:
+        return self._locks[hash(key) % _LOCKS]
+
+    def _check(self, key: str, command: Any, request_id: str | None) -> None:
+        _checked_key(key)
+        if type(command) not in self.decider.commands:
+            raise UsageError(
+                f'decider "{self.decider.name}" has no command "{type(command).__name__}"',
+                hint="its commands: " + ", ".join(each.__name__ for each in self.decider.commands),
+            )
+        if request_id is not None:
+            _checked_request(request_id)
+
+
+def _checked_key(key: str) -> str:
+    if not isinstance(key, str) or not key:
+        raise UsageError(f"the key of an aggregate is a text, not {key!r:.80}")
+    return key
+
+
+def _checked_request(request_id: str) -> None:
+    if not isinstance(request_id, str) or not 0 < len(request_id.encode()) <= _REQUEST_BYTES:
+        raise UsageError(f"a request id is a text of 1 to {_REQUEST_BYTES} bytes, not {request_id!r:.80}")
+    if request_id.startswith(_TIMER):
+        raise UsageError(
+            f'a request id that begins with "{_TIMER}" is that of a timer', hint="choose another"
+        )
+
+
+def _tag(request_id: str) -> str:
+    return f"request:{request_id}"
+
+
+def _once(key: str, request_id: str) -> Condition:
+    return Condition(key, (_tag(request_id),))

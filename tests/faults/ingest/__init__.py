@@ -1,0 +1,1 @@
+"""Ways in, killed at random moments."""

@@ -1,0 +1,1 @@
+"""Workers of queues, killed at random moments."""

@@ -1,0 +1,106 @@
+"""Messages that were taken in: held, given back, acknowledged, dying; by the token of their delivery."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+
+from headwater.log.embedded.queue import delivery, store
+from headwater.log.embedded.queue.delivery import Handle, Holder, NewMessage
+
+
+@pytest.fixture
+def db() -> Iterator[sqlite3.Connection]:
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    db.executescript(store._TABLES)
+    db.execute("INSERT INTO queue (one, id, topic, settings) VALUES (1, 'q', 't', '{}')")
+    yield db
+    db.close()
+
+
+def new(
+    offset: int, key: bytes | None = None, due: int | None = None, expires: int | None = None
+) -> NewMessage:
+    return NewMessage(0, 0, offset, 0, 0, due, expires, key, None)
+
+
+def state(db: sqlite3.Connection) -> dict[int, str]:
+    return dict(db.execute("SELECT offset, state FROM messages").fetchall())
+
+
+def held(db: sqlite3.Connection, limit: int, token: int, until: int = 10) -> list[Handle]:
+    found = delivery.ready(db, limit, 0)
+    delivery.hold(db, found, Holder("c", token, until))
+    return [Handle(each.seq, token, each.key) for each in found]
+
+
+def test_records_are_taken_in_as_what_they_are(db: sqlite3.Connection) -> None:
+    dying = NewMessage(0, 0, 4, 0, 0, None, None, None, "unreadable")
+    delivery.insert(db, [new(0, b"a"), new(1, b"a"), new(2, due=99), new(3, b"b"), dying], now=5)
+    assert state(db) == {0: "ready", 1: "blocked", 2: "delayed", 3: "ready", 4: "dying"}
+
+
+def test_an_answer_with_another_token_changes_nothing(db: sqlite3.Connection) -> None:
+    delivery.insert(db, [new(0)], now=0)
+    [handle] = held(db, 1, token=7)
+    stale = handle._replace(token=8)
+    assert delivery.acknowledge(db, [stale], 0) == ([0], False)
+    assert not delivery.extend(db, stale, 99)
+    assert not delivery.postpone(db, stale, None, None)
+    assert not delivery.condemn(db, stale, "no")
+    assert state(db) == {0: "held"}
+    assert delivery.acknowledge(db, [handle, handle], 0) == ([1], False)
+
+
+def test_the_next_of_a_key_is_due_when_it_is_due(db: sqlite3.Connection) -> None:
+    delivery.insert(db, [new(0, b"a"), new(1, b"a", due=50), new(2, b"a")], now=0)
+    [handle] = held(db, 5, token=1)
+    assert delivery.acknowledge(db, [handle], now=10) == ([], True)
+    assert state(db) == {1: "delayed", 2: "blocked"}
+
+
+def test_what_was_held_for_the_last_time_dies(db: sqlite3.Connection) -> None:
+    delivery.insert(db, [new(0), new(1)], now=0)
+    held(db, 1, token=1, until=10)
+    delivery.revive(db, 10, max_deliveries=2)
+    held(db, 2, token=2, until=20)
+    delivery.revive(db, 20, max_deliveries=2)
+    assert state(db) == {0: "dying", 1: "ready"}
+    assert delivery.is_dying(db)
+
+
+def test_what_a_consumer_has_is_released_with_it(db: sqlite3.Connection) -> None:
+    delivery.insert(db, [new(0), new(1)], now=0)
+    held(db, 1, token=1)
+    assert delivery.consumers(db) == ["c"]
+    assert delivery.release_consumer(db, "c", 5) == 1
+    assert (state(db), delivery.consumers(db)) == ({0: "ready", 1: "ready"}, [])
+
+
+def test_expired_messages_are_not_delivered(db: sqlite3.Connection) -> None:
+    delivery.insert(db, [new(0, expires=5), new(1), new(2, expires=5)], now=0)
+    assert [each.offset for each in delivery.ready(db, 2, now=6)] == [1]
+    assert state(db) == {0: "dying", 1: "ready", 2: "dying"}
+
+
+def test_lost_messages_are_counted_and_unblock_their_key(db: sqlite3.Connection) -> None:
+    delivery.insert(db, [new(0, b"a"), new(1, b"a")], now=0)
+    delivery.lose(db, delivery.ready(db, 1, 0), now=0)
+    assert state(db) == {1: "ready"}
+    assert db.execute("SELECT lost FROM queue").fetchone() == (1,)
+
+
+def test_an_acknowledgement_looks_at_no_other_message(db: sqlite3.Connection) -> None:
+    plans = [
+        db.execute(f"EXPLAIN QUERY PLAN {query}", values).fetchall()
+        for query, values in (
+            ("DELETE FROM messages WHERE seq = ? AND token = ?", (1, 1)),
+            ("SELECT seq FROM messages WHERE state = 'ready' ORDER BY priority DESC, seq LIMIT ?", (1,)),
+            ("SELECT 1 FROM messages WHERE visible <= ? LIMIT 1", (1,)),
+            ("SELECT 1 FROM messages WHERE state = 'dying' LIMIT 1", ()),
+            ("SELECT MIN(seq) FROM messages WHERE key = ?", (b"a",)),
+        )
+    ]
+    assert ["SEARCH" in plan[0][3] or "INDEX" in plan[0][3] for plan in plans] == [True] * 5

@@ -1,0 +1,60 @@
+"""What is taken in: as much as is asked for, or all that must be known before any is delivered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from headwater.log.embedded import EmbeddedLog
+from headwater.log.embedded.queue import intake
+from headwater.log.queue_settings import QueueSettings
+
+Open = Callable[..., Any]
+
+
+def taken_in(queue: Any) -> int:
+    return int(queue._store.rows("SELECT COUNT(*) FROM messages")[0][0])
+
+
+def test_what_waits_needs_no_row(open_queue: Open, send: Any) -> None:
+    send(*({"n": n} for n in range(50)))
+    queue = open_queue()
+    queue.receive(3, timeout=0)
+    assert taken_in(queue) == 3
+    assert queue.status().ready == 47
+
+
+def test_priorities_need_all(open_queue: Open, send: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "CHUNK", 7)
+    send(*({"n": n, "p": n} for n in range(50)))
+    queue = open_queue(QueueSettings(priority="p"))
+    assert [message.value["n"] for message in queue.receive(2, timeout=0)] == [49, 48]
+    assert taken_in(queue) == 50
+
+
+def test_the_search_behind_a_busy_key_has_a_bound(
+    open_queue: Open, send: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "CHUNK", 5)
+    monkeypatch.setattr(intake, "MOST_BLOCKED", 10)
+    send(*({"k": "busy", "n": n} for n in range(40)), {"k": "other", "n": 40})
+    queue = open_queue(QueueSettings(ordered=True))
+    [message] = queue.receive(5, timeout=0)
+    assert 10 <= taken_in(queue) < 20
+    seen = [message.value["n"]]
+    while seen[-1] != 40:
+        message.ack()
+        [message] = queue.receive(1, timeout=0)
+        seen.append(message.value["n"])
+    assert seen[:-1] == list(range(len(seen) - 1))
+
+
+def test_what_is_tried_again_comes_first(log: EmbeddedLog, open_queue: Open, send: Any) -> None:
+    send({"n": 1}, {"n": 2})
+    queue = open_queue()
+    queue.receive(timeout=0)[0].reject("no")
+    queue.redrive()
+    [message] = queue.receive(timeout=0)
+    assert (message.value["n"], message.topic) == (1, "t.g.retry")

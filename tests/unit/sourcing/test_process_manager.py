@@ -1,0 +1,108 @@
+"""Events of one account lead to commands of others, once, and what is rejected is made good."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import headwater
+from account_kit import Deposit, Deposited, Withdraw, Withdrawn, account
+from headwater import Log
+from headwater.errors import HeadwaterError, UsageError
+from headwater.sourcing import ProcessManager, PublishedEvent, RefusedStep, Send
+
+SAVINGS, FEES = account("savings"), account("fees")
+
+
+@pytest.fixture
+def log() -> Iterator[Log]:
+    with headwater.open("memory:") as opened:
+        yield opened
+
+
+def pays_fees(published: PublishedEvent) -> list[Send]:
+    """Of each deposit a tenth goes to the fees, and is taken from the account."""
+    if not isinstance(published.event, Deposited) or published.event.cents < 10:
+        return []
+    fee = published.event.cents // 10
+    return [Send(SAVINGS, published.key, Withdraw(fee)), Send(FEES, "all", Deposit(fee))]
+
+
+def test_commands_follow_events_once_however_often_they_are_handled(log: Log) -> None:
+    told: list[Any] = []
+    process = ProcessManager(
+        "fees", reads=SAVINGS, react=pays_fees, effect=lambda each: told.append(each.event)
+    )
+    with SAVINGS.open(log) as savings, FEES.open(log) as fees:
+        savings.execute("ada", Deposit(100))
+        with process.open(log) as running:
+            assert running.catch_up() == 2  # the withdrawal is an event too
+        log.seek("process.fees", "savings", "earliest")  # as if nothing had been committed
+        with process.open(log) as running:
+            running.catch_up()
+        assert (savings.state("ada"), fees.state("all")) == (90, 10)
+        assert told == [Deposited(100), Withdrawn(10)] * 2, "effects are repeated after a crash"
+        with process.open(log) as running:
+            assert running.replay() == 2
+        assert (savings.state("ada"), fees.state("all")) == (90, 10)
+        assert len(told) == 4, "and not in a replay"
+
+
+def test_what_is_rejected_is_made_good_once_though_it_would_be_accepted_later(log: Log) -> None:
+    def moves(published: PublishedEvent) -> list[Send]:
+        return [Send(FEES, "all", Withdraw(50))] if isinstance(published.event, Deposited) else []
+
+    def apologises(refusal: RefusedStep) -> list[Send]:
+        assert (refusal.why, refusal.published.key) == ("overdrawn", "ada")
+        return [Send(SAVINGS, refusal.published.key, Withdraw(1))]
+
+    process = ProcessManager("moving", reads=SAVINGS, react=moves, compensate=apologises)
+    with SAVINGS.open(log) as savings, FEES.open(log) as fees:
+        savings.execute("ada", Deposit(100))
+        with process.open(log) as running:
+            running.catch_up()
+        fees.execute("all", Deposit(1000))
+        log.seek("process.moving", "savings", "earliest")
+        with process.open(log) as running:
+            running.catch_up()
+        assert (savings.state("ada"), fees.state("all")) == (99, 1000)
+
+
+def test_a_compensation_that_is_rejected_stops_the_process(log: Log) -> None:
+    process = ProcessManager(
+        "moving",
+        reads=SAVINGS,
+        react=lambda published: [Send(FEES, "all", Withdraw(50))],
+        compensate=lambda refusal: [Send(FEES, "all", Withdraw(60))],
+    )
+    with SAVINGS.open(log) as savings:
+        savings.execute("ada", Deposit(100))
+        with process.open(log) as running, pytest.raises(HeadwaterError, match="cannot make good"):
+            running.catch_up()
+
+
+def test_what_is_no_command_is_refused(log: Log) -> None:
+    process = ProcessManager("moving", reads=SAVINGS, react=lambda published: ["no"])  # type: ignore[list-item]
+    with SAVINGS.open(log) as savings:
+        savings.execute("ada", Deposit(100))
+        with process.open(log) as running, pytest.raises(UsageError, match="return Send"):
+            running.catch_up()
+
+
+def test_a_process_runs_until_it_is_told_to_stop(log: Log) -> None:
+    stop = threading.Event()
+    process = ProcessManager("fees", reads=SAVINGS, react=pays_fees)
+    with SAVINGS.open(log) as savings, process.open(log) as running:
+        thread = threading.Thread(target=running.run, args=(stop,))
+        thread.start()
+        savings.execute("ada", Deposit(100))
+        for _ in range(200):
+            if savings.state("ada") == 90:
+                break
+            stop.wait(0.05)
+        stop.set()
+        thread.join()
+        assert savings.state("ada") == 90
