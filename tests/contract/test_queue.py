@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -272,6 +273,40 @@ def test_a_message_is_delayed_and_kept_or_that_is_refused_with_the_reason(log: L
     [again] = take(queue, 1)
     assert time.monotonic() - before > 0.3
     again.ack()
+
+
+def test_every_queue_is_listed_with_what_is_dead(backend: Backend, topic: str) -> None:
+    send(backend.log, topic, 1, 2, 3)
+    backend.log.create_topic(f"{topic}.more", "n BIGINT")  # whose name begins alike
+    with backend.log.queue(topic, "workers") as queue, backend.log.queue(topic, "others") as others:
+        first = take(queue, 3)[0]
+        first.reject("no such address")
+        others.ack(take(others, 3))
+        told = {each.group: each for each in backend.again().queues() if each.topic.startswith(topic)}
+        assert {each.topic for each in told.values()} == {topic}
+        assert {name: each.dead for name, each in told.items()} == {"workers": 1, "others": 0}
+        assert all(backend.log.has_queue(topic, name) for name in told)
+        if backend.kind == "kafka":
+            assert told["workers"].to_dict()["depth"] is None
+        else:
+            assert told == {each.group: each.status() for each in (queue, others)} | {
+                "workers": replace(queue.status(), oldest=told["workers"].oldest)
+            }
+
+
+def test_a_queue_whose_topic_was_deleted_is_listed_with_the_reason_or_gone_with_it(
+    backend: Backend, topic: str
+) -> None:
+    send(backend.log, topic, 1)
+    with backend.log.queue(topic, "workers") as queue:
+        take(queue, 1)[0].ack()
+    backend.log.delete_topic(topic)
+    told = [each for each in backend.log.queues() if each.topic == topic]
+    if backend.kind == "kafka":
+        assert told == []
+    else:
+        assert [(each.group, each.depth) for each in told] == [("workers", None)]
+        assert "no topic" in str(told[0].problem)
 
 
 def test_a_topic_of_somebody_else_is_not_taken_for_dead_letters(log: Log, topic: str) -> None:

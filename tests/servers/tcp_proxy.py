@@ -22,6 +22,8 @@ class Proxy:
         """Seconds by which what clients send is held back."""
         self.open = True
         """Whether it takes connections; one that it does not take is cut at once."""
+        self.answers = True
+        """Whether clients hear the server; where they do not, a connection is cut when it answers."""
         self.connections = 0
         self._target, self._sockets = target, set[socket.socket]()
         self._lock, self._free_at = threading.Lock(), 0.0
@@ -63,6 +65,8 @@ class Proxy:
             while data := source.recv(16 << 10):
                 if slowed:
                     self._hold(len(data))
+                elif not self.answers:
+                    break
                 sink.sendall(data)
         with self._lock:
             self._sockets -= {source, sink}

@@ -42,6 +42,8 @@ class QueueMessages(Ingest):
             self.log.queue(*self._source) as queue,
         ):
             stored = dict.fromkeys(self._stored())  # in their order, for the oldest are forgotten
+            settled = queue._settle(stored)  # or one that was delivered for the last time would be dead, too
+            self.counts.add(messages=settled, repeated=settled)
             while not stop.is_set():
                 messages = retry_while_away(lambda: queue.receive(BATCH, timeout=WAIT_SECONDS), stop)
                 if messages:
@@ -58,16 +60,24 @@ class QueueMessages(Ingest):
         """Store messages that are new; one that does not fit becomes a dead letter, and is taken out."""
         new = [message for message in messages if message.id not in stored]
         self.counts.add(messages=len(messages), repeated=len(messages) - len(new))
+        for message in self._store_fitting(new, producer, stop):
+            messages.remove(message)
+            self.counts.add(dead=1)
+
+    def _store_fitting(
+        self, messages: Sequence[Message], producer: Producer, stop: threading.Event
+    ) -> list[Message]:
+        """Store what fits, reject the others, which are found by halves, and return those."""
         try:
-            self._store(new, producer, stop)
-        except (RowError, pa.ArrowException):
-            for message in new:  # one by one it is found which
-                try:
-                    self._store([message], producer, stop)
-                except (RowError, pa.ArrowException) as error:
-                    message.reject(f"it does not fit topic {self._topic.name}: {error}")
-                    messages.remove(message)
-                    self.counts.add(dead=1)
+            self._store(messages, producer, stop)
+            return []
+        except (RowError, pa.ArrowException) as error:
+            if len(messages) == 1:
+                messages[0].reject(f"it does not fit topic {self._topic.name}: {error}")
+                return [messages[0]]
+        half = len(messages) // 2
+        parts = (messages[:half], messages[half:])
+        return [each for part in parts for each in self._store_fitting(part, producer, stop)]
 
     def _store(self, messages: Sequence[Message], producer: Producer, stop: threading.Event) -> None:
         if not messages:

@@ -36,6 +36,7 @@ from headwater.log.position import (
 )
 from headwater.log.producer import OnFull, Producer
 from headwater.log.queue import Queue
+from headwater.log.queue_report import QueueStatus
 from headwater.log.queue_settings import QueueSettings
 from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.topic import Cleanup, Topic
@@ -580,6 +581,21 @@ class Log(Backend):
         >>> _ = log.create_topic("emails", "to STRING")
         >>> log.has_queue("emails", "mailers")
         False
+        """
+
+    @abstractmethod
+    def queues(self) -> list[QueueStatus]:
+        """Return how every queue of the log is doing, by topic and group; to look makes none, and opens none.
+
+        One whose topic was deleted, or made again, is told with its ``problem``; ``delete_queue`` removes it.
+        On Kafka those are told that something was received from, and of each only what is dead.
+
+        >>> import headwater
+        >>> log = headwater.open("memory:")
+        >>> _ = log.create_topic("emails", "to STRING")
+        >>> log.queue("emails", group="mailers").close()
+        >>> [(queue.topic, queue.group, queue.depth) for queue in log.queues()]
+        [('emails', 'mailers', 0)]
         """
 
     @abstractmethod

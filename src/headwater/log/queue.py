@@ -8,7 +8,7 @@ lost in silence. What is the same everywhere (checks of arguments, defaults) is 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -50,7 +50,7 @@ class Message:
     @property
     def id(self) -> str:
         """The place of its record, which no other message has: ``TOPIC:PARTITION:OFFSET``."""
-        return f"{self.topic}:{self.partition}:{self.offset}"
+        return message_id(self.topic, self.partition, self.offset)
 
     def ack(self) -> None:
         """Say that it is done: it is never delivered again.
@@ -179,6 +179,14 @@ class Queue(Closing):
     def _acknowledge(self, messages: Sequence[Message]) -> list[Message]:
         """Acknowledge messages, and return those that are no longer the caller's."""
 
+    def _settle(self, done: Container[str]) -> int:
+        """Acknowledge messages, by their ids, that were done by a consumer that died before it could say so.
+
+        Delivered once more they would be found to be done; but after the last delivery there is none. Those
+        of living consumers stay. Returns how many there were; none where a broker keeps count of deliveries.
+        """
+        return 0
+
     @abstractmethod
     def _give_back(self, message: Message, delay: timedelta, reason: str | None) -> None:
         """Let a message be delivered again after a while, or be dead after its last delivery."""
@@ -190,6 +198,11 @@ class Queue(Closing):
     @abstractmethod
     def _reject(self, message: Message, reason: str) -> None:
         """Make a message a dead letter."""
+
+
+def message_id(topic: str, partition: int, offset: int) -> str:
+    """Return the id of the message that a record is."""
+    return f"{topic}:{partition}:{offset}"
 
 
 def fenced(messages: Sequence[Message]) -> Fenced:

@@ -19,21 +19,23 @@ class QueueStatus(JsonReady):
 
     topic: str
     group: str
-    ready: int | None
+    ready: int | None = None
     """Messages that can be delivered now. This and other counts are None where a backend does not tell."""
-    in_flight: int | None
+    in_flight: int | None = None
     """Delivered, and neither acknowledged nor given back."""
-    delayed: int | None
-    blocked: int | None
+    delayed: int | None = None
+    blocked: int | None = None
     """Waiting for the message of their key that comes before, in an ordered queue."""
-    oldest: timedelta | None
+    oldest: timedelta | None = None
     """Since when the oldest of all these has been there; None where there is none."""
-    dead: int
+    dead: int = 0
     """Dead letters that were neither redriven nor purged."""
-    lost: int | None
+    lost: int | None = None
     """Records that retention has removed before they were acknowledged, ever."""
-    consumers: int | None
+    consumers: int | None = None
     """Those that have the queue open now."""
+    problem: str | None = None
+    """Why the queue cannot be opened, as its topic is gone, or another one; None where it can be."""
 
     @property
     def depth(self) -> int | None:

@@ -2,7 +2,8 @@
 
 One thread follows the replies for all who wait. Invariant: a command that was sent is in the log, whether its
 reply was waited for or not: who hears none in time sends it again under the same request id, and it is
-carried out once.
+carried out once. A reply that tells of nothing carried out is for the sending that it answers alone: what was
+sent again may be decided otherwise.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import threading
 import uuid
 from concurrent.futures import Future
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, Protocol
 
 import orjson
@@ -29,7 +31,8 @@ from headwater.sourcing.event_schema import EventSchema
 from headwater.sourcing.reply import Reply
 
 TIMEOUT = 30.0
-_Waiting = dict[tuple[str, str], Future[dict[str, Any]]]
+_Waiting = dict[tuple[str, str], dict[datetime, Future[dict[str, Any]]]]
+"""Who waits, by key and request id, and by when each sent its command."""
 
 
 class ConnectedDecider(Protocol):
@@ -66,8 +69,9 @@ class CommandClient(Closing):
         - ``timeout=30.0``: how many seconds to wait for the reply.
 
         Raises ``Rejected`` if the decider says no, and ``Behind`` if no reply has come in time: the command
-        is in the log then, and will be decided. The position of the reply is in the stream of replies; its
-        version counts the events of the aggregate.
+        is in the log then, and will be decided. The position of the reply is in the stream of replies:
+        views of its pipeline, over the replies or over the events, can wait for it. Its version counts the
+        events of the aggregate.
         """
         sending = _sending(key, request_id)
         row = self._send(self._decider.command_schema.row(command, sending), sending, timeout)
@@ -102,7 +106,7 @@ class CommandClient(Closing):
         with self._lock:
             if self._failed is not None:
                 raise self._failed
-            reply = self._waiting.setdefault(name, Future())
+            reply = self._waiting.setdefault(name, {}).setdefault(sending.sent_at, Future())
         try:
             self._producer.send(row)
             self._producer.flush()
@@ -111,7 +115,10 @@ class CommandClient(Closing):
             raise self._behind(sending, timeout) from None
         finally:
             with self._lock:
-                self._waiting.pop(name, None)
+                others = self._waiting.get(name, {})
+                others.pop(sending.sent_at, None)
+                if not others:
+                    self._waiting.pop(name, None)
 
     def _behind(self, sending: Sending, timeout: float) -> Behind:
         return Behind(
@@ -127,16 +134,18 @@ class CommandClient(Closing):
                     self._hand_over(row)
         except HeadwaterError as error:
             with self._lock:
-                self._failed, waiting = error, list(self._waiting.values())
+                self._failed = error
+                waiting = [reply for each in self._waiting.values() for reply in each.values()]
             for each in waiting:
                 with suppress(Exception):  # whoever waited may have gone
                     each.set_exception(error)
 
     def _hand_over(self, row: dict[str, Any]) -> None:
         with self._lock:
-            reply = self._waiting.get((row["key"], row["request_id"]))
-            if reply is not None and not reply.done():
-                reply.set_result(row)
+            waiting = self._waiting.get((row["key"], row["request_id"]), {})
+            for sent_at, reply in waiting.items():
+                if (row["events"] or row["sent_at"] == sent_at) and not reply.done():
+                    reply.set_result(row)
 
 
 def connected(decider: ConnectedDecider, pipeline: Pipeline) -> CommandClient:

@@ -15,7 +15,7 @@ def test_the_depth_is_all_that_is_still_to_be_done() -> None:
 
 
 def test_what_a_backend_does_not_tell_is_not_made_up() -> None:
-    assert QueueStatus("t", "g", None, None, None, None, None, 3, None, None).depth is None
+    assert QueueStatus("t", "g", dead=3).depth is None
 
 
 def test_a_dead_message_is_told_as_json() -> None:

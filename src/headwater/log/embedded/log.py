@@ -34,13 +34,15 @@ from headwater.log.embedded.maintenance import Maintenance
 from headwater.log.embedded.partition.frame import Compression
 from headwater.log.embedded.partition.writer import SEGMENT_BYTES
 from headwater.log.embedded.partition_stats import PartitionStats
-from headwater.log.embedded.queue import EmbeddedQueue, QueueOpener
+from headwater.log.embedded.queue import EmbeddedQueue, QueueOpener, listing
+from headwater.log.embedded.queue.store import queue_names
 from headwater.log.embedded.state_store import SharedEpochs
 from headwater.log.embedded.storage import Storage
 from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.interface import Log, no_formats
 from headwater.log.position import Extent, Start, check_start, check_within
+from headwater.log.queue_report import QueueStatus
 from headwater.log.queue_settings import QueueSettings
 from headwater.log.report import Finding, Lag, TopicInfo, Verification
 from headwater.topic import Topic
@@ -151,7 +153,11 @@ class EmbeddedLog(Log):
 
     def has_queue(self, topic: str, group: str) -> bool:
         """Tell whether a group has a queue over a topic."""
-        return (topic, group) in QueueOpener(self, self._storage).names()
+        return (topic, group) in queue_names(self._storage.root)
+
+    def queues(self) -> list[QueueStatus]:
+        """Return how every queue is doing."""
+        return listing.queues(self, self._storage)
 
     def delete_queue(self, topic: str, group: str) -> None:
         """Forget a queue; its topic and its dead letters stay."""

@@ -179,8 +179,9 @@ class KafkaConditionalAppender:
         if len(records.batch):
             counts = np.bincount(records.partition, minlength=self._partitions)
             self._writer.expected = {n: ends[n] + int(count) for n, count in enumerate(counts) if count}
-            self._writer.append(records, [])
+            # Also if it fails: it may be stored, and what comes next would be taken for its repetition.
             self._sequence += len(records.batch)
+            self._writer.append(records, [])
             with self._lock:
                 self._keep(self._writer.expected)
         return made

@@ -27,10 +27,11 @@ from headwater.log.kafka.cluster import Cluster, since
 from headwater.log.kafka.conditional_appender import KafkaConditionalAppender
 from headwater.log.kafka.config import Config
 from headwater.log.kafka.consumer import KafkaConsumer
-from headwater.log.kafka.queue import KafkaQueue, delete_queue, has_queue, open_queue
+from headwater.log.kafka.queue import KafkaQueue, delete_queue, has_queue, open_queue, queues
 from headwater.log.kafka.read_ahead import ReadAhead
 from headwater.log.kafka.reader import Reader
 from headwater.log.position import Extent, Position, Start, check_start
+from headwater.log.queue_report import QueueStatus
 from headwater.log.queue_settings import QueueSettings
 from headwater.log.report import Lag, TopicInfo, Verification
 from headwater.topic import Topic
@@ -135,6 +136,10 @@ class KafkaLog(Log):
     def has_queue(self, topic: str, group: str) -> bool:
         """Tell whether a group has a queue over a topic: a share group that was given its settings."""
         return has_queue(self._cluster, topic, group)
+
+    def queues(self) -> list[QueueStatus]:
+        """Return the queues whose share groups the broker knows, with what is dead in each."""
+        return queues(self, self._cluster)
 
     def delete_queue(self, topic: str, group: str) -> None:
         """Forget how far a queue's share group is; its dead letters stay."""

@@ -1,4 +1,4 @@
-"""``headwater queue``: how a queue is doing, its dead letters, and forgetting what waits."""
+"""``headwater queue``: which queues there are, how one is doing, its dead letters, forgetting what waits."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from headwater.queue import QueueAlert
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_GROUP = "workers"
 UNKNOWN = "?"
+COLUMNS = (">depth", ">ready", ">in flight", ">delayed", ">blocked", "oldest", ">dead", ">lost")
 
 
 def group_option(command: F) -> F:
@@ -42,6 +43,28 @@ def queue() -> None:
     """Show queues, redrive dead letters, forget what waits."""
 
 
+@queue.command("list")
+@format_option("table", "ndjson", default="table")
+@with_log()
+def list_queues(log: Log, form: str) -> None:
+    """Show every queue: how much waits in it, how old it is, how much is dead, and who has it open.
+
+    \b
+    Example:
+      headwater queue list
+    """
+    told = log.queues()
+    if form == "ndjson":
+        print_ndjson(each.to_dict() for each in told)
+    elif told:
+        print_table(("topic", "group", *COLUMNS, ">consumers"), [_listed(each) for each in told])
+    else:
+        click.echo("no queues", err=True)
+    for each in told:
+        if each.problem:
+            say("warning", f'queue of group "{each.group}" over topic "{each.topic}": {each.problem}')
+
+
 @queue.command()
 @click.argument("topic")
 @group_option
@@ -64,8 +87,7 @@ def status(
     if form == "ndjson":
         print_ndjson([told.to_dict()])
     else:
-        print_table((">depth", ">ready", ">in flight", ">delayed", ">blocked", "oldest", ">dead", ">lost"),
-                    [_row(told)])  # fmt: skip
+        print_table(COLUMNS, [_row(told)])
     reasons = QueueAlert(alert_depth, alert_age).reasons(told)
     for reason in reasons:
         say("alert", reason)
@@ -159,8 +181,14 @@ def _existing(log: Log, topic: str, group: str) -> Queue:
     return log.queue(topic, group)
 
 
+def _listed(told: QueueStatus) -> tuple[object, ...]:
+    consumers = UNKNOWN if told.consumers is None else told.consumers
+    return (told.topic, told.group, *_row(told), consumers)
+
+
 def _row(told: QueueStatus) -> tuple[object, ...]:
     counts = (told.depth, told.ready, told.in_flight, told.delayed, told.blocked)
-    age = "-" if told.oldest is None else units.age(round(told.oldest.total_seconds() * 1e6))
+    unknown = UNKNOWN if told.depth is None else "-"
+    age = unknown if told.oldest is None else units.age(round(told.oldest.total_seconds() * 1e6))
     shown = [UNKNOWN if each is None else each for each in counts]
     return (*shown, age, told.dead, UNKNOWN if told.lost is None else told.lost)

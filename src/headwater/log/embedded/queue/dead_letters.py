@@ -71,11 +71,7 @@ class DeadLettering:
 
     def count(self) -> int:
         """Return how many there are."""
-        dead = self._side.existing(self._side.name)
-        if dead is None:
-            return 0
-        end = self._log.resolve(dead.name, "latest").offsets[0]
-        return max(0, end - self._store.cursor_of(DEAD, dead.id))
+        return count_letters(self._log, self._store, self._side)
 
     def redrive(self) -> int:
         """Append all dead letters to what is tried again; return how many."""
@@ -161,6 +157,15 @@ class DeadLettering:
 
     def _queue_id(self) -> str:
         return str(self._store.rows("SELECT id FROM queue")[0][0])
+
+
+def count_letters(log: Log, store: QueueStore, side: DeadLetterTopic) -> int:
+    """Return how many dead letters a queue has that were neither redriven nor purged."""
+    dead = side.existing(side.name)
+    if dead is None:
+        return 0
+    end = log.resolve(dead.name, "latest").offsets[0]
+    return max(0, end - store.cursor_of(DEAD, dead.id))
 
 
 def _number(db: sqlite3.Connection) -> None:

@@ -1,20 +1,26 @@
 """What happens to messages that a queue has taken in: held, given back, acknowledged, dying. All of it SQL.
 
-Every function works within a transaction of ``QueueStore``. Invariant: whoever acknowledges, extends or gives
-back names the token of its delivery; of another delivery nothing is changed.
+Every function works within a transaction of ``QueueStore``. Messages are numbered in the order in which they
+are delivered; those that are redriven have numbers below all others, so that they are the next of their key.
+Invariant: whoever acknowledges, extends or gives back names the token of its delivery; of another delivery
+nothing is changed. Of the messages of a key in an ordered queue all but one are blocked.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import NamedTuple
+
+from headwater.log.embedded.queue.store import RETRY, TOPIC
 
 _RELEASE = "UPDATE messages SET state = 'ready', visible = NULL, token = NULL, consumer = NULL"
 _LET_DIE = (
     "UPDATE messages SET state = 'dying', visible = NULL, token = NULL, consumer = NULL, "
     "reason = COALESCE(?, reason)"
 )
+_FIRST_REDRIVEN = -(1 << 62)
 EXPIRED = "expired"
 UNACKNOWLEDGED = "not acknowledged in time"
 
@@ -84,19 +90,17 @@ def consumers(db: sqlite3.Connection) -> list[str]:
 
 
 def ready(db: sqlite3.Connection, limit: int, now: int) -> list[TakenMessage]:
-    """Return messages to be delivered, in their order; let those die that have expired."""
-    found: list[TakenMessage] = []
+    """Return messages to be delivered, in their order; or none where some had expired, and are dying now.
+
+    What waits behind those that die may come before others, by its priority: so they are to go first.
+    """
+    if db.execute(f"{_LET_DIE} WHERE state = 'ready' AND expires <= ?", (EXPIRED, now)).rowcount:
+        return []
     query = (
-        "SELECT seq, source, partition, offset, deliveries, key, expires FROM messages "
+        "SELECT seq, source, partition, offset, deliveries, key FROM messages "
         "WHERE state = 'ready' ORDER BY priority DESC, seq LIMIT ?"
     )
-    while len(found) < limit:
-        rows = db.execute(query, (limit,)).fetchall()
-        expired = [(EXPIRED, row[0]) for row in rows if row[6] is not None and row[6] <= now]
-        if not expired:
-            return [TakenMessage(*row[:6]) for row in rows]
-        let_die(db, expired)
-    return found
+    return [TakenMessage(*row) for row in db.execute(query, (limit,))]
 
 
 def ready_count(db: sqlite3.Connection, limit: int) -> int:
@@ -118,7 +122,7 @@ def insert_held(
     db: sqlite3.Connection, place: tuple[int, int], records: Sequence[tuple[int, int]], holder: Holder
 ) -> range:
     """Take in records, as offset and time of receipt, and give them to a consumer; return their numbers."""
-    first = int(db.execute("SELECT COALESCE(MAX(seq), 0) + 1 FROM messages").fetchone()[0])
+    first = _next_number(db, TOPIC)
     db.executemany(
         "INSERT INTO messages (seq, source, partition, offset, received, state, visible, deliveries, token, "
         "consumer) VALUES (?, ?, ?, ?, ?, 'held', ?, 1, ?, ?)",
@@ -130,17 +134,36 @@ def insert_held(
     return range(first, first + len(records))
 
 
-def insert(db: sqlite3.Connection, messages: Iterable[NewMessage], now: int) -> None:
+def insert(db: sqlite3.Connection, messages: Sequence[NewMessage], now: int) -> None:
     """Take in records: to be delivered, or later, or behind another one of their key."""
-    db.executemany(
+    numbers = {source: count(_next_number(db, source)) for source in (TOPIC, RETRY)}
+    _step_back(db, {each.key for each in messages if each.source == RETRY and each.key is not None})
+    db.executemany(  # behind another one of its key a message waits, whatever else there is to say of it
         "INSERT INTO messages (source, partition, offset, received, priority, due, expires, key, reason, "
-        "deliveries, state, visible) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, "
-        "CASE WHEN ?9 IS NOT NULL THEN 'dying' WHEN ?7 <= ?10 THEN 'ready' "
-        "WHEN blocked THEN 'blocked' WHEN ?6 > ?10 THEN 'delayed' ELSE 'ready' END, "
+        "deliveries, seq, state, visible) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, ?11, "
+        "CASE WHEN blocked THEN 'blocked' WHEN ?9 IS NOT NULL THEN 'dying' WHEN ?7 <= ?10 THEN 'ready' "
+        "WHEN ?6 > ?10 THEN 'delayed' ELSE 'ready' END, "
         "CASE WHEN ?9 IS NULL AND NOT blocked AND ?6 > ?10 AND (?7 IS NULL OR ?7 > ?10) THEN ?6 END "
-        "FROM (SELECT ?8 IS NOT NULL AND EXISTS (SELECT 1 FROM messages WHERE key = ?8) AS blocked)",
-        [(*message, now) for message in messages],
+        "FROM (SELECT COALESCE((SELECT seq < 0 OR state != 'blocked' FROM messages WHERE key = ?8 "
+        "ORDER BY seq LIMIT 1), FALSE) AS blocked)",
+        [(*each, now, next(numbers[each.source])) for each in messages],
     )
+
+
+def _step_back(db: sqlite3.Connection, keys: Iterable[bytes]) -> None:
+    """Let the next message of each key wait for one that is redriven, if it has never been delivered."""
+    db.executemany(
+        "UPDATE messages SET state = 'blocked', visible = NULL "
+        "WHERE seq = (SELECT MIN(seq) FROM messages WHERE key = ? AND seq > 0) "
+        "AND deliveries = 0 AND state IN ('ready', 'delayed')",
+        [(key,) for key in keys],
+    )
+
+
+def _next_number(db: sqlite3.Connection, source: int) -> int:
+    which, before = ("seq < 0", _FIRST_REDRIVEN) if source == RETRY else ("seq > 0", 0)
+    query = f"SELECT COALESCE(MAX(seq), {before}) + 1 FROM messages WHERE {which}"  # noqa: S608
+    return int(db.execute(query).fetchone()[0])
 
 
 def acknowledge(db: sqlite3.Connection, handles: Sequence[Handle], now: int) -> tuple[list[int], bool]:
@@ -155,11 +178,28 @@ def acknowledge(db: sqlite3.Connection, handles: Sequence[Handle], now: int) -> 
     return stale, unblocked
 
 
+def delivered(db: sqlite3.Connection) -> list[tuple[str | None, TakenMessage]]:
+    """Return messages that were delivered and are not done, and the consumer that has each, if one has."""
+    query = (
+        "SELECT consumer, seq, source, partition, offset, deliveries, key FROM messages "
+        "WHERE deliveries > 0 AND state IN ('ready', 'held')"
+    )
+    return [(row[0], TakenMessage(*row[1:])) for row in db.execute(query)]
+
+
+def remove(db: sqlite3.Connection, messages: Sequence[TakenMessage], now: int) -> bool:
+    """Remove messages that no living consumer has; return whether keys were unblocked."""
+    db.executemany("DELETE FROM messages WHERE seq = ?", [(each.seq,) for each in messages])
+    unblocked = [unblock(db, each.key, now) for each in messages if each.key is not None]
+    return any(unblocked)
+
+
 def unblock(db: sqlite3.Connection, key: bytes, now: int) -> bool:
-    """Let the next message of a key be delivered; return whether there is one."""
+    """Let the next message of a key be delivered, or die if it could not be read; tell if there is one."""
     changed = db.execute(
-        "UPDATE messages SET state = CASE WHEN due > ?1 THEN 'delayed' ELSE 'ready' END, "
-        "visible = CASE WHEN due > ?1 THEN due END "
+        "UPDATE messages SET state = CASE WHEN reason IS NOT NULL THEN 'dying' "
+        "WHEN due > ?1 THEN 'delayed' ELSE 'ready' END, "
+        "visible = CASE WHEN reason IS NULL AND due > ?1 THEN due END "
         "WHERE seq = (SELECT MIN(seq) FROM messages WHERE key = ?2) AND state = 'blocked'",
         (now, key),
     )
@@ -187,11 +227,6 @@ def condemn(db: sqlite3.Connection, handle: Handle, reason: str) -> bool:
     """Let a message die, of which the caller is the holder; False if it is another's."""
     changed = db.execute(f"{_LET_DIE} WHERE seq = ? AND token = ?", (reason, handle.seq, handle.token))
     return bool(changed.rowcount)
-
-
-def let_die(db: sqlite3.Connection, messages: Iterable[tuple[str, int]]) -> None:
-    """Let messages die, each with its reason."""
-    db.executemany(f"{_LET_DIE} WHERE seq = ?", messages)
 
 
 def lose(db: sqlite3.Connection, messages: Sequence[TakenMessage], now: int) -> None:

@@ -1,7 +1,8 @@
 """Takes records of the log in, from where the queue's cursors are.
 
 Without order, priorities and times, as many as are asked for, and they are delivered at once. With them,
-records get rows first: all that wait where priorities decide, else until enough can be delivered.
+records get rows first: all that are redriven, for they come before others of their keys; then all that wait
+where priorities decide, else until enough can be delivered.
 Invariant: cursor and rows change in one transaction; records that retention has removed are counted.
 """
 
@@ -63,7 +64,7 @@ class Intake:
     def take(self, db: sqlite3.Connection, limit: int, holder: Holder) -> list[HeldRecords]:
         """Take in as many records as are asked for, and give them to a consumer."""
         found: list[HeldRecords] = []
-        for place in self._places(db):
+        for place in self._places(db, [RETRY, TOPIC]):
             while limit and (held := self._take_from(db, place, limit, holder)) is not None:
                 found.append(held)
                 limit -= len(held.rows)
@@ -88,12 +89,18 @@ class Intake:
 
     def index(self, db: sqlite3.Connection, wanted: int, now: int) -> bool:
         """Take in a part of what waits; return whether more must be taken in before any is delivered."""
+        if self._index_source(db, RETRY, now):
+            return True
         if self._settings.priority is None and delivery.ready_count(db, wanted) >= wanted:
             return False
         if self._settings.ordered and _blocked(db) >= MOST_BLOCKED:
             return False
+        return self._index_source(db, TOPIC, now)
+
+    def _index_source(self, db: sqlite3.Connection, source: int, now: int) -> bool:
+        """Take in the next records of each partition of a source; return whether there were any."""
         more = False
-        for place in self._places(db):
+        for place in self._places(db, [source]):
             batch = self._following(db, place, CHUNK)
             if batch is not None:
                 delivery.insert(db, self._new_messages(batch, place), now)
@@ -122,11 +129,12 @@ class Intake:
             each.close()
         self._records = {}
 
-    def _places(self, db: sqlite3.Connection) -> Iterator[_Place]:
-        """Yield partitions with their cursors, what is tried again first, then in turn."""
+    def _places(self, db: sqlite3.Connection, order: Sequence[int]) -> Iterator[_Place]:
+        """Yield the partitions of sources with their cursors, the topic's in turn."""
         query = "SELECT source, topic, partition, next FROM cursors"
         cursors = {row[:3]: row[3] for row in db.execute(query).fetchall()}
-        for source, stored in sorted(self._sources().items(), key=lambda each: each[0] != RETRY):
+        sources = self._sources()
+        for source, stored in ((each, sources[each]) for each in order if each in sources):
             count = stored.topic.partitions
             self._turn += source == TOPIC
             for step in range(count):

@@ -24,7 +24,7 @@ from headwater.log.embedded.queue.dead_letters import DeadLettering
 from headwater.log.embedded.queue.intake import Intake
 from headwater.log.embedded.queue.queue import EmbeddedQueue, QueueParts
 from headwater.log.embedded.queue.sources import QueueSources
-from headwater.log.embedded.queue.store import TOPIC, QueueStore, set_cursor, state_path
+from headwater.log.embedded.queue.store import TOPIC, QueueStore, queue_names, set_cursor, state_path
 from headwater.log.embedded.storage import Storage
 from headwater.log.interface import Log
 from headwater.log.position import check_within
@@ -76,15 +76,10 @@ class QueueOpener:
             self._log.delete_topic(side.retry)
         stores.remove(path)
 
-    def names(self) -> list[tuple[str, str]]:
-        """Return topic and group of every queue."""
-        found = sorted((self._storage.root / "queues").glob("*@*.db"))
-        return [(path.stem.partition("@")[0], path.stem.partition("@")[2]) for path in found]
-
     def _check_names(self, path: Path, topic: Topic, group: str) -> None:
         """Refuse a queue whose dead letters would go to the topic of another queue's."""
         ours = dead_name(topic.name, group)
-        for other in self.names():
+        for other in queue_names(self._storage.root):
             if dead_name(*other) == ours and other != (topic.name, group):
                 raise TopicError(
                     f'queue of group "{group}" over topic "{topic.name}" cannot be made',

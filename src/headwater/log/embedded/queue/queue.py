@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
@@ -30,7 +30,7 @@ from headwater.log.embedded.queue.sources import QueueSources
 from headwater.log.embedded.queue.store import QueueStore
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.process import check_process
-from headwater.log.queue import Message, Queue, fenced
+from headwater.log.queue import Message, Queue, fenced, message_id
 from headwater.log.queue_report import DeadMessage, QueueStatus
 from headwater.log.queue_settings import QueueSettings
 
@@ -136,6 +136,19 @@ class EmbeddedQueue(Queue):
         if unblocked:
             self._lock.notify()
         return [messages[place] for place in stale]
+
+    def _settle(self, done: Container[str]) -> int:
+        self._check_open()
+        with self._store.transaction() as db:
+            left = [
+                message
+                for consumer, message in delivery.delivered(db)
+                if self._id(message) in done and not (consumer and self._lock.lives(consumer))
+            ]
+            unblocked = delivery.remove(db, left, self._clock())
+        if unblocked:
+            self._lock.notify()
+        return len(left)
 
     def _give_back(self, message: Message, delay: timedelta, reason: str | None) -> None:
         self._check_open()
@@ -261,6 +274,9 @@ class EmbeddedQueue(Queue):
             )
             for each, row in zip(taken, rows, strict=True)
         ]
+
+    def _id(self, taken: TakenMessage) -> str:
+        return message_id(self._parts.sources.name(taken.source), taken.partition, taken.offset)
 
     def _move_to_dead_letters(self) -> None:
         if self._parts.dead_letters.move_to_dead_letters(self._clock()):

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 from headwater.log.embedded.state_file import StateFile
 
@@ -37,6 +37,7 @@ CREATE TABLE IF NOT EXISTS messages (
     priority INTEGER NOT NULL DEFAULT 0, due INTEGER, expires INTEGER, key BLOB, reason TEXT, death INTEGER
 );
 CREATE INDEX IF NOT EXISTS ready ON messages (priority DESC, seq) WHERE state = 'ready';
+CREATE INDEX IF NOT EXISTS expiring ON messages (expires) WHERE state = 'ready' AND expires IS NOT NULL;
 CREATE INDEX IF NOT EXISTS timed ON messages (visible) WHERE visible IS NOT NULL;
 CREATE INDEX IF NOT EXISTS keyed ON messages (key, seq) WHERE key IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dying ON messages (seq) WHERE state = 'dying';
@@ -93,6 +94,19 @@ def _held(mutex: IO[bytes] | None) -> Iterator[None]:
         yield
     finally:
         fcntl.flock(mutex, fcntl.LOCK_UN)
+
+
+class QueueName(NamedTuple):
+    """What a queue is known by."""
+
+    topic: str
+    group: str
+
+
+def queue_names(root: Path) -> list[QueueName]:
+    """Return every queue that has a state in a log's directory, by topic and group."""
+    stems = (path.stem.partition("@") for path in (root / "queues").glob("*@*.db"))
+    return sorted(QueueName(topic, group) for topic, _, group in stems)
 
 
 def state_path(root: Path, topic: str, group: str) -> Path:

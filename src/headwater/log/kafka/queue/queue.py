@@ -68,7 +68,7 @@ class KafkaQueue(Queue):
         """Return how many are dead; of the rest Kafka's client tells nothing."""
         self._check_open()
         dead = sum(1 for _ in self._dead_letters.letters())
-        return QueueStatus(self.topic, self.group, None, None, None, None, None, dead, None, None)
+        return QueueStatus(self.topic, self.group, dead=dead)
 
     def dead(self) -> Iterator[DeadMessage]:
         """Yield the dead letters that were neither redriven nor purged."""
@@ -138,7 +138,7 @@ class KafkaQueue(Queue):
         if message.deliveries >= self.settings.max_deliveries:
             self._reject(message, reason or UNACKNOWLEDGED)
         else:
-            self._settle(message, RELEASE)
+            self._settle_one(message, RELEASE)
 
     def _extend(self, message: Message, length: timedelta) -> None:
         raise self._not_by_share_groups(
@@ -152,11 +152,11 @@ class KafkaQueue(Queue):
         if not message.handle.member.holds(_place(message), message.handle.turn):
             raise fenced([message])
         self._dead_letters.move_to_dead_letters(message.handle.received.record, _death(message, reason))
-        self._settle(message, REJECT)
+        self._settle_one(message, REJECT)
 
     # Inside
 
-    def _settle(self, message: Message, kind: int) -> None:
+    def _settle_one(self, message: Message, kind: int) -> None:
         self._check_open()
         if self._answer(message.handle[:2], [message], kind):
             raise fenced([message])

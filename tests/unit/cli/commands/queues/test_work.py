@@ -104,7 +104,7 @@ def test_a_signal_lets_it_finish_what_it_has_begun(
     ) as process:
         assert process.stderr is not None
         address = process.stderr.readline().split()[-1]
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while not (tmp_path / "begun").exists() and time.monotonic() < until:
             time.sleep(0.02)
         with urllib.request.urlopen(address) as answer:

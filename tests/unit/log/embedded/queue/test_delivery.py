@@ -23,7 +23,11 @@ def db() -> Iterator[sqlite3.Connection]:
 def new(
     offset: int, key: bytes | None = None, due: int | None = None, expires: int | None = None
 ) -> NewMessage:
-    return NewMessage(0, 0, offset, 0, 0, due, expires, key, None)
+    return NewMessage(store.TOPIC, 0, offset, 0, 0, due, expires, key, None)
+
+
+def redriven(offset: int, key: bytes) -> NewMessage:
+    return new(offset, key)._replace(source=store.RETRY)
 
 
 def state(db: sqlite3.Connection) -> dict[int, str]:
@@ -61,6 +65,42 @@ def test_the_next_of_a_key_is_due_when_it_is_due(db: sqlite3.Connection) -> None
     assert state(db) == {1: "delayed", 2: "blocked"}
 
 
+def test_a_redriven_message_is_the_next_of_its_key_before_those_that_wait(db: sqlite3.Connection) -> None:
+    delivery.insert(db, [new(0, b"a", due=50), new(1, b"a"), new(2, b"b")], now=0)
+    delivery.insert(db, [redriven(10, b"a"), redriven(11, b"a")], now=0)
+    assert state(db) == {0: "blocked", 1: "blocked", 2: "ready", 10: "ready", 11: "blocked"}
+    order = []
+    while taken := [each for each in delivery.ready(db, 5, now=60) if each.key == b"a"]:
+        order += [each.offset for each in taken]
+        delivery.hold(db, taken, Holder("c", 1, 99))
+        delivery.acknowledge(db, [Handle(each.seq, 1, each.key) for each in taken], now=60)
+    assert order == [10, 11, 0, 1]
+
+
+def test_a_redriven_message_waits_for_one_that_was_delivered_and_given_back(db: sqlite3.Connection) -> None:
+    delivery.insert(db, [new(0, b"a"), new(1, b"a")], now=0)
+    [handle] = held(db, 1, token=1)
+    delivery.insert(db, [redriven(10, b"a")], now=0)
+    assert state(db) == {0: "held", 1: "blocked", 10: "blocked"}
+    delivery.postpone(db, handle, None, None)
+    assert state(db) == {0: "ready", 1: "blocked", 10: "blocked"}
+    [handle] = held(db, 5, token=2)
+    delivery.acknowledge(db, [handle], now=0)
+    assert state(db) == {1: "blocked", 10: "ready"}
+
+
+def test_what_cannot_be_read_or_has_expired_dies_when_it_is_its_turn(db: sqlite3.Connection) -> None:
+    unreadable = new(1, b"a")._replace(problem="unreadable")
+    delivery.insert(db, [new(0, b"a"), unreadable, new(2, b"a", expires=1)], now=5)
+    [handle] = held(db, 5, token=1)
+    delivery.insert(db, [redriven(10, b"a")], now=5)
+    assert state(db) == {0: "held", 1: "blocked", 2: "blocked", 10: "blocked"}, "one at a time, whatever dies"
+    delivery.acknowledge(db, [handle], now=5)
+    [handle] = held(db, 5, token=2)
+    delivery.acknowledge(db, [handle], now=5)
+    assert state(db) == {1: "dying", 2: "blocked"}
+
+
 def test_what_was_held_for_the_last_time_dies(db: sqlite3.Connection) -> None:
     delivery.insert(db, [new(0), new(1)], now=0)
     held(db, 1, token=1, until=10)
@@ -79,8 +119,9 @@ def test_what_a_consumer_has_is_released_with_it(db: sqlite3.Connection) -> None
     assert (state(db), delivery.consumers(db)) == ({0: "ready", 1: "ready"}, [])
 
 
-def test_expired_messages_are_not_delivered(db: sqlite3.Connection) -> None:
+def test_expired_messages_die_before_others_are_delivered(db: sqlite3.Connection) -> None:
     delivery.insert(db, [new(0, expires=5), new(1), new(2, expires=5)], now=0)
+    assert delivery.ready(db, 2, now=6) == []
     assert [each.offset for each in delivery.ready(db, 2, now=6)] == [1]
     assert state(db) == {0: "dying", 1: "ready", 2: "dying"}
 
@@ -101,6 +142,10 @@ def test_an_acknowledgement_looks_at_no_other_message(db: sqlite3.Connection) ->
             ("SELECT 1 FROM messages WHERE visible <= ? LIMIT 1", (1,)),
             ("SELECT 1 FROM messages WHERE state = 'dying' LIMIT 1", ()),
             ("SELECT MIN(seq) FROM messages WHERE key = ?", (b"a",)),
+            ("SELECT MIN(seq) FROM messages WHERE key = ? AND seq > 0", (b"a",)),
+            ("SELECT state FROM messages WHERE key = ? ORDER BY seq LIMIT 1", (b"a",)),
+            ("SELECT MAX(seq) FROM messages WHERE seq < 0", ()),
+            ("SELECT 1 FROM messages WHERE state = 'ready' AND expires <= ?", (1,)),
         )
     ]
-    assert ["SEARCH" in plan[0][3] or "INDEX" in plan[0][3] for plan in plans] == [True] * 5
+    assert ["SEARCH" in plan[0][3] or "INDEX" in plan[0][3] for plan in plans] == [True] * 9

@@ -58,3 +58,16 @@ def test_what_is_tried_again_comes_first(log: EmbeddedLog, open_queue: Open, sen
     queue.redrive()
     [message] = queue.receive(timeout=0)
     assert (message.value["n"], message.topic) == (1, "t.g.retry")
+
+
+def test_all_that_is_redriven_is_taken_in_though_enough_is_ready(
+    open_queue: Open, send: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "CHUNK", 3)
+    send(*({"k": f"k{n}", "n": n} for n in range(20)))
+    queue = open_queue(QueueSettings(ordered=True))
+    for message in queue.receive(8, timeout=0):
+        message.reject("no")
+    send({"k": "k7", "n": 20})
+    queue.redrive()
+    assert [message.value["n"] for message in queue.receive(8, timeout=0)] == list(range(8))

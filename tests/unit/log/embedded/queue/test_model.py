@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from headwater import durations
 from headwater.errors import Fenced
@@ -53,6 +53,9 @@ class Known:
     holder: int | None = None
     fate: str = ""
     """``done`` or ``dead``, if it is that."""
+    died: int = 0
+    """Its number among those that have died."""
+    redriven: bool = False
     handle: Message | None = field(default=None, repr=False)
 
 
@@ -80,6 +83,7 @@ class QueueMachine(RuleBasedStateMachine):
         )
         self.now = durations.now()
         self.known: list[Known] = []
+        self.deaths = 0
         self.consumers: dict[int, EmbeddedQueue] = {}
 
     def teardown(self) -> None:
@@ -141,14 +145,13 @@ class QueueMachine(RuleBasedStateMachine):
             if known.holder == who:
                 self._given_back(known)
 
-    @precondition(lambda self: not self.settings.ordered)  # where they come among others of their key is open
     @rule(who=st.integers(0, 2))
     def redrive(self, who: int) -> None:
-        self._take(who, 1)
+        self._take(who, 1 if self.settings.time_to_live is None else 1000)  # so that all that expired is dead
         dead = [each for each in self.known if each.fate == "dead"]
         assert self._queue(who).redrive() == len(dead)
         for each in dead:
-            each.fate, each.deliveries, each.handle = "", 0, None
+            each.fate, each.deliveries, each.handle, each.redriven = "", 0, None, True
 
     @invariant()
     def every_message_is_accounted_for(self) -> None:
@@ -202,7 +205,7 @@ class QueueMachine(RuleBasedStateMachine):
         if what == "ack":
             known.fate = "done"
         elif what == "reject" or known.deliveries >= LAST:
-            known.fate = "dead"
+            self._die(known)
         elif what == "delay":
             known.until = self.now + 5 * SECOND
 
@@ -217,21 +220,25 @@ class QueueMachine(RuleBasedStateMachine):
     def _given_back(self, known: Known) -> None:
         known.holder, known.until = None, None
         if known.deliveries >= LAST:
-            known.fate = "dead"
+            self._die(known)
+
+    def _die(self, known: Known) -> None:
+        self.deaths += 1
+        known.fate, known.died = "dead", self.deaths
 
     def _deliverable(self) -> list[Known]:
         """Return what can be had now; what would be had, and has expired, is dead."""
         while True:
             open = [each for each in self.known if not each.fate]
             if self.settings.ordered:
-                open = list({each.key: each for each in reversed(open)}.values())
+                open = list({each.key: each for each in sorted(open, key=_turn, reverse=True)}.values())
             free = [each for each in open if each.holder is None and each.until is None]
             there = [each for each in free if each.due <= self.now]
             expired = [each for each in there if each.dies <= self.now]
             if not expired:
                 return there
             for each in expired:
-                each.fate = "dead"
+                self._die(each)
 
     def _finish(self) -> None:
         """Let everything be done in the end: nothing is lost, and nothing is dead twice."""
@@ -247,6 +254,11 @@ class QueueMachine(RuleBasedStateMachine):
             each.n for each in self.known if each.fate == "dead"
         ]
         assert queue.status().depth == 0
+
+
+def _turn(known: Known) -> tuple[bool, bool, int]:
+    """By what the messages of a key are in order: begun, redriven as they died, then as they were sent."""
+    return known.deliveries == 0, not known.redriven, known.died if known.redriven else known.n
 
 
 TestQueue = QueueMachine.TestCase

@@ -9,7 +9,6 @@ import pytest
 
 from headwater.errors import OffsetLost, TopicError, UsageError
 from headwater.log.embedded import EmbeddedLog
-from headwater.log.embedded.queue import QueueOpener
 from headwater.log.queue_settings import QueueSettings
 
 Open = Callable[..., Any]
@@ -66,8 +65,9 @@ def test_a_queue_is_deleted_when_nobody_has_it_open(log: EmbeddedLog, open_queue
     with pytest.raises(UsageError, match="living consumers"):
         log.delete_queue("t", "g")
     queue.close()
-    assert QueueOpener(log, log._storage).names() == [("t", "g")]
+    assert log.has_queue("t", "g")
     log.delete_queue("t", "g")
+    assert not log.has_queue("t", "g")
     with pytest.raises(UsageError, match="no queue"):
         log.delete_queue("t", "g")
     assert len(open_queue().receive(timeout=0)) == 1

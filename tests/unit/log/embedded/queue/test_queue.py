@@ -69,6 +69,33 @@ def test_a_key_s_next_message_waits_for_the_one_before(open_queue: Open, send: S
     assert numbers(queue.receive(10, timeout=0)) == [4]
 
 
+def test_a_redriven_message_is_the_next_of_its_key(open_queue: Open, send: Send) -> None:
+    send(*({"k": "a", "n": n} for n in range(5)), {"k": "b", "n": 5})
+    queue = open_queue(QueueSettings(ordered=True))
+    for _ in range(2):
+        queue.receive(1, timeout=0)[0].reject("no")
+    [second] = queue.receive(1, timeout=0)
+    assert numbers([second]) == [2]
+    assert queue.redrive() == 2
+    assert numbers(queue.receive(10, timeout=0)) == [5], "none of the key in flight comes, though redriven"
+    second.ack()
+    order = []
+    while messages := queue.receive(10, timeout=0):
+        order += numbers(messages)
+        assert len(messages) == 1
+        queue.ack(messages)
+    assert order == [0, 1, 3, 4]
+
+
+def test_a_priority_counts_though_its_message_waited_behind_one_that_expired(
+    open_queue: Open, send: Send, clock: Any
+) -> None:
+    send({"k": "a", "n": 1, "at": durations.instant(clock.now - 1)})
+    send({"k": "a", "n": 2, "p": 2}, {"k": "b", "n": 3, "p": 1})
+    queue = open_queue(QueueSettings(ordered=True, priority="p", time_to_live="at"))
+    assert numbers(queue.receive(1, timeout=0)) == [2]
+
+
 def test_higher_priorities_come_first(open_queue: Open, send: Send) -> None:
     send(*({"n": n, "p": n % 3} for n in range(9)))
     queue = open_queue(QueueSettings(priority="p"))
