@@ -102,7 +102,7 @@ def test_a_commit_after_losing_a_partition_is_fenced(
         assert len(drain(slow, 100)) == 100
         monkeypatch.setattr("headwater.log.embedded.groups.MAX_POLL_SECONDS", 0.0)
         with backend.again(**impatient).consumer(topic, group) as quick:
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + 120
             while len(quick.assignment()) < 4 and time.monotonic() < deadline:
                 quick.poll(0.5)
             assert quick.assignment() == (0, 1, 2, 3)

@@ -85,7 +85,7 @@ def consume(servers: str, topic: str, count: int) -> list[Any]:
     )
     consumer.subscribe([topic])
     found: list[Any] = []
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while len(found) < count and time.monotonic() < deadline:
         message = consumer.poll(1)
         if message is not None and message.error() is None:

@@ -57,7 +57,7 @@ def a_version_is_built_beside_the_one_that_readers_see(follower: Follower) -> No
     assert dict(follower.held()) == NEW
     with versions.open(SCHEMA, 2) as sink:
         assert sink.begin() == 0
-        assert sink.missing_since("0") is None
+        assert sink.resume("0") is None
         assert sink.commit(Batch(1, rows({1: "newer", 9: "back"})))
         contents = sink.read_back()
         assert contents is not None

@@ -50,8 +50,8 @@ class ChildSink(Sink):
     def receipt(self) -> str:
         return str(self._call("receipt"))
 
-    def missing_since(self, receipt: str) -> str | None:
-        found: str | None = self._call("missing_since", receipt)
+    def resume(self, receipt: str) -> str | None:
+        found: str | None = self._call("resume", receipt)
         return found
 
     def close(self) -> None:

@@ -117,7 +117,7 @@ def test_check_compares_the_columns_with_those_of_the_database(shop: Pipeline, f
 
 
 def wait_for(holds: object) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while True:
         try:
             if holds():  # type: ignore[operator]

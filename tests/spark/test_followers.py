@@ -195,7 +195,7 @@ headwater.rebuild(shop(root, Path({file!r}), {{"people": sqlite_table(root)}}), 
 
 
 def wait_for(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.1)

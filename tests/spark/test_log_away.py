@@ -38,7 +38,7 @@ def send(log: Log, first: int) -> None:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.1)

@@ -128,7 +128,7 @@ def test_a_producer_that_falls_silent_holds_time_back_for_a_while_only(
                 rows = [{"meter": meter, "at": start + timedelta(minutes=minute)} for minute in minutes]
                 producer.send_batch(rows)
         runner.catch_up()
-        view, end = runner.store.view("by_minute"), time.monotonic() + 60
+        view, end = runner.store.view("by_minute"), time.monotonic() + 120
         while not view.count() and time.monotonic() < end:  # nothing arrives, and yet time goes on
             time.sleep(0.1)
             runner.catch_up()
@@ -172,7 +172,7 @@ def test_inputs_that_fall_silent_do_not_hold_the_others_for_ever(spark: SparkSes
 
     def wait_for(name: str, wanted: dict[int, object]) -> None:
         runner.catch_up()
-        view, end = runner.store.view(name), time.monotonic() + 60
+        view, end = runner.store.view(name), time.monotonic() + 120
         while view.count() < len(wanted) and time.monotonic() < end:
             time.sleep(0.2)
             runner.catch_up()

@@ -198,7 +198,7 @@ class Assembly(Inspection):
         side_topics.check(version.home, self.log, node)
         topic = self._late_topic(node, schema)
         side_topics.note(version.home, self.log, topic)
-        return TopicSink(self.log, topic, producer(topic, version))
+        return TopicSink(self.log, topic, producer(topic, version), partitions=1)
 
     def _check_late(self, node_run: NodeRun) -> None:
         """Refuse to begin where the first row that comes too late would find no topic that fits."""

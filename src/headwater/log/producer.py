@@ -192,25 +192,33 @@ class Producer(Closing):
         tombstone = marked(self._copier.copy(row), headers, occurred, None, sequence)._replace(deleted=True)
         self.send(tombstone)  # type: ignore[arg-type]
 
-    def send_batch(self, data: Any, *, sequence: int | None = None) -> None:
+    def send_batch(self, data: Any, *, sequence: int | None = None, partitions: int | None = None) -> None:
         """Append many rows, whole or not at all.
 
         - ``data``: an Arrow table, a pandas DataFrame or a list of rows; it is copied.
         - ``sequence=None``: the number of its first row, as for ``send``.
+        - ``partitions=None``: by how many partitions rows are placed; as many as the topic has, unless given.
+          What is sent again, to be left out where it is stored, must go where it went before: give the
+          number of then, in case the topic has got more since.
 
         The batch has been checked when the call returns, and is durable when ``flush`` has returned:
         it is encoded and written while the next one is made.
         """
         self._send_all(
-            lambda topic: [(batch, {}) for batch in rows.from_data(data, topic)], checked_sequence(sequence)
+            lambda topic: [(batch, {}) for batch in rows.from_data(data, topic)],
+            checked_sequence(sequence),
+            partitions,
         )
 
-    def send_changes(self, table: pa.Table, *, sequence: int | None = None) -> None:
+    def send_changes(
+        self, table: pa.Table, *, sequence: int | None = None, partitions: int | None = None
+    ) -> None:
         """Append rows with their headers, and tombstones of a compacted topic, as ``send_batch`` does.
 
         - ``table``: an Arrow table with the topic's columns; it may have ``_deleted``, ``_occurred``,
           ``_sent`` and ``_headers`` too, as records are read with them.
         - ``sequence=None``: the number of its first row, as for ``send``.
+        - ``partitions=None``: as for ``send_batch``.
 
         Where the column ``_deleted`` is true, which only a compacted topic has, a row is a tombstone, of
         which only the key counts; its event time, if it has one, is since when that is so.
@@ -224,7 +232,9 @@ class Producer(Closing):
         """
         if DELETED in table.schema.names:
             _check_compacted(self._appender.topic())
-        self._send_all(lambda topic: tombstones.from_changes(table, topic), checked_sequence(sequence))
+        self._send_all(
+            lambda topic: tombstones.from_changes(table, topic), checked_sequence(sequence), partitions
+        )
 
     def append_changes(
         self, tables: Sequence[pa.Table], *, sequence: int | None = None, partitions: int | None = None
@@ -233,9 +243,7 @@ class Producer(Closing):
 
         - ``tables``: each as ``send_changes`` takes it.
         - ``sequence=None``: the number of the first row of all, as for ``send``.
-        - ``partitions=None``: by how many partitions rows are placed; as many as the topic has, unless given.
-          What is appended again, to be left out where it is stored, must go where it went before: give the
-          number of then, in case the topic has got more since.
+        - ``partitions=None``: as for ``send_batch``.
 
         What was sent before is flushed first. Those who write for many others share one write in this way. A
         position has the partitions in which rows of its table lie; on a broker, rows of the tables after it
@@ -266,15 +274,16 @@ class Producer(Closing):
                 )
             [(batch, extras)] = changes
             records = self._builder.from_batch(batch, checked_sequence(sequence), extras)
-            if partitions is not None:
-                records = records.placed_by(partitions)
+            records = records if partitions is None else records.placed_by(partitions)
             with self._appending:
                 self._put(records, background=False)
                 reached = self._append_first()
             ends = records.ends([table.num_rows for table in tables], reached, self._appender.contiguous)
         return [Position(topic.name, each, topic.id) for each in ends]
 
-    def _send_all(self, convert: Callable[[Topic], list[Changes]], sequence: int | None) -> None:
+    def _send_all(
+        self, convert: Callable[[Topic], list[Changes]], sequence: int | None, partitions: int | None
+    ) -> None:
         """Append what is converted, all of it before the first is put, behind the rows that wait."""
         check_process(self._process)
         with self._draining:
@@ -285,7 +294,8 @@ class Producer(Closing):
             for batch, extras in convert(self._appender.topic()):
                 if len(batch):
                     self._make_way()
-                    self._put(self._builder.from_batch(_copied(batch), sequence, extras))
+                    records = self._builder.from_batch(_copied(batch), sequence, extras)
+                    self._put(records if partitions is None else records.placed_by(partitions))
                     sequence = None if sequence is None else sequence + len(batch)
 
     def mark(self, before: datetime | int) -> None:

@@ -1,6 +1,8 @@
 """A decider as parts of a pipeline: a source of commands, a stream of replies, and one of events.
 
-Invariant: the parts are ordinary declarations, so that all that holds for sources and streams holds for them.
+Invariant: the parts are ordinary declarations, so that all that holds for sources and streams holds for them;
+but for the commands' topic, which must keep its number of partitions: the order of a key is that of its
+partition.
 """
 
 from __future__ import annotations
@@ -80,7 +82,8 @@ def stream_of_replies(
         return decider.handling.replies(frames[commands], answers)
 
     about = f"What the commands of {decider.name} were answered."
-    code = NodeCode((commands,), decide, description=about, user_functions=decider.handling.user_functions)
+    functions = decider.handling.user_functions
+    code = NodeCode((commands,), decide, None, about, functions, fixed_partitions=True)
     return declaring.coded(code, origin, StreamSettings("key", "sent_at", None, on_error))
 
 

@@ -45,6 +45,8 @@ class NodeCode:
     description: str = ""
     user_functions: tuple[Callable[..., Any], ...] = ()
     """What the function calls of the user's, where it is not the user's itself."""
+    fixed_partitions: bool = False
+    """Whether its upstreams must keep their number of partitions, by which the rows of a key are in order."""
 
     def resolved(self, names: Mapping[str, str]) -> Self:
         """Return it with the upstreams that a query reads; SQL does not mind capitals."""

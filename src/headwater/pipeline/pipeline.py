@@ -411,8 +411,9 @@ class Pipeline(PipelineContents):
         Out: the stream ``DECIDER_replies`` has a row for each command: accepted, or the reason why not, and
         its events; the stream ``DECIDER`` has the events, as ``Decider.open`` would have stored them.
         ``Decider.connect(pipeline)`` sends commands and waits for replies.
-        Order: that of the commands of a key in their topic. A command that is sent again under its request
-        id gets the first reply, and adds nothing.
+        Order: that of the commands of a key in their topic, which keeps its number of partitions: where one
+        is added, the handler stops before it decides anything more. A command that is sent again under its
+        request id gets the first reply, and adds nothing.
         State: of each key, and each reply; it never goes.
         Restart: both are as they were; each command is decided once. Edited code decides what comes from then
         on, on states that are folded anew.

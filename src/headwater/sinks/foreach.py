@@ -47,7 +47,7 @@ class ForeachSink(Sink):
         """Return nothing: what the function has made of its rows is not known."""
         return ""
 
-    def missing_since(self, receipt: str) -> str | None:
+    def resume(self, receipt: str) -> str | None:
         """Return None: nobody can say."""
         return None
 

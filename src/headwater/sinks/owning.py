@@ -27,9 +27,9 @@ class OwningSink(Sink):
         """Return what tells later whether anything is missing."""
         return self._sink.receipt()
 
-    def missing_since(self, receipt: str) -> str | None:
+    def resume(self, receipt: str) -> str | None:
         """Tell what is missing."""
-        return self._sink.missing_since(receipt)
+        return self._sink.resume(receipt)
 
     def read_back(self) -> Contents | None:
         """Return what the target holds."""

@@ -72,13 +72,14 @@ class Sink(Closing):
 
     @abstractmethod
     def receipt(self) -> str:
-        """Return what ``missing_since`` compares with later: how far the target had got."""
+        """Return what ``resume`` needs to know later: how far the target had got."""
 
     @abstractmethod
-    def missing_since(self, receipt: str) -> str | None:
-        """Return in words what the target has lost since it gave a receipt; None if nothing that is known.
+    def resume(self, receipt: str) -> str | None:
+        """Go on from a receipt; return in words what the target has lost since, None if nothing is known.
 
-        To be called after ``begin``. An empty receipt is that of a sink that has committed nothing.
+        To be called after ``begin``, with the receipt of the last batch that is known to be committed: what
+        comes next may be a repetition. An empty receipt is that of a sink that has committed nothing.
         """
 
     def read_back(self) -> Contents | None:
@@ -103,7 +104,7 @@ class NumberedSink(Sink):
         """Return the number of the last batch."""
         return str(self._last)
 
-    def missing_since(self, receipt: str) -> str | None:
+    def resume(self, receipt: str) -> str | None:
         """Tell which batches are missing."""
         return missing_batches(receipt, self._last)
 

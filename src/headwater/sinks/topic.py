@@ -2,8 +2,10 @@
 
 The log's own numbers make it effectively once: row ``i`` of batch ``n``, in the order of
 ``headwater.sinks.row_order``, has the sequence number ``(n << 32) + i``, and a log leaves out a number
-it has from the same producer. Invariant: after a commit the topic has every row of the batch once,
-however often the batch was replayed, and in whichever order its rows came.
+it has from the same producer in the partition. So a batch that is repeated must go to the partitions that it
+went to before, though the topic may have more of them now: it is placed by those of the receipt before it.
+Invariant: after a commit the topic has every row of the batch once, however often the batch was replayed, and
+in whichever order its rows came.
 """
 
 from __future__ import annotations
@@ -38,6 +40,9 @@ class TopicSink(Sink):
     newest sequence number, so ``begin`` names the batch before the newest one that has left a row there:
     that one may lack a part, and a batch without rows leaves nothing. Replaying either is harmless.
 
+    ``partitions`` is by how many partitions rows are placed until a receipt says otherwise; as many as the
+    topic has at ``begin``, unless given.
+
     >>> import headwater
     >>> log = headwater.open("memory:")
     >>> _ = log.create_topic("totals", "shop STRING, total BIGINT")
@@ -50,8 +55,9 @@ class TopicSink(Sink):
     False {0: 2}
     """
 
-    def __init__(self, log: Log, topic: str, producer_id: str):
+    def __init__(self, log: Log, topic: str, producer_id: str, *, partitions: int | None = None):
         self._log, self._topic, self._id = log, topic, producer_id
+        self._given, self._partitions = partitions, 1
         self._producer: Producer | None = None
         self._there = -1
         self._committed = -1
@@ -65,6 +71,7 @@ class TopicSink(Sink):
         self._producer = self._log.producer(self._topic, id=self._id)
         self._there = self._producer.sequence - 1
         self._end = self._log.resolve(self._topic, "latest")
+        self._partitions = self._given or len(self._end.offsets)
         return max(-1, (self._there >> _ROW_BITS) - 1)
 
     def commit(self, batch: Batch) -> bool:
@@ -80,12 +87,21 @@ class TopicSink(Sink):
         return not first <= first + batch.rows.num_rows - 1 <= self._there
 
     def receipt(self) -> str:
-        """Return where the topic ends, which has an identity of its own."""
+        """Return where the topic ends, which has an identity of its own; the next batch is placed by it."""
+        self._partitions = len(self._end.offsets)
         return str(self._end)
 
-    def missing_since(self, receipt: str) -> str | None:
-        """Tell whether the topic is another one, or shorter, than it was; retention does not shorten it."""
-        return missing_records(Position.parse(receipt), self._end) if receipt else None
+    def resume(self, receipt: str) -> str | None:
+        """Place rows by a receipt; tell whether the topic is another one, or shorter, than it was then.
+
+        Retention does not shorten it.
+        """
+        if not receipt:
+            return None
+        was = Position.parse(receipt)
+        if was.id == self._end.id:
+            self._partitions = len(was.offsets)
+        return missing_records(was, self._end)
 
     def close(self) -> None:
         """Release the producer; what a commit has returned from is durable already."""
@@ -97,16 +113,17 @@ class TopicSink(Sink):
 
     def _append(self, producer: Producer, table: pa.Table, first: int) -> None:
         topic = self._log.topic(self._topic)
-        table = replay_order(table, topic)
+        table = replay_order(table, replace(topic, partitions=self._partitions))
         crash.point("topic: before rows")
         if _has_deletions(table):
-            producer.send_changes(table, sequence=first)
+            producer.send_changes(table, sequence=first, partitions=self._partitions)
         elif table.num_rows:
             live = table.drop_columns(DELETED) if DELETED in table.schema.names else table
-            producer.send_batch(live, sequence=first)
+            producer.send_batch(live, sequence=first, partitions=self._partitions)
         crash.point("topic: sent")
-        reached = producer.flush().offsets.items()
-        ends = {**self._end.offsets, **{p: max(o, self._end.offsets.get(p, 0)) for p, o in reached}}
+        before, reached = self._end.offsets, producer.flush().offsets
+        every = range(max(topic.partitions, len(before)))
+        ends = {number: max(before.get(number, 0), reached.get(number, 0)) for number in every}
         self._end = replace(self._end, offsets=ends)
         crash.point("topic: flushed")
 

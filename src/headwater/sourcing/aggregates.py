@@ -24,11 +24,12 @@ from headwater.errors import Conflict, Rejected, UsageError
 from headwater.log.conditional import Appended, ConditionalProducer
 from headwater.log.interface import Log
 from headwater.log.position import Position
-from headwater.log.proposal import Condition
+from headwater.sourcing import requests
 from headwater.sourcing.event_schema import META, EventSchema, Recording
 from headwater.sourcing.fold import Fold
 from headwater.sourcing.history import recorded_events
 from headwater.sourcing.reply import RecordedEvent, Reply
+from headwater.sourcing.requests import StoredRequests
 from headwater.sourcing.scope import Scope
 from headwater.sourcing.settings import DeciderSettings
 from headwater.sourcing.snapshots import FILE, FoldedState, Snapshots
@@ -37,8 +38,6 @@ from headwater.sourcing.timer import OpenTimer, due
 ATTEMPTS = 100
 """How often a command is decided anew because others came first, before that is told."""
 _LOCKS = 512
-_REQUEST_BYTES = 200
-_TIMER = "timer:"
 
 
 class DeciderParts(Protocol):
@@ -63,14 +62,6 @@ class _AskedFor(NamedTuple):
     command: Any
     request_id: str | None
     scope: Scope
-
-
-class _StoredReply(NamedTuple):
-    """What is stored of a request."""
-
-    reply: Reply
-    command: str
-    rejection: str | None
 
 
 class Aggregates(Closing):
@@ -105,6 +96,7 @@ class Aggregates(Closing):
         self._producer, self._owns_log = producer, owns_log
         self._topic = log.topic(decider.name)
         self._columns = [*META, *(n for n in self._topic.schema.names if n not in META)]
+        self._requests = StoredRequests(producer, self._topic, decider.schema, self._columns)
         self._cache_size, self._cached = cache, OrderedDict[Scope, FoldedState]()
         self._cache_lock = threading.Lock()
         self._locks = [threading.RLock() for _ in range(_LOCKS)]
@@ -170,7 +162,7 @@ class Aggregates(Closing):
         - ``key``: of the aggregate.
         - ``request_id``: as it was given to ``execute``.
         """
-        found = self._stored(_checked_key(key), request_id)
+        found = self._requests.find(_checked_key(key), request_id)
         return None if found is None or found.rejection is not None else found.reply
 
     def settle(self, key: str) -> None:
@@ -211,8 +203,8 @@ class Aggregates(Closing):
             except Rejected as error:
                 events, rejected = (), error
             if not events:
-                if request_id is not None and (first := self._repeated(key, command, request_id)) is not None:
-                    return first
+                if request_id is not None and self._requests.is_stored(key, request_id):
+                    return self._requests.first_reply(key, command, request_id)
                 if not (newest or self._fresh(scope, folded) is folded):
                     continue
                 if not remember:
@@ -221,8 +213,8 @@ class Aggregates(Closing):
             try:
                 return self._record(request, folded, events, rejected)
             except Conflict as conflict:
-                if request_id is not None and conflict.condition == _once(key, request_id):
-                    return self._first_reply(key, command, request_id)
+                if request_id is not None and conflict.condition == requests.once(key, request_id):
+                    return self._requests.first_reply(key, command, request_id)
                 if attempt == ATTEMPTS - 1:
                     raise
                 if attempt:  # another process is at it: let one of the two be first
@@ -241,7 +233,7 @@ class Aggregates(Closing):
             rows = [self.decider.schema.nothing(recording, None if rejected is None else rejected.why)]
         conditions, own = scope.conditions(folded.version, self._topic), list[str]()
         if request_id is not None:
-            conditions, own = [_once(key, request_id), *conditions], [_tag(request_id)]
+            conditions, own = [requests.once(key, request_id), *conditions], [requests.tag(request_id)]
         tags = self.decider.settings.tags
         every = [[*own, *(tags(each) if tags else ())] for each in events] or [own]
         made = self._producer.append(rows, conditions=conditions, tags=every)
@@ -260,41 +252,6 @@ class Aggregates(Closing):
             raise rejected
         number = self._producer.partition(key)
         return Reply((), folded.version, Position(self._topic.name, {number: folded.version}, self._topic.id))
-
-    # Requests
-
-    def _repeated(self, key: str, command: Any, request_id: str) -> Reply | None:
-        found = self._producer.newest(key=key, tags=[_tag(request_id)])
-        return self._first_reply(key, command, request_id) if found else None
-
-    def _first_reply(self, key: str, command: Any, request_id: str) -> Reply:
-        found = self._stored(key, request_id)
-        assert found is not None
-        reply, name, rejection = found
-        if name != type(command).__name__:
-            raise UsageError(
-                f'request id "{request_id}" of "{key}" was used for another command',
-                detail=f"{name} was carried out under it, and {type(command).__name__} is asked for",
-                hint="choose a new one for every command, and the same one only to send it again",
-            )
-        if rejection is not None:
-            raise Rejected(rejection)
-        return reply
-
-    def _stored(self, key: str, request_id: str) -> _StoredReply | None:
-        """Return what is stored of a request."""
-        found = [
-            row
-            for batch in self._producer.read(key=key, tags=[_tag(request_id)], meta=True)
-            for row in batch.select([*self._columns, "_offset", "_partition"]).to_pylist()
-        ]
-        if not found:
-            return None
-        version, number = found[-1]["_offset"] + 1, found[-1]["_partition"]
-        position = Position(self._topic.name, {number: version}, self._topic.id)
-        events = tuple(event for row in found for event in self.decider.schema.events(row))
-        reply = Reply(events, version, position, repeated=True)
-        return _StoredReply(reply, found[0]["command"], found[0]["rejection"])
 
     # States
 
@@ -357,9 +314,8 @@ class Aggregates(Closing):
         folded = self._fresh(scope, self._known(scope))
         while (found := due(folded.timers, self.clock())) is not None:
             timer_key, timer = found
-            id = f"{_TIMER}{timer.offset}:{timer.timer}"
             with suppress(Rejected):
-                self._execute(key, self.decider.fold.timers.command(timer), id)
+                self._execute(key, self.decider.fold.timers.command(timer), requests.timer_id(timer))
             folded = self._fresh(scope, self._known(scope))
             if timer_key in folded.timers and folded.timers[timer_key] == timer:
                 folded = self.decider.fold.without_timer(folded, timer_key)
@@ -376,27 +332,10 @@ class Aggregates(Closing):
                 hint="its commands: " + ", ".join(each.__name__ for each in self.decider.commands),
             )
         if request_id is not None:
-            _checked_request(request_id)
+            requests.check(request_id)
 
 
 def _checked_key(key: str) -> str:
     if not isinstance(key, str) or not key:
         raise UsageError(f"the key of an aggregate is a text, not {key!r:.80}")
     return key
-
-
-def _checked_request(request_id: str) -> None:
-    if not isinstance(request_id, str) or not 0 < len(request_id.encode()) <= _REQUEST_BYTES:
-        raise UsageError(f"a request id is a text of 1 to {_REQUEST_BYTES} bytes, not {request_id!r:.80}")
-    if request_id.startswith(_TIMER):
-        raise UsageError(
-            f'a request id that begins with "{_TIMER}" is that of a timer', hint="choose another"
-        )
-
-
-def _tag(request_id: str) -> str:
-    return f"request:{request_id}"
-
-
-def _once(key: str, request_id: str) -> Condition:
-    return Condition(key, (_tag(request_id),))

@@ -270,7 +270,7 @@ def _receipt_of(target: TargetUnderTest) -> str:
 def _missing(target: TargetUnderTest, receipt: str) -> str | None:
     with target.open() as sink:
         sink.begin()
-        return sink.missing_since(receipt)
+        return sink.resume(receipt)
 
 
 # Batches, and what they come to

@@ -13,6 +13,7 @@ from headwater.sinks.sink import Sink
 from headwater.values.keyed import KeyedSchema
 from headwater.views.reading import Reading
 from headwater.views.store import Store, Views
+from headwater.views.wait import UpstreamPositions
 
 S = TypeVar("S", bound=Views)
 
@@ -20,8 +21,8 @@ S = TypeVar("S", bound=Views)
 class CombinedViews(Views, Generic[S]):
     """Views that are kept in one store, but for those that are named with another."""
 
-    def __init__(self, default: S, elsewhere: Mapping[str, S]):
-        self._default, self._elsewhere = default, elsewhere
+    def __init__(self, default: S, elsewhere: Mapping[str, S], upstream: UpstreamPositions | None = None):
+        self._default, self._elsewhere, self.upstream = default, elsewhere, upstream
 
     def names(self) -> list[str]:
         """Return the names of all views that are there."""

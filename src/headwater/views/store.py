@@ -24,6 +24,7 @@ from headwater.values.keyed import KeyedSchema, declare
 from headwater.views.reading import Reading
 from headwater.views.view import View
 from headwater.views.view_version import DEFAULT_FEED, ViewVersion, check_numbers
+from headwater.views.wait import UpstreamPositions
 
 E = TypeVar("E", bound=ViewVersion)
 
@@ -33,6 +34,8 @@ class Views(Closing):
 
     remote = False
     """Whether what is asked goes over a network."""
+    upstream: UpstreamPositions | None = None
+    """How far what is written upstream of the views has come, where that is known: in a pipeline's home."""
 
     @abstractmethod
     def names(self) -> list[str]:
@@ -40,7 +43,7 @@ class Views(Closing):
 
     def view(self, name: str, version: int | None = None) -> View:
         """Return a view: what is published, or one version of it."""
-        return View(name, partial(self.reading, name, version))
+        return View(name, partial(self.reading, name, version), self.upstream)
 
     @abstractmethod
     def reading(self, name: str, version: int | None) -> AbstractContextManager[Reading]:

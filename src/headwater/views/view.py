@@ -19,7 +19,7 @@ from headwater.views.query import ViewQuery
 from headwater.views.reading import Lend
 from headwater.views.snapshot import ViewSnapshot
 from headwater.views.view_version import ViewVersion
-from headwater.views.wait import wait
+from headwater.views.wait import UpstreamPositions, wait
 
 TIMEOUT = 30.0
 
@@ -28,14 +28,14 @@ class View:
     """One view, for reading, by any number of threads.
 
     Every read may be told to ``wait_for`` a position of one of the view's inputs, such as a
-    producer's ``flush`` returns: it waits until the view includes everything before it, or raises
-    ``Behind`` after ``timeout`` seconds. When a rebuild is published, the next read is of the new
-    version.
+    producer's ``flush`` returns, or of a topic from which its pipeline derives them: it waits until the
+    view includes everything before it, or raises ``Behind`` after ``timeout`` seconds. When a rebuild is
+    published, the next read is of the new version.
     """
 
-    def __init__(self, name: str, lend: Lend):
+    def __init__(self, name: str, lend: Lend, upstream: UpstreamPositions | None = None):
         self.name = name
-        self._lend = lend
+        self._lend, self._upstream = lend, upstream
         self._entry()  # says so if there is none
 
     @property
@@ -137,7 +137,7 @@ class View:
         ``waited`` is for how many seconds that has been tried before, for the error to say so.
         """
         with self._lend() as reading:
-            wait(reading, position, timeout, waited)
+            wait(reading, position, timeout, waited, self._upstream)
 
     def sequence(self) -> int:
         """Return the number of the newest change."""

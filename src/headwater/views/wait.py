@@ -1,21 +1,79 @@
 """Waiting until a view has got as far as a reader needs: reading one's own writes.
 
-Invariant: what is committed while nobody looks is seen by the next look.
+What was written may be further upstream: then the streams in between are waited for first, and the view until
+it has what they had written by then. Invariant: what is committed while nobody looks is seen by the next one.
 """
 
 from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from typing import Protocol
 
 from headwater.errors import Behind, TopicReplaced, UsageError, nearest
 from headwater.log.position import Position
 from headwater.views.reading import Reading
 from headwater.views.view_version import ViewVersion
 
+_POLL_SECONDS = 0.02
 
-def wait(reading: Reading, wanted: Position, timeout: float, waited: float = 0.0) -> None:
-    """Return when a view's results include everything before a position of one of its inputs.
+
+class UpstreamPositions(Protocol):
+    """What tells how far the streams of a pipeline have carried what was written."""
+
+    def carried(self, wanted: Position, inputs: Collection[str]) -> list[Position] | None:
+        """Return the positions in topics behind which all lies that comes of what is before another one.
+
+        None where streams in between have not got that far; no positions where there are no such streams.
+        """
+
+
+def wait(
+    reading: Reading,
+    wanted: Position,
+    timeout: float,
+    waited: float = 0.0,
+    upstream: UpstreamPositions | None = None,
+) -> None:
+    """Return when a view's results include everything before a position of an input, or of what is upstream.
 
     ``waited`` is for how many seconds that has been tried before.
     """
+    began = time.monotonic()
+    positions = [wanted] if upstream is None else _in_inputs(reading, wanted, began + timeout, upstream)
+    for position in positions:
+        spent = time.monotonic() - began if upstream is not None else 0.0
+        _wait(reading, position, max(0.0, timeout - spent), waited + min(spent, timeout))
+
+
+def _in_inputs(
+    reading: Reading, wanted: Position, deadline: float, upstream: UpstreamPositions
+) -> list[Position]:
+    """Return the positions in a view's own inputs that it has to get to."""
+    while True:
+        entry = reading.entry()
+        inputs = [position.topic for position in entry.positions]
+        carried = (
+            None if not inputs else [wanted] if wanted.topic in inputs else upstream.carried(wanted, inputs)
+        )
+        if carried is not None:
+            return carried or [wanted]  # which is of another topic, as is told then
+        if time.monotonic() >= deadline:
+            if not inputs:
+                return [wanted]
+            raise _not_carried(entry, wanted)
+        time.sleep(_POLL_SECONDS)
+
+
+def _not_carried(entry: ViewVersion, wanted: Position) -> Behind:
+    return Behind(
+        f'view "{entry.name}" has not caught up in time',
+        detail=f'a stream that it reads has not got to "{wanted.brief}"',
+        hint="see whether its pipeline runs, or wait longer",
+    )
+
+
+def _wait(reading: Reading, wanted: Position, timeout: float, waited: float) -> None:
     for _ in reading.commits(timeout):
         entry = reading.entry()
         reached = _reached(entry, wanted)

@@ -253,7 +253,11 @@ def test_pages_of_kafka_hold_every_record_once(shop: ServedShop, city: str) -> N
         client.send(shop.topic, [*orders(city, 0, 9), *orders(f"{city}-b", 0, 9)])
     seen, start = list[tuple[int, int]](), "earliest"
     while start:
-        page = call(shop.url, "GET", f"{shop.records}?limit=7&from={start}").json()
+        answer = call(shop.url, "GET", f"{shop.records}?limit=7&from={start}")
+        if answer.status == 503:  # a broker that is busy, as a machine of tests may be: to be asked again
+            continue
+        page = answer.json()
+        assert answer.status == 200, page
         seen += [(each["partition"], each["offset"]) for each in page["records"]]
         start = page["next"]
     known = [(each.partition(), each.offset()) for each in consume(shop.broker, shop.topic, len(seen))]

@@ -26,7 +26,7 @@ def shop(root: Path) -> Pipeline:
     def seen(orders: DataFrame) -> DataFrame:
         def wait(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                deadline = time.monotonic() + 60
+                deadline = time.monotonic() + 120
                 while Path(slow).exists() and time.monotonic() < deadline:
                     Path(begun).touch()
                     time.sleep(0.1)
@@ -63,7 +63,7 @@ def interrupt_when_there(path: Path) -> None:
     assert main is not None
 
     def wait() -> None:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not path.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         signal.pthread_kill(main, signal.SIGINT)

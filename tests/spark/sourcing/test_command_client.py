@@ -35,7 +35,7 @@ def test_a_pipeline_without_such_a_handler_is_refused() -> None:
 
 
 def _connected(bank: Pipeline) -> CommandClient:
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while True:
         try:
             return account().connect(bank)

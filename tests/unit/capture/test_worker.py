@@ -116,7 +116,7 @@ def refused(_: SqliteSource) -> int:
 
 def states(log: str) -> Iterator[tuple[str, str | None]]:
     """Yield how a capture is doing whenever that has become another."""
-    last, deadline = None, time.monotonic() + 30
+    last, deadline = None, time.monotonic() + 120
     while time.monotonic() < deadline:
         with suppress(UsageError), headwater.open(log) as opened:
             status = load(opened, "crm")

@@ -21,6 +21,10 @@ def test_a_handler_is_a_source_of_commands_and_streams_of_replies_and_events() -
         "account_replies": ("commands",),
         "account": ("account_replies",),
     }
+    assert {node.name: node.code.fixed_partitions for node in bank.nodes} == {
+        "account_replies": True,
+        "account": False,
+    }
     assert replies_name("account") == "account_replies"
     assert not bank.problems()
     assert all(node.location.startswith("tests") for node in bank.nodes)

@@ -77,7 +77,7 @@ def test_what_fails_is_tried_again_and_dead_in_the_end(log: Log, queue: Queue) -
     worker = Worker(queue, call, QUICK)
     thread = threading.Thread(target=worker.run)
     thread.start()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while queue.status().depth and time.monotonic() < until:
         time.sleep(0.02)
     worker.stop()

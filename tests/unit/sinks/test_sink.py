@@ -20,9 +20,9 @@ def test_an_empty_receipt_is_that_of_a_sink_that_has_committed_nothing() -> None
     assert told == "batch 7 was committed, and there are batches up to 4 only"
 
 
-@pytest.mark.parametrize("missing", ["begin", "commit", "receipt", "missing_since", "close"])
+@pytest.mark.parametrize("missing", ["begin", "commit", "receipt", "resume", "close"])
 def test_a_sink_that_lacks_a_part_of_the_contract_cannot_be_made(missing: str) -> None:
-    parts = {name: lambda self, *_: None for name in ("begin", "commit", "receipt", "missing_since", "close")}
+    parts = {name: lambda self, *_: None for name in ("begin", "commit", "receipt", "resume", "close")}
     type("Whole", (Sink,), parts)()
     del parts[missing]
     with pytest.raises(TypeError, match=missing):
@@ -42,7 +42,7 @@ def test_a_sink_is_closed_with_its_block() -> None:
         def receipt(self) -> str:
             return ""
 
-        def missing_since(self, receipt: str) -> str | None:
+        def resume(self, receipt: str) -> str | None:
             return None
 
         def close(self) -> None:

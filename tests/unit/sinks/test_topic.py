@@ -67,6 +67,43 @@ def test_a_batch_that_reached_only_some_partitions_is_completed_by_its_replay(lo
     assert sorted(row["id"] for row in read(log, "orders")) == list(range(50))
 
 
+@pytest.mark.parametrize("key", ["id", None])
+@pytest.mark.parametrize("receipt", ["of the batch before", "of no batch"])
+def test_a_replay_goes_where_its_batch_went_though_the_topic_has_more_partitions(
+    log: Log, key: str | None, receipt: str
+) -> None:
+    log.create_topic("orders", "id BIGINT", key=key, partitions=3)
+    batches = [Batch(n, pa.table({"id": list(range(100 * n, 100 * n + 50))})) for n in range(4)]
+    with TopicSink(log, "orders", "node") as sink:
+        sink.begin()
+        stored = sink.receipt()
+        if receipt == "of the batch before":
+            sink.commit(batches[0])
+            stored = sink.receipt()
+        sink.commit(batches[1])  # and then it was killed, before its receipt was stored
+    log.alter_topic("orders", partitions=8)
+    with TopicSink(log, "orders", "node") as sink:
+        sink.begin()
+        assert sink.resume(stored) is None
+        assert not sink.commit(Batch(1, batches[1].rows.take(list(range(49, -1, -1)))))
+        later = sink.receipt()
+        sink.commit(batches[2])
+    rows = read(log, "orders", meta=True)
+    wanted = [0, 1, 2] if receipt == "of the batch before" else [1, 2]
+    assert sorted(row["id"] for row in rows) == [i for n in wanted for i in batches[n].rows["id"].to_pylist()]
+    assert {row["_partition"] for row in rows if row["id"] < 200} <= {0, 1, 2}
+    assert {row["_partition"] for row in rows if row["id"] >= 200} & {3, 4, 5, 6, 7}, "all are used then"
+    assert len(headwater.Position.parse(later).offsets) == 8
+
+
+def test_side_rows_stay_in_the_first_partition(log: Log) -> None:
+    log.create_topic("orders", "id BIGINT", partitions=3)
+    with TopicSink(log, "orders", "node", partitions=1) as sink:
+        sink.begin()
+        sink.commit(Batch(0, pa.table({"id": [1, 2, 3]})))
+    assert {row["_partition"] for row in read(log, "orders", meta=True)} == {0}
+
+
 def _placed(log: Log, batch: Batch) -> list[dict[str, Any]]:
     log.create_topic("elsewhere", "id BIGINT", key="id", partitions=4)
     with log.producer("elsewhere") as producer:

@@ -59,7 +59,7 @@ class LineSink(Sink):
     def receipt(self) -> str:
         return str(self.load()[1])
 
-    def missing_since(self, receipt: str) -> str | None:
+    def resume(self, receipt: str) -> str | None:
         return "some batches" if int(receipt or -1) > self.load()[1] else None
 
     def close(self) -> None:
@@ -93,12 +93,12 @@ class Unfenced(LineSink):
 
 
 class Unaware(LineSink):
-    def missing_since(self, receipt: str) -> str | None:
+    def resume(self, receipt: str) -> str | None:
         return None
 
 
 class Anxious(LineSink):
-    def missing_since(self, receipt: str) -> str | None:
+    def resume(self, receipt: str) -> str | None:
         return "everything"
 
 

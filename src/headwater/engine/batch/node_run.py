@@ -79,17 +79,28 @@ class NodeRun:
         committed = sink.begin()
         self.done = node_progress.read(self.home)
         resume_checks.check_checkpoint(self.node, max(committed, self.done.batch), self.checkpoint)
-        resume_checks.check_sink(self.node, sink.missing_since(self.done.receipt))
+        self._resume(sink)
         resume_checks.check_query(self.node, self.done, self.checkpoint, self._names)
         self.check_inputs()
         if self.stage is not None:
             self._states.begin()
 
+    def _resume(self, sink: Sink) -> None:
+        """Resume the sink; its first receipt is noted before its first batch, which may repeat."""
+        lost = sink.resume(self.done.receipt)
+        if self.done.batch >= 0:
+            resume_checks.check_sink(self.node, lost)
+        if not self.done.receipt:
+            self.done = replace(self.done, receipt=sink.receipt())
+            node_progress.write(self.checkpoint, {self.home: self.done})
+
     def check_inputs(self) -> None:
         """Refuse to go on where the inputs no longer hold what comes next."""
         begun = checkpoint.read_node_start(self.home)
-        stands = {name: self.done.positions.get(name) or str(begun[name]) for name in self._names}
-        self.inputs.check(self.node, map(Position.parse, stands.values()))
+        stands = [Position.parse(self.done.positions.get(name) or str(begun[name])) for name in self._names]
+        self.inputs.check(self.node, stands)
+        ends = (self.inputs.resolve(each, "latest") for each in self.upstreams.values())
+        resume_checks.check_partitions(self.node, stands, ends)
 
     def close(self) -> None:
         """Release the connections and files of its sinks; what they have committed is durable already."""
@@ -106,6 +117,7 @@ class NodeRun:
         before, after = self.restrict(micro_batch.before), self.restrict(micro_batch.after)
         if before == after:
             return
+        resume_checks.check_partitions(self.node, before.positions, after.positions)
         started = time.perf_counter()
         computed = self._with_keys(self._computed(number, micro_batch, may_bisect))
         assert self._sink is not None and self._dead_letters is not None, "it has begun"

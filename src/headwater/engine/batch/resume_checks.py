@@ -1,15 +1,17 @@
-"""Whether a node can go on from where it stopped: its checkpoint, its sink and its query are compared.
+"""Whether a node can go on from where it stopped: checkpoint, sink, query and partitions are compared.
 
 Invariant: what passes here has every committed micro-batch, and none that comes next has been left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.node_progress import NodeProgress
 from headwater.errors import PipelineError
+from headwater.log import Position
 from headwater.pipeline.node import Node
 
 
@@ -44,3 +46,19 @@ def check_sink(node: Node, loss: str | None) -> None:
             hint=node.recompute_hint,
             location=node.location,
         )
+
+
+def check_partitions(node: Node, stands: Iterable[Position], now: Iterable[Position]) -> None:
+    """Refuse to go on in topics with other partitions than a node has read, if it relies on their number."""
+    if not node.code.fixed_partitions:
+        return
+    for was, there in zip(stands, now, strict=True):
+        if was.offsets.keys() != there.offsets.keys():
+            raise PipelineError(
+                f'topic "{was.topic}" has another number of partitions than when {node.title} began',
+                detail=f"it had {len(was.offsets)}, and has {len(there.offsets)} now: the rows of a key may "
+                "lie in two of them, in no order; none was read of those that are new",
+                hint="copy the rows to another topic, those of a key in their order, and read that one in a "
+                "pipeline of another name; or make this pipeline and its topics anew",
+                location=node.location,
+            )

@@ -76,7 +76,7 @@ class DeadLetters:
     def sink(self, producer: str) -> Sink:
         """Return where a version of the node, as a producer, sets rows aside that its operator failed on."""
         self.make()
-        return TopicSink(self._log, self.topic, producer)
+        return TopicSink(self._log, self.topic, producer, partitions=1)
 
     def redrive(self) -> int:
         """Append every record that can be read again to the topic it came from; return how many.

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from headwater import durable
 from headwater.engine.home import notes
+from headwater.engine.home.stream_positions import StreamPositions
 from headwater.pipeline.pipeline import Pipeline
 from headwater.views.combined import CombinedStore, CombinedViews
 from headwater.views.opening import open_store
@@ -29,19 +30,20 @@ def store_of(pipeline: Pipeline) -> Store:
     durable.make(pipeline.home, private=True)
     _note(pipeline)
     elsewhere = _opened(_urls(pipeline), open_store)
-    return CombinedStore(ViewStore(pipeline.home / STORE), elsewhere)
+    return CombinedStore(ViewStore(pipeline.home / STORE), elsewhere, StreamPositions(pipeline.home))
 
 
 def views_of(pipeline: Pipeline) -> Views:
     """Open the views of a pipeline for reading."""
     own: Views = FileViews(pipeline.home / STORE)
-    return CombinedViews(own, _opened(_urls(pipeline), open_store))
+    return CombinedViews(own, _opened(_urls(pipeline), open_store), StreamPositions(pipeline.home))
 
 
 def views_in(home: Path) -> Views:
     """Open the views of the pipeline with a home, as its runner has noted where they are."""
     own: Views = FileViews(home / STORE)
-    return CombinedViews(own, _opened(notes.read(home / _NOTED) or {}, _without_password))
+    elsewhere = _opened(notes.read(home / _NOTED) or {}, _without_password)
+    return CombinedViews(own, elsewhere, StreamPositions(home))
 
 
 def _urls(pipeline: Pipeline) -> dict[str, str]:

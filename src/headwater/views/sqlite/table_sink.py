@@ -48,9 +48,9 @@ class SqliteTableSink(Sink):
         """Return the number of the last batch."""
         return self._begun().receipt()
 
-    def missing_since(self, receipt: str) -> str | None:
+    def resume(self, receipt: str) -> str | None:
         """Tell which batches are missing."""
-        return self._begun().missing_since(receipt)
+        return self._begun().resume(receipt)
 
     def read_back(self) -> Contents:
         """Return the rows of the table."""

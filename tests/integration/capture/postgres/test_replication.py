@@ -27,7 +27,7 @@ def begun(db: psycopg.Connection, capture: Capture) -> int:
 
 
 def streaming(database: str, begun: int) -> ReplicationStream:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while True:
         try:
             return ReplicationStream(database, WORD, begun)
@@ -70,7 +70,7 @@ def test_nothing_is_confirmed_until_it_is(database: str, db: psycopg.Connection,
     confirmed = "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = 'headwater_streamed'"
     assert db.execute(confirmed).fetchone() == (position.text(begun),)
     stream.confirm(begun + 8)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while db.execute(confirmed).fetchone() != (position.text(begun + 8),):
         assert time.monotonic() < deadline
         time.sleep(0.02)

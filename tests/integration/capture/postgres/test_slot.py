@@ -55,7 +55,7 @@ def test_a_position_before_what_was_confirmed_is_refused(db: psycopg.Connection,
     db.execute("INSERT INTO items VALUES (1, 'x')")
     end = last_position(deliveries(source))
     source.confirm(end)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while True:
         try:
             source.begin(["items"], begun)
@@ -225,7 +225,7 @@ def _items(server: postgres_server.Server) -> PostgresSource:
 
 
 def _drop(db: psycopg.Connection, slot: str) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while True:
         try:
             db.execute("SELECT pg_drop_replication_slot(%s)", (slot,))

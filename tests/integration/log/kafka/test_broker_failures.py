@@ -83,7 +83,7 @@ class Writer:
 
 
 def _flushed(producer: Producer) -> int:
-    failed, deadline = 0, time.monotonic() + 60
+    failed, deadline = 0, time.monotonic() + 120
     while True:
         try:
             producer.flush()
@@ -195,7 +195,7 @@ def _coordinator(brokers: Brokers, group: str) -> int:
 
 def _polled(poll: Callable[[float], object], count: int) -> list[int]:
     found: list[int] = []
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while len(found) < count and time.monotonic() < deadline:
         try:
             batch = poll(1)

@@ -115,7 +115,7 @@ def test_a_client_of_a_server_that_was_killed_goes_on_without_missing_or_repeati
 
 
 def _connected(port: int, last: str) -> EventReader:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while True:
         try:
             return EventReader(port, CHANGES, last)

@@ -199,7 +199,7 @@ def test_a_server_that_was_emptied_is_noticed_by_the_next_commit_and_the_next_st
             sink.commit(Batch(1, rows((2, "b"))))
     with opened(redis, prefix) as sink:
         assert sink.begin() == -1
-        assert sink.missing_since(receipt)
+        assert sink.resume(receipt)
 
 
 def test_rows_without_the_record_of_how_far_they_go_are_refused(

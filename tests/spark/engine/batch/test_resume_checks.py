@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from account_kit import handling_bank
 from headwater import Pipeline
+from headwater.engine.batch.resume_checks import check_partitions
 from headwater.engine.runner import Runner
 from headwater.errors import HeadwaterError, PipelineError
+from headwater.log import Position
 from headwater.pipeline import targets
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -76,3 +79,13 @@ def test_a_derived_topic_that_was_deleted_is_missed(spark: SparkSession, tmp_pat
     with pytest.raises(HeadwaterError, match='stream "kept" is older than its checkpoint') as caught:
         run(spark, tmp_path, 100, "kept")
     assert "made again under its name" in str(caught.value.detail)
+
+
+def test_only_a_node_that_relies_on_the_number_of_partitions_is_refused_another(tmp_path: Path) -> None:
+    one, two = Position("commands", {0: 7}), Position("commands", {0: 7, 1: 0})
+    deciding, copying = handling_bank()["account_replies"], shop(tmp_path, "kept")["kept"]
+    check_partitions(deciding, [two], [two])  # type: ignore[arg-type]
+    check_partitions(copying, [one], [two])  # type: ignore[arg-type]
+    for stands, now in ((one, two), (two, one)):
+        with pytest.raises(PipelineError, match="another number of partitions than when stream"):
+            check_partitions(deciding, [stands], [now])  # type: ignore[arg-type]

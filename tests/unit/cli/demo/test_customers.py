@@ -36,7 +36,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pipeline]:
 
 
 def wait_for(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not reached():
         assert time.monotonic() < deadline
         time.sleep(0.01)

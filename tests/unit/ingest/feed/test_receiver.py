@@ -98,7 +98,7 @@ def connected(log: Log) -> Iterator[tuple[Feed, FeedSender]]:
 
 
 def drained(feed: Feed, log: Log) -> list[pa.RecordBatch]:
-    batches, deadline = list[pa.RecordBatch](), time.monotonic() + 30
+    batches, deadline = list[pa.RecordBatch](), time.monotonic() + 120
     while not feed.position.passed(log.resolve("t", "latest")):
         assert time.monotonic() < deadline
         batches += feed.poll(0.05)
@@ -143,7 +143,7 @@ def test_on_a_good_network_nothing_has_to_be_fetched() -> None:
         with log.producer("t") as producer:
             producer.send_batch([{"id": number} for number in range(500)])
         sender.send_new()
-        batches, deadline = list[pa.RecordBatch](), time.monotonic() + 10
+        batches, deadline = list[pa.RecordBatch](), time.monotonic() + 120
         while sum(map(len, batches)) < 500 and time.monotonic() < deadline:
             batches += feed.poll(0.05)
         assert by_partition(batches) == stored(log)

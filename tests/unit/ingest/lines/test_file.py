@@ -62,7 +62,7 @@ def following(log: Log, path: Path) -> Iterator[Callable[[int], None]]:
     with BackgroundIngest(ingest.open(f"file:{path}", "t", log=log, settings=settings)) as work:
 
         def await_lines(count: int) -> None:
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 120
             while work.status().counts.get("lines", 0) < count and not work.ended(0.005):
                 assert time.monotonic() < deadline
 

@@ -33,7 +33,7 @@ def statsd(log: Log, **settings: object) -> Iterator[tuple[BackgroundIngest, Sen
 
 
 def await_count(work: BackgroundIngest, name: str, count: int) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while work.status().counts.get(name, 0) < count and not work.ended(0.01):
         assert time.monotonic() < deadline
 

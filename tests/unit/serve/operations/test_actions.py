@@ -17,7 +17,7 @@ NODE = "/v1/pipelines/shop/nodes"
 
 def ended(client: TestClient, begun: Any) -> Any:
     assert begun.status_code == 202
-    path, deadline = f"/v1/operations/{begun.json()['operation']}", time.monotonic() + 30
+    path, deadline = f"/v1/operations/{begun.json()['operation']}", time.monotonic() + 120
     while (found := client.get(path).json())["state"] == "running" and time.monotonic() < deadline:
         time.sleep(0.01)
     return found

@@ -81,5 +81,5 @@ def test_a_sink_begins_before_it_commits_and_misses_batches_that_are_gone(store:
     sink.begin()
     sink.commit(batch(4, ("tea", 1, False)))
     assert opened(store).begin() == 4
-    assert sink.missing_since("4") is None
-    assert sink.missing_since("5") is not None
+    assert sink.resume("4") is None
+    assert sink.resume("5") is not None

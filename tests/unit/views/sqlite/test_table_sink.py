@@ -35,5 +35,5 @@ def test_a_sink_that_was_closed_can_begin_again(tmp_path: Path) -> None:
     sink.begin()
     assert sink.commit(Batch(0, pa.table({"id": [1], "name": ["ada"]})))
     sink.close()
-    assert (sink.begin(), sink.receipt(), sink.missing_since("0")) == (0, "0", None)
+    assert (sink.begin(), sink.receipt(), sink.resume("0")) == (0, "0", None)
     sink.close()

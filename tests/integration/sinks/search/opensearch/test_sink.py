@@ -189,7 +189,7 @@ def test_an_index_that_was_deleted_is_noticed_by_the_next_commit_and_the_next_st
             sink.commit(Batch(1, rows((2, "b"))))
     with opened(opensearch, index) as sink:
         assert sink.begin() == -1
-        assert sink.missing_since(receipt)
+        assert sink.resume(receipt)
 
 
 def test_an_index_that_was_emptied_or_is_not_ours_is_refused(
