@@ -83,7 +83,11 @@ def receiving() -> Iterator[Receiver]:
         disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            length = int(self.headers.get("Content-Length", 0))
+            body = self.rfile.read(length)
+            if len(body) < length:  # its sender has died: it is no request
+                self.close_connection = True
+                return
             headers = {name.lower(): value for name, value in self.headers.items()}
             answer = receiver.answer(Request(headers, body, 0))
             receiver.requests.append(Request(headers, body, answer.status))
