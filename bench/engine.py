@@ -32,7 +32,7 @@ from headwater.engine.spark.session import session
 from headwater.engine.stage import bucket_step, runtime
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.engine.state.state_manifests import StateManifests
-from headwater.operators.operator import FOREVER
+from headwater.operators.event_time import FOREVER
 from headwater.operators.scan import Scan
 
 ROWS = 1_000_000

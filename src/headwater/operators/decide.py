@@ -21,9 +21,8 @@ import pyarrow.compute as pc
 
 from headwater.operators.columns import check_columns
 from headwater.operators.fold_failures import MOST
-from headwater.operators.groups import Groups, Numbers, group
-from headwater.operators.memory import chunk_codec
-from headwater.operators.memory.numbered_rows import NOWHERE
+from headwater.operators.memory.key_hash import HashedGroups, hashed_groups
+from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.memory.row_by_key import RowByKey
 from headwater.operators.operator import Operator, Step, rejected
 from headwater.operators.values import dicts
@@ -107,51 +106,39 @@ class Decide(Operator[DecideMemory]):
 
     def initial_state(self, schema: pa.Schema) -> DecideMemory:
         """Return a state without keys."""
-        key = schema.field(KEY)
-        return DecideMemory(
-            RowByKey(pa.schema([key, pa.field(STATE, pa.binary())])), RowByKey(self.output_schema(schema))
-        )
+        states = pa.schema([pa.field(STATE, pa.binary())])
+        return DecideMemory(RowByKey(states), RowByKey(self.output_schema(schema)))
 
-    def restore_chunk(self, state: DecideMemory, chunk: pa.Table) -> None:
-        """Take over states and replies."""
-        for memory, name, by in ((state.states, "state", (KEY,)), (state.replies, "reply", (KEY, REQUEST))):
-            rows = chunk_codec.decode(chunk, name)
-            keys = group(rows, by).keys
-            memory.put(keys, memory.find(keys), rows)
+    def memory(self, state: DecideMemory) -> OperatorMemory:
+        """Return states and replies."""
+        return OperatorMemory({"states": state.states.runs, "replies": state.replies.runs})
 
     def step(self, state: DecideMemory, rows: pa.Table, watermark: int) -> Step:
         """Decide new commands."""
         rows = rows.take(pc.sort_indices(rows, [(name, "ascending") for name in ORDER]))
-        keys = group(rows, (KEY,))
-        slots = state.states.find(keys.keys)
-        decided = self._decided(rows, keys, state, slots)
+        keys = hashed_groups(rows, (KEY,))
+        decided = self._decided(rows, keys, state)
         schema = self.output_schema(rows.schema)
         out = pa.Table.from_pylist(decided.replies, schema)
-        states = self._stored(decided, keys, rows.schema)
+        states = pa.table({STATE: pa.array(map(self.handler.store, decided.states.values()), pa.binary())})
         carried_out = out.take(pa.array(decided.carried_out, pa.int64()))
         # From here on nothing fails: a step that is tried again finds the state as it was.
         changed = np.fromiter(decided.states, np.int64, len(decided.states))
-        state.states.put(keys.keys[changed], slots[changed], states)
-        _remember(state.replies, carried_out)
-        chunk = chunk_codec.encode({"state": states, "reply": carried_out}, watermark)
-        learnt = len(states) or len(carried_out)
-        return Step(out, chunk=chunk if learnt else None, dead=_dead(rows, decided.failed))
+        state.states.put(keys.keys.take(changed), states)
+        state.replies.put(hashed_groups(carried_out, (KEY, REQUEST)).keys, carried_out)
+        return Step(out, dead=_dead(rows, decided.failed))
 
     def next_timer(self, state: DecideMemory) -> int | None:
         """Return None: time alone decides nothing."""
         return None
 
-    def snapshot(self, state: DecideMemory) -> pa.Table:
-        """Return all states and replies."""
-        tables = {"state": state.states.rows(), "reply": state.replies.rows()}
-        return chunk_codec.encode(tables, 0)
-
-    def _decided(self, rows: pa.Table, keys: Groups, memory: DecideMemory, slots: Numbers) -> _Decided:
-        stored = memory.states.take(slots, STATE).column(STATE).to_pylist()
-        requests = group(rows, (KEY, REQUEST))
+    def _decided(self, rows: pa.Table, keys: HashedGroups, memory: DecideMemory) -> _Decided:
+        stored = memory.states.find(keys.keys).rows.column(STATE).to_pylist()
+        requests = hashed_groups(rows, (KEY, REQUEST))
         answered = _replies(memory.replies, requests)
         made = _Decided([], {}, [], {})
-        loaded = self._loaded(stored, keys, memory, made.states)
+        names = rows.column(KEY).take(pa.array(keys.first)).to_pylist()
+        loaded = self._loaded(stored, names, memory, made.states)
         every = zip(dicts(rows), keys.of.tolist(), requests.of.tolist(), strict=True)
         for place, (command, key, request) in enumerate(every):
             if request in answered:
@@ -174,13 +161,13 @@ class Decide(Operator[DecideMemory]):
         return made
 
     def _loaded(
-        self, stored: list[bytes | None], keys: Groups, memory: DecideMemory, changed: dict[int, Any]
+        self, stored: list[bytes | None], names: list[Any], memory: DecideMemory, changed: dict[int, Any]
     ) -> dict[int, Any]:
         """Return the states of keys by their numbers; those that had to be folded anew are changed ones."""
         loaded = {
             number: None if each is None else self.handler.load(each) for number, each in enumerate(stored)
         }
-        missing = {keys.keys[number]: number for number, state in loaded.items() if state is None}
+        missing = {names[number]: number for number, state in loaded.items() if state is None}
         if not missing:
             return loaded
         replies: dict[int, list[dict[str, Any]]] = {number: [] for number in missing.values()}
@@ -194,23 +181,12 @@ class Decide(Operator[DecideMemory]):
                 changed[number] = loaded[number]
         return loaded
 
-    def _stored(self, decided: _Decided, keys: Groups, schema: pa.Schema) -> pa.Table:
-        names = [keys.keys[number] for number in decided.states]
-        stored = [self.handler.store(each) for each in decided.states.values()]
-        columns = [pa.array(names, schema.field(KEY).type), pa.array(stored, pa.binary())]
-        return pa.Table.from_arrays(columns, schema=pa.schema([schema.field(KEY), (STATE, pa.binary())]))
 
-
-def _replies(memory: RowByKey, requests: Groups) -> dict[int, dict[str, Any]]:
+def _replies(memory: RowByKey, requests: HashedGroups) -> dict[int, dict[str, Any]]:
     """Return the replies that were given before, by the number of their request."""
-    slots = memory.find(requests.keys)
-    known = np.flatnonzero(slots != NOWHERE)
-    return dict(zip(known.tolist(), dicts(memory.take(slots[known])), strict=True))
-
-
-def _remember(memory: RowByKey, replies: pa.Table) -> None:
-    keys = group(replies, (KEY, REQUEST)).keys
-    memory.put(keys, memory.find(keys), replies)
+    found = memory.find(requests.keys)
+    known = np.flatnonzero(found.known)
+    return dict(zip(known.tolist(), dicts(found.rows.take(pa.array(known))), strict=True))
 
 
 def _dead(rows: pa.Table, failed: dict[int, str]) -> pa.Table | None:

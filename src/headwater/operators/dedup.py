@@ -17,29 +17,27 @@ import pyarrow as pa
 
 from headwater.durations import MICROSECOND
 from headwater.operators.columns import check_columns, check_time
-from headwater.operators.event_time import Times, split_late, times
-from headwater.operators.groups import Groups, Keys, Numbers, firsts, group, number, pairs
+from headwater.operators.event_time import NEVER, Times, split_late
+from headwater.operators.groups import Numbers, firsts, number, pairs
+from headwater.operators.memory.key_hash import hashed_groups
+from headwater.operators.memory.key_ids import KeyIds
+from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.memory.spans import Spans
-from headwater.operators.memory.timeline import Timeline
-from headwater.operators.operator import NEVER, Operator, Step
+from headwater.operators.operator import Operator, Step
 
 
 @dataclass(frozen=True)
 class DedupState:
-    """The rows that were passed on: to be looked up, and as they are stored."""
+    """When rows were passed on, and the numbers of their keys."""
 
     spans: Spans
-    rows: Timeline
-
-    def add(self, keys: Keys, at: Times, rows: pa.Table) -> None:
-        """Remember rows that were passed on, with their keys and times."""
-        self.spans.add(keys, at)
-        self.rows.add(rows, at)
+    key_ids: KeyIds = field(default_factory=KeyIds)
 
     def drop(self, before: int) -> None:
         """Forget the rows from before a time."""
         self.spans.drop(before)
-        self.rows.drop(before)
+        if self.key_ids.crowded:
+            self.key_ids.keep(self.spans.keys())
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Dedup(Operator[DedupState]):
     row that was passed on, until the clock is twice ``within`` ahead of it; a restart finds it as it
     was.
 
-    >>> from headwater.operators.operator import NEVER
+    >>> from headwater.operators.event_time import NEVER
     >>> rows = pa.table({"id": ["a", "b", "a"], "at": pa.array([1, 2, 3], pa.timestamp("us", "UTC"))})
     >>> dedup = Dedup(on=("id",), within=timedelta(hours=1), event_time="at")
     >>> step = dedup.step(dedup.initial_state(rows.schema), rows, watermark=NEVER)
@@ -59,6 +57,7 @@ class Dedup(Operator[DedupState]):
     (['a', 'b'], 1)
     """
 
+    version = 2
     on: tuple[str, ...]
     within: timedelta
     event_time: str
@@ -75,42 +74,33 @@ class Dedup(Operator[DedupState]):
 
     def initial_state(self, schema: pa.Schema) -> DedupState:
         """Return an empty memory."""
-        columns = pa.schema([schema.field(name) for name in self._state_columns()])
-        return DedupState(Spans(self._width()), Timeline(columns))
+        return DedupState(Spans(self._width()))
 
-    def restore_chunk(self, state: DedupState, chunk: pa.Table) -> None:
-        """Remember the rows of a chunk."""
-        groups = group(chunk, self.on)
-        state.add(groups.keys[groups.of], times(chunk, self.event_time), chunk)
+    def memory(self, state: DedupState) -> OperatorMemory:
+        """Return times and the numbers of keys."""
+        return OperatorMemory({"spans": state.spans.runs, "keys": state.key_ids.runs}, state.key_ids.counters)
 
     def step(self, state: DedupState, rows: pa.Table, watermark: int) -> Step:
         """Pass on what is new, and forget what can decide nothing more."""
         rows, at, late = split_late(rows.combine_chunks(), self.event_time, watermark - self._width())
-        groups = group(rows, self.on)
-        new = _new(state.spans, groups, at)
+        groups = hashed_groups(rows, self.on)
+        key_ids = state.key_ids.numbers(groups.keys)
+        new = _new(state.spans, groups.of, key_ids, at)
         out = rows if len(new) == len(rows) else rows.take(pa.array(new))
-        chunk = out.select(self._state_columns())
-        state.add(groups.keys[groups.of[new]], at[new], chunk)
+        state.spans.add(key_ids[groups.of[new]], at[new])
         state.drop(max(watermark - 2 * self._width() + 1, NEVER))
-        return Step(out, late, len(rows) - len(out), chunk if len(chunk) else None)
+        return Step(out, late, len(rows) - len(out))
 
     def next_timer(self, state: DedupState) -> int | None:
         """Return the clock from which on the oldest span of time is forgotten."""
         end = state.spans.end()
         return None if end is None else end - 1 + 2 * self._width()
 
-    def snapshot(self, state: DedupState) -> pa.Table:
-        """Return the keys and times that are remembered."""
-        return state.rows.rows()
-
-    def _state_columns(self) -> list[str]:
-        return list(dict.fromkeys((*self.on, self.event_time)))
-
     def _width(self) -> int:
         return self.within // MICROSECOND
 
 
-def _new(spans: Spans, groups: Groups, at: Times) -> Numbers:
+def _new(spans: Spans, of: Numbers, key_ids: Numbers, at: Times) -> Numbers:
     """Return the places of the rows to pass on.
 
     Rows of a key in one span are near each other, so of each such cell the first that is not near a
@@ -118,16 +108,16 @@ def _new(spans: Spans, groups: Groups, at: Times) -> Numbers:
     have to be walked in their order.
     """
     span = at // spans.width
-    cell = pairs(groups.of, number(pa.array(span)))
+    cell = pairs(of, number(pa.array(span)))
     first = firsts(cell)
-    least, most = spans.free(groups.keys[groups.of[first]], span[first])
+    least, most = spans.free(key_ids[of[first]], span[first])
     free = np.flatnonzero((at >= least[cell]) & (at <= most[cell]))
     opening = np.full(len(first), len(at))
     opening[cell[free][::-1]] = free[::-1]  # of several, the last is assigned: the first free row
     opened = opening < len(at)
-    tangled = opened & _beside(groups.of[first], span[first], opened)
+    tangled = opened & _beside(of[first], span[first], opened)
     walked = free[tangled[cell[free]]]
-    apart = _walk(walked, groups.of[walked], at[walked], spans.width)
+    apart = _walk(walked, of[walked], at[walked], spans.width)
     return np.sort(np.concatenate([opening[opened & ~tangled], apart]))
 
 

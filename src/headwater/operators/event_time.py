@@ -12,7 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.operators.operator import FOREVER, NEVER
+NEVER = -(1 << 63)
+"""The clock before anything is known of time: no row is late, nothing is complete."""
+FOREVER = (1 << 63) - 1
+"""A clock behind which everything is complete."""
 
 Times = npt.NDArray[np.int64]
 """Microseconds since 1970, one for each row; NEVER where the row does not say."""

@@ -36,10 +36,20 @@ class Groups:
 
 def group(rows: pa.Table, by: Sequence[str]) -> Groups:
     """Group rows by the values of some columns."""
-    columns = [_plain(_decoded(rows.column(name))) for name in by]
-    of = reduce(pairs, map(number, columns))
-    first = firsts(of)
+    columns = plain_columns(rows, by)
+    of, first = grouped(columns)
     return Groups(of, first, _keys([column.take(pa.array(first)) for column in columns]))
+
+
+def plain_columns(rows: pa.Table, by: Sequence[str]) -> list[pa.Array]:
+    """Return some columns in a form in which equal values are equal, and no others."""
+    return [_plain(_decoded(rows.column(name))) for name in by]
+
+
+def grouped(columns: Sequence[pa.Array]) -> tuple[Numbers, Numbers]:
+    """Return the group of each row, by plain columns, and the first row of each group."""
+    of = reduce(pairs, map(number, columns))
+    return of, firsts(of)
 
 
 def alike(rows: pa.Table) -> Numbers:

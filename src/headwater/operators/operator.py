@@ -17,10 +17,8 @@ from typing import ClassVar, Generic, TypeVar
 
 import pyarrow as pa
 
-NEVER = -(1 << 63)
-"""The clock before anything is known of time: no row is late, nothing is complete."""
-FOREVER = (1 << 63) - 1
-"""A clock behind which everything is complete."""
+from headwater.operators.event_time import NEVER
+from headwater.operators.memory.operator_memory import OperatorMemory
 
 ERROR = "_error"
 """The column of a rejected row that tells why it is one."""
@@ -101,9 +99,13 @@ class Operator(ABC, Generic[S]):
     def initial_state(self, schema: pa.Schema) -> S:
         """Return an empty state for rows of a schema."""
 
-    @abstractmethod
+    def memory(self, state: S) -> OperatorMemory | None:
+        """Return the containers of a state, which store what they learn; None where chunks do."""
+        return None
+
     def restore_chunk(self, state: S, chunk: pa.Table) -> None:
         """Change the state as the step did that returned this chunk, or as a snapshot says."""
+        raise NotImplementedError(f"{type(self).__name__} has containers, and no chunks")
 
     @abstractmethod
     def step(self, state: S, rows: pa.Table, watermark: int) -> Step:
@@ -117,12 +119,12 @@ class Operator(ABC, Generic[S]):
         """Return the watermark of the rows out for a clock of the rows in: no earlier row comes out then."""
         return watermark
 
-    @abstractmethod
     def snapshot(self, state: S) -> pa.Table:
         """Return the whole state as one chunk, which an empty state can restore.
 
         Chunks and snapshots of an operator have one schema for rows of one schema.
         """
+        raise NotImplementedError(f"{type(self).__name__} has containers, and no chunks")
 
 
 def run(operator: Operator[S], rows: pa.Table, watermark: int) -> list[Step]:

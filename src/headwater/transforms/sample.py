@@ -16,7 +16,8 @@ import pyarrow as pa
 from headwater import durations
 from headwater import schema as schemas
 from headwater.names import listed
-from headwater.operators.operator import FOREVER, Operator, run
+from headwater.operators.event_time import FOREVER
+from headwater.operators.operator import Operator, run
 from headwater.operators.spec import OperatorSpec, Side
 from headwater.record import DELETED
 

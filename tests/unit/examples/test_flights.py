@@ -22,7 +22,8 @@ from headwater import Log
 from headwater.durations import MICROSECOND
 from headwater.engine.batch.inputs import declare
 from headwater.engine.figures.lateness import profile
-from headwater.operators.operator import FOREVER, NEVER, Operator, Step
+from headwater.operators.event_time import FOREVER, NEVER
+from headwater.operators.operator import Operator, Step
 from headwater.operators.spec import OperatorSpec, Side
 from headwater.sinks import Batch
 from headwater.views import ViewStore

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -10,7 +11,11 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from headwater.operators.operator import NEVER, Operator, Step
+from headwater.operators.event_time import NEVER
+from headwater.operators.memory.operator_memory import StoredMemory
+from headwater.operators.memory.run import Stretch
+from headwater.operators.memory.sorted_runs import Limits
+from headwater.operators.operator import Operator, Step
 from headwater.schema import parse
 
 Row = dict[str, Any]
@@ -96,6 +101,35 @@ def stored(chunk: pa.Table) -> pa.Table:
     return pa.ipc.open_stream(sink.getvalue()).read_all()
 
 
+class TablesInMemory:
+    """Runs as they are read back from where they were stored."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, pa.Table] = {}
+
+    def put(self, table: pa.Table) -> Stretch:
+        name = str(len(self._tables))
+        self._tables[name] = stored(table)
+        return Stretch(name, table.nbytes)
+
+    def get(self, stretch: Stretch) -> pa.Table:
+        return self._tables[stretch.file]
+
+    put_mapped, map = put, get
+
+
+LOGGED, SPILLED = Limits(1 << 20, 3, 1 << 20), Limits(0, 0, 1)
+"""What is new is logged; or all becomes a run, of parts as small as can be."""
+
+
+def reopened(operator: Operator[Any], schema: pa.Schema, saved: StoredMemory, files: TablesInMemory) -> Any:
+    state = operator.initial_state(schema)
+    memory = operator.memory(state)
+    assert memory is not None
+    memory.open(StoredMemory.from_json(json.loads(json.dumps(saved.to_json()))), files)
+    return state
+
+
 def restarted(operator: Operator[Any], schema: pa.Schema, chunks: list[pa.Table]) -> Any:
     state = operator.initial_state(schema)
     for chunk in chunks:
@@ -104,16 +138,33 @@ def restarted(operator: Operator[Any], schema: pa.Schema, chunks: list[pa.Table]
     return state
 
 
+class Restarts:
+    """Makes the state of an operator anew between its steps, from what these have stored."""
+
+    def __init__(self, operator: Operator[Any], schema: pa.Schema):
+        self._operator, self._schema = operator, schema
+        self._chunks: list[pa.Table] = []
+        self._files = TablesInMemory()
+
+    def before_step(self, state: Any, restart: str | None) -> Any:
+        if (memory := self._operator.memory(state)) is not None:
+            saved = memory.save(self._files, SPILLED if restart == "snapshot" else LOGGED)
+            return state if restart is None else reopened(self._operator, self._schema, saved, self._files)
+        if restart == "snapshot":
+            self._chunks = [self._operator.snapshot(state)]
+        return state if restart is None else restarted(self._operator, self._schema, self._chunks)
+
+    def after_step(self, step: Step) -> None:
+        self._chunks += [] if step.chunk is None else [step.chunk]
+
+
 def play(operator: Operator[Any], moves: list[Move], schema: pa.Schema = SCHEMA) -> Played:
-    played, chunks = Played(state=operator.initial_state(schema)), []
+    played, restarts = Played(state=operator.initial_state(schema)), Restarts(operator, schema)
     for move in moves:
-        if move.restart == "snapshot":
-            chunks = [operator.snapshot(played.state)]
-        if move.restart is not None:
-            played.state = restarted(operator, schema, chunks)
+        played.state = restarts.before_step(played.state, move.restart)
         step = operator.step(played.state, table(move.rows, schema), move.clock)
         assert step.out.schema.equals(operator.output_schema(schema))
-        chunks += [] if step.chunk is None else [step.chunk]
+        restarts.after_step(step)
         played.steps.append(step)
         timer = operator.next_timer(played.state)
         assert timer is None or timer > move.clock

@@ -19,9 +19,10 @@ from hypothesis import given
 from headwater.engine.stage.bucket_step import StepContext, step_in_driver
 from headwater.engine.state.bucket import BucketMeta
 from headwater.operators.dedup import Dedup
+from headwater.operators.event_time import NEVER
 from headwater.operators.joins.within import HOW, Within
 from headwater.operators.latest import Latest
-from headwater.operators.operator import NEVER, Operator
+from headwater.operators.operator import Operator
 from headwater.operators.scan import Scan
 from headwater.operators.windows.hopping import Hopping
 from headwater.operators.windows.session import Session

@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.decide import Decide, Decision
-from headwater.operators.operator import ERROR, NEVER, Step
+from headwater.operators.event_time import NEVER
+from headwater.operators.operator import ERROR, Step
 from headwater.schema import parse
+from unit.operators.stepping import LOGGED, SPILLED, TablesInMemory, reopened
 
 SCHEMA = parse("key STRING, request_id STRING, amount BIGINT, partition INT, offset BIGINT")
 Row = dict[str, Any]
@@ -87,23 +89,15 @@ def test_any_split_order_within_a_step_and_restart_gives_what_the_oracle_gives(
     rows: list[Row], data: st.DataObject
 ) -> None:
     operator = Decide(Account())
-    state, chunks, out = operator.initial_state(SCHEMA), list[pa.Table](), list[Row]()
+    state, files, out = operator.initial_state(SCHEMA), TablesInMemory(), list[Row]()
     left = list(rows)
     while left:
         count = data.draw(st.integers(1, len(left)))
         part, left = left[:count], left[count:]
         step = operator.step(state, table(data.draw(st.permutations(part))), NEVER)
-        chunks += [step.chunk] if step.chunk is not None else []
         out += step.out.to_pylist()
-        match data.draw(st.sampled_from(["go on", "chunks", "snapshot"])):
-            case "chunks":
-                state = operator.initial_state(SCHEMA)
-                for chunk in chunks:
-                    operator.restore_chunk(state, chunk)
-            case "snapshot":
-                chunks = [operator.snapshot(state)]
-                state = operator.initial_state(SCHEMA)
-                operator.restore_chunk(state, chunks[0])
+        if (limits := data.draw(st.sampled_from([None, LOGGED, SPILLED]))) is not None:
+            state = reopened(operator, SCHEMA, operator.memory(state).save(files, limits), files)
     wanted = expected(rows)
     for key in "abc":  # between keys of several partitions there is no order
         assert [row for row in out if row["key"] == key] == [row for row in wanted if row["key"] == key]
@@ -140,9 +134,10 @@ def test_what_other_code_has_folded_is_folded_anew_from_the_replies() -> None:
     run(before, state, 5, -9, 2)
     step = run(after, state, 1, first=3)
     assert step.out["balance"].to_pylist() == [80]
-    assert after.step(state, table([]), NEVER).chunk is None
 
 
 def test_nothing_is_learnt_from_what_is_refused() -> None:
     operator = Decide(Account())
-    assert run(operator, operator.initial_state(SCHEMA), -1, 0).chunk is None
+    state = operator.initial_state(SCHEMA)
+    run(operator, state, -1, 0)
+    assert not operator.memory(state).save(TablesInMemory()).stretches

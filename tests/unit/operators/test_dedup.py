@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from headwater.errors import UsageError
 from headwater.operators.dedup import Dedup
-from headwater.operators.operator import FOREVER, NEVER, run
+from headwater.operators.event_time import FOREVER, NEVER
+from headwater.operators.operator import run
 from soaking import examples
 from unit.operators.stepping import (
     ROWS,
     SCHEMA,
     Move,
     Row,
+    TablesInMemory,
     in_one,
     key,
     listed,
@@ -116,13 +118,12 @@ def test_a_copy_may_come_until_the_clock_is_within_ahead() -> None:
     assert (len(played.out), played.duplicates, len(played.late)) == (1, 1, 1)
 
 
-def test_what_has_expired_is_left_out_of_snapshots() -> None:
+def test_what_has_expired_is_not_held() -> None:
     seconds = [row(second * 1_000_000, f"k{second}") for second in range(1000)]
     dedup = Dedup(on=("k",), within=timedelta(seconds=10), event_time="at")
     moves = [Move([each], each["at"] - 1) for each in seconds]
-    snapshot = dedup.snapshot(play(dedup, moves).state)
-    assert len(snapshot) == 21
-    assert snapshot.nbytes < 1000
+    state = play(dedup, moves).state
+    assert 21 <= len(state.spans.runs.all()) <= 31  # spans of ten seconds
 
 
 def test_memory_shrinks_at_wake_though_nothing_comes() -> None:
@@ -131,14 +132,16 @@ def test_memory_shrinks_at_wake_though_nothing_comes() -> None:
     left = []
     while (timer := DEDUP.next_timer(state)) is not None:
         DEDUP.step(state, table([]), timer)
-        left.append((timer, len(DEDUP.snapshot(state)), len(state.spans)))
-    assert left == [(14, 2, 2), (19, 1, 1), (34, 0, 0)]
+        left.append((timer, len(state.spans)))
+    assert left == [(14, 2), (19, 1), (34, 0)]
 
 
-def test_a_step_that_learns_nothing_has_no_chunk() -> None:
-    state = DEDUP.initial_state(SCHEMA)
-    assert DEDUP.step(state, table([row(1)]), NEVER).chunk is not None
-    assert DEDUP.step(state, table([row(1), row(None)]), NEVER).chunk is None
+def test_a_step_that_learns_nothing_stores_nothing() -> None:
+    state, files, stored = DEDUP.initial_state(SCHEMA), TablesInMemory(), []
+    for rows in ([row(1)], [row(1), row(None)]):
+        DEDUP.step(state, table(rows), NEVER)
+        stored.append(DEDUP.memory(state).save(files))
+    assert stored[0].stretches and stored[0] == stored[1]
 
 
 def test_the_event_time_may_be_part_of_the_key() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.event_time import behind, moved, split_late, times
-from headwater.operators.operator import FOREVER, NEVER
+from headwater.operators.event_time import FOREVER, NEVER, behind, moved, split_late, times
 
 
 def rows(*at: int | None) -> pa.Table:

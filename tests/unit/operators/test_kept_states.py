@@ -1,14 +1,15 @@
 """States that were stored before must mean the same: each operator goes on from one of its version.
 
-``kept/`` has, for each operator and version, a chunk that a step has left and what the next step made
-of it. A release that cannot go on from it, or comes to something else, raises ``Operator.version``; a
-file of the new version is written by ``python tests/unit/operators/test_kept_states.py``, which never
-changes one that is there.
+``kept/`` has, for each operator and version, what a step has stored, a chunk or the runs of its containers,
+and what the next step made of it. A release that cannot go on from it, or comes to something else, raises
+``Operator.version``; files of the new version are written by ``python
+tests/unit/operators/test_kept_states.py``, which never changes one that is there.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +21,10 @@ import pytest
 import headwater.operators
 from headwater.operators.aggregates import agg
 from headwater.operators.decide import Decide, Decision
-from headwater.operators.operator import FOREVER, Operator
+from headwater.operators.event_time import FOREVER
+from headwater.operators.memory.operator_memory import StoredMemory
+from headwater.operators.memory.run import Stretch
+from headwater.operators.operator import Operator
 from headwater.operators.spec import Side
 from headwater.schema import parse
 from headwater.transforms import joins, tables, windows
@@ -151,41 +155,69 @@ CASES: dict[str, Callable[[], Case]] = {
 }
 
 
-def results(case: Case, chunks: list[pa.Table]) -> list[pa.Table]:
-    """What comes of the second step, and of the end of time, after chunks were restored."""
+class FilesByName:
+    """Runs of containers, each in a file that has its name behind that of the operator."""
+
+    def __init__(self, stem: str):
+        self._stem, self._count = stem, 0
+
+    def put(self, table: pa.Table) -> Stretch:
+        name = f"{self._stem}.run{self._count}.arrow"
+        self._count += 1
+        feather.write_feather(table, str(KEPT / name), compression="uncompressed")
+        return Stretch(name, 0)
+
+    def get(self, stretch: Stretch) -> pa.Table:
+        return feather.read_table(KEPT / stretch.file)
+
+    put_mapped, map = put, get
+
+
+def stem(name: str, operator: Operator[Any]) -> str:
+    return f"{name}.{operator.version}"
+
+
+def restored(name: str, case: Case) -> Any:
+    """Return the state that a step has left in files."""
     state = case.operator.initial_state(case.steps[0].schema)
-    for chunk in chunks:
-        case.operator.restore_chunk(state, chunk)
+    memory, path = case.operator.memory(state), KEPT / stem(name, case.operator)
+    if memory is None:
+        case.operator.restore_chunk(state, feather.read_table(f"{path}.chunk.arrow"))
+    else:
+        stored = json.loads(Path(f"{path}.memory.json").read_text())
+        memory.open(StoredMemory.from_json(stored), FilesByName(path.name))
+    return state
+
+
+def results(case: Case, state: Any) -> pa.Table:
+    """What comes of the second step, and of the end of time."""
     last = case.steps[1]
-    return [case.operator.step(state, last, 4_000_000).out, case.operator.step(state, last[:0], FOREVER).out]
+    steps = ((last, 4_000_000), (last[:0], FOREVER))
+    return pa.concat_tables([case.operator.step(state, *step).out for step in steps])
 
 
-def chunk_of(case: Case) -> pa.Table:
-    chunk = case.operator.step(case.operator.initial_state(case.steps[0].schema), case.steps[0], 0).chunk
-    assert chunk is not None
-    return chunk
-
-
-def files(name: str, operator: Operator[Any]) -> tuple[Path, Path]:
-    stem = f"{name}.{operator.version}"
-    return KEPT / f"{stem}.chunk.arrow", KEPT / f"{stem}.out.arrow"
+def keep(name: str, case: Case) -> None:
+    """Write what the first step leaves, and what the next one makes of it."""
+    state, path = case.operator.initial_state(case.steps[0].schema), KEPT / stem(name, case.operator)
+    step = case.operator.step(state, case.steps[0], 0)
+    if (memory := case.operator.memory(state)) is None:
+        feather.write_feather(step.chunk, f"{path}.chunk.arrow", compression="uncompressed")
+    else:
+        stored = memory.save(FilesByName(path.name)).to_json()
+        Path(f"{path}.memory.json").write_text(json.dumps(stored, indent=1) + "\n")
+    out = results(case, restored(name, case))
+    feather.write_feather(out, f"{path}.out.arrow", compression="uncompressed")
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_an_operator_goes_on_from_a_state_of_its_version(name: str) -> None:
     case = CASES[name]()
-    chunk, out = files(name, case.operator)
-    found = pa.concat_tables(results(case, [feather.read_table(chunk)]))
-    kept = feather.read_table(out)
-    assert kept.to_pylist() != pa.concat_tables(results(case, [])).to_pylist(), "the state makes a difference"
+    found = results(case, restored(name, case))
+    kept = feather.read_table(KEPT / f"{stem(name, case.operator)}.out.arrow")
+    anew = results(case, case.operator.initial_state(case.steps[0].schema))
+    assert kept.to_pylist() != anew.to_pylist(), "the state makes a difference"
     assert found.schema.equals(kept.schema), "raise the operator's version, and write what it keeps now"
     assert repr(found.to_pylist()) == repr(kept.to_pylist()), "raise the operator's version, as above"
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_chunk_has_the_columns_that_one_of_its_version_has(name: str) -> None:
-    case = CASES[name]()
-    assert chunk_of(case).schema.equals(feather.read_table(files(name, case.operator)[0]).schema)
 
 
 def test_no_operator_is_left_out() -> None:
@@ -203,10 +235,5 @@ if __name__ == "__main__":
     KEPT.mkdir(exist_ok=True)
     for name, make in CASES.items():
         case = make()
-        chunk, out = files(name, case.operator)
-        if not chunk.exists():
-            feather.write_feather(chunk_of(case), str(chunk), compression="uncompressed")
-            kept = feather.read_table(chunk)
-            feather.write_feather(
-                pa.concat_tables(results(case, [kept])), str(out), compression="uncompressed"
-            )
+        if not (KEPT / f"{stem(name, case.operator)}.out.arrow").exists():
+            keep(name, case)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.event_time import times
-from headwater.operators.operator import ERROR, FOREVER, NEVER, Operator, Step, rejected, run
+from headwater.operators.event_time import FOREVER, NEVER, times
+from headwater.operators.operator import ERROR, Operator, Step, rejected, run
 from headwater.schema import parse
 
 SCHEMA = parse("v BIGINT, at TIMESTAMP")

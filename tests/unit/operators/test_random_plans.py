@@ -20,8 +20,9 @@ import naive_oracle as oracle
 from headwater.operators import dedup, latest, scan
 from headwater.operators.aggregates import agg
 from headwater.operators.dedup import Dedup
+from headwater.operators.event_time import NEVER
 from headwater.operators.latest import Latest
-from headwater.operators.operator import NEVER, Operator
+from headwater.operators.operator import Operator
 from headwater.operators.scan import Scan
 from headwater.operators.windows.grid import Grid
 from headwater.operators.windows.hopping import Hopping
@@ -62,7 +63,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def last_to_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Latest, "_newer", lambda self, state, rows, at, slots: np.ones(len(slots), bool))
+    monkeypatch.setattr(Latest, "_newer", lambda self, state, rows, at, groups: np.ones(len(at), bool))
 
 
 def ties_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:

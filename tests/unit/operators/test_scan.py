@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
-from headwater.operators.operator import FOREVER, NEVER, run
+from headwater.operators.event_time import FOREVER, NEVER
+from headwater.operators.operator import run
 from headwater.operators.scan import Scan
 from headwater.schema import parse
 from soaking import examples
@@ -95,8 +96,10 @@ def test_any_split_clock_and_restart_gives_what_the_oracle_gives(scan: Scan, ste
     played = play(scan, steps)
     events, clock = in_time(steps), steps[-1].clock
     assert sorted(texts(played.out)) == sorted(texts(expected(events, clock)))
-    assert len(played.out) + len(played.state.waiting) + len(played.late) == sum(len(m.rows) for m in steps)
-    assert len(played.state.waiting) == sum(event["at"] >= clock for event in events)
+    assert len(played.out) + len(played.state.waiting.until(FOREVER)) + len(played.late) == sum(
+        len(m.rows) for m in steps
+    )
+    assert len(played.state.waiting.until(FOREVER)) == sum(event["at"] >= clock for event in events)
 
 
 @both
@@ -149,8 +152,8 @@ def test_what_the_fold_raises_is_passed_on_and_leaves_the_state_as_it_was() -> N
     for _ in range(2):
         with pytest.raises(ZeroDivisionError, match="thirteen"):
             scan.step(state, table([row(9)]), 5)
-    assert [event["at"] for event in listed(state.waiting.rows())] == [1, 2]
-    assert len(state.states) == 0
+    assert [event["at"] for event in listed(state.waiting.until(FOREVER))] == [1, 2]
+    assert len(state.states.runs) == 0
 
 
 def test_a_step_that_learns_nothing_has_no_chunk() -> None:

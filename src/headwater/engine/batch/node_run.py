@@ -38,7 +38,8 @@ from headwater.engine.stage.bucket_step import StepContext
 from headwater.engine.state.state_manifests import StateManifests
 from headwater.errors import HeadwaterError, UnreadableRecord
 from headwater.log import Position
-from headwater.operators.operator import NEVER, rejected
+from headwater.operators.event_time import NEVER
+from headwater.operators.operator import rejected
 from headwater.sinks import crash
 from headwater.sinks.sink import Batch, Sink
 from headwater.stores import disk

@@ -34,7 +34,8 @@ from headwater.engine.plan.empty_stream import EmptyStream, empty_stream
 from headwater.engine.stage import runtime
 from headwater.errors import UsageError
 from headwater.names import backquoted
-from headwater.operators.operator import FOREVER, Operator
+from headwater.operators.event_time import FOREVER
+from headwater.operators.operator import Operator
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing
 from headwater.operators.spec import OperatorSpec, Side
 

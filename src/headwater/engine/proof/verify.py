@@ -32,8 +32,8 @@ from headwater.engine.proof.matching import RowMatcher
 from headwater.engine.proof.verdict import NOT_BEGUN, Rows, Verdict
 from headwater.errors import PipelineError, UsageError
 from headwater.log import Position
+from headwater.operators.event_time import NEVER
 from headwater.operators.joins.as_of import REVISION
-from headwater.operators.operator import NEVER
 from headwater.pipeline.declaration import Declaration
 from headwater.pipeline.node import Node, SinkNode, StreamNode, ViewNode
 from headwater.record import DELETED

@@ -18,8 +18,10 @@ import pyarrow as pa
 
 from headwater.engine.exchange import blobs, routing
 from headwater.engine.state.bucket import Bucket, BucketMeta
-from headwater.engine.state.chunk_files import Chunks, Files, Pack
-from headwater.operators.operator import NEVER, Operator, Step
+from headwater.engine.state.chunk_files import Pack
+from headwater.engine.state.run_files import StateRunFiles
+from headwater.operators.event_time import NEVER
+from headwater.operators.operator import Operator, Step
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,18 @@ class StepContext:
         """Return the buckets that want to be woken, though no rows may come for them."""
         return [number for number, meta in self.buckets.items() if self._is_due(meta.next_timer)]
 
-    def step(self, number: int, rows: pa.Table, chunks: Chunks | None = None) -> StepResult:
-        """Let a bucket take its new rows; ``chunks`` is where it stores what it learns, if not by itself."""
+    def step(self, number: int, rows: pa.Table) -> StepResult:
+        """Let a bucket take its new rows, and store what it learns: in one file, where that is small."""
+        pack = Pack(Path(self.chunks))
+        done = self.step_into(pack, number, rows)
+        pack.write()
+        return done
+
+    def step_into(self, pack: Pack, number: int, rows: pa.Table) -> StepResult:
+        """Let a bucket take its new rows; what it learns is stored when the pack is written."""
         meta = self.buckets.get(number, BucketMeta())
-        kept = chunks or Files(Path(self.chunks))
-        bucket = Bucket(self.operator, self.schema, (self.node, number), kept)
+        files = StateRunFiles(Path(self.chunks), pack)
+        bucket = Bucket(self.operator, self.schema, (self.node, number), files)
         loaded = bucket.load(meta)
         steps = list(self._steps(loaded.state, rows))
         learnt = [step.chunk.combine_chunks() for step in steps if step.chunk is not None]
@@ -58,7 +67,7 @@ class StepContext:
             steps,
             after,
             hit=loaded.hit,
-            loaded=bool(meta.chunks),
+            loaded=bool(meta.stored),
             read=loaded.bytes_read,
         )
 
@@ -110,6 +119,6 @@ def step_in_driver(work: StepContext, rows: pa.Table, count: int) -> list[StepRe
     """Let all buckets take their rows, in this process."""
     parts = dict(blobs.split(rows, routing.buckets(rows, work.operator.key, count)))
     numbers, pack = sorted({*parts, *work.due()}), Pack(Path(work.chunks))
-    done = [work.step(number, parts.get(number, work.schema.empty_table()), pack) for number in numbers]
+    done = [work.step_into(pack, number, parts.get(number, work.schema.empty_table())) for number in numbers]
     pack.write()
     return done

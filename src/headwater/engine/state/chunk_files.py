@@ -1,8 +1,8 @@
 """Chunks of states as files of one directory, which all workers see.
 
-A chunk is a stretch of a file that is never changed, under a random name. A worker writes a file for
-each chunk. The driver, when it steps the buckets of a node itself, writes their small chunks into one:
-then they cost one sync, however many buckets there are.
+A chunk is a stretch of a file that is never changed, under a random name. The small chunks of a step are in
+one file; those of all buckets of a node, where the driver steps them itself: then they cost one sync, however
+many buckets and containers there are.
 
 Invariant: a chunk's bytes are durable before a manifest can name it, and its file's name is when the
 manifest is.
@@ -12,30 +12,23 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from headwater import durable
 from headwater.engine.home.notes import damaged
+from headwater.operators.memory.run import Stretch
 
 PACKED_BYTES = 1 << 16
 """A chunk of this size has a file of its own: a packed one stays until no bucket names its file any more."""
 
 
-class Chunk(NamedTuple):
-    """What is known of a chunk without reading it."""
-
-    file: str
-    size: int
-    at: int = 0
-
-
 class Chunks(Protocol):
     """Where chunks are kept."""
 
-    def get(self, chunk: Chunk) -> bytes:
+    def get(self, chunk: Stretch) -> bytes:
         """Return a chunk's bytes."""
 
-    def put(self, data: bytes) -> Chunk:
+    def put(self, data: bytes) -> Stretch:
         """Store a chunk, in a file of which this bucket has no other."""
 
 
@@ -45,17 +38,17 @@ class Files:
     def __init__(self, folder: Path):
         self._folder = folder
 
-    def get(self, chunk: Chunk) -> bytes:
+    def get(self, chunk: Stretch) -> bytes:
         """Return a chunk's bytes."""
         with open(self._folder / chunk.file, "rb") as file:
             file.seek(chunk.at)
             return file.read(chunk.size)
 
-    def put(self, data: bytes) -> Chunk:
+    def put(self, data: bytes) -> Stretch:
         """Store a chunk."""
-        name = _new_name()
+        name = new_name()
         durable.create(self._folder / name, data)
-        return Chunk(name, len(data))
+        return Stretch(name, len(data))
 
 
 class Pack(Files):
@@ -63,15 +56,15 @@ class Pack(Files):
 
     def __init__(self, folder: Path):
         super().__init__(folder)
-        self._name, self._data = _new_name(), bytearray()
+        self._name, self._data = new_name(), bytearray()
 
-    def put(self, data: bytes) -> Chunk:
+    def put(self, data: bytes) -> Stretch:
         """Keep a small chunk to be written with the others; store a large one."""
         if len(data) >= PACKED_BYTES:
             return super().put(data)
         at = len(self._data)
         self._data += data
-        return Chunk(self._name, len(data), at)
+        return Stretch(self._name, len(data), at)
 
     def write(self) -> None:
         """Store what was put, if anything was."""
@@ -79,7 +72,7 @@ class Pack(Files):
             durable.create(self._folder / self._name, bytes(self._data))
 
 
-def check(folder: Path, chunks: list[Chunk]) -> None:
+def check(folder: Path, chunks: list[Stretch]) -> None:
     """Refuse chunks that are not there whole."""
     for chunk in chunks:
         path = folder / chunk.file
@@ -88,5 +81,6 @@ def check(folder: Path, chunks: list[Chunk]) -> None:
             raise damaged(path, "it is missing" if size is None else f"it has {size} bytes only")
 
 
-def _new_name() -> str:
+def new_name() -> str:
+    """Return a name that no file has."""
     return os.urandom(8).hex()

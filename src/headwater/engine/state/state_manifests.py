@@ -79,7 +79,7 @@ class StateManifests:
         """
         buckets = self._manifests[name]
         if name in self._unchecked:
-            chunk_files.check(self.home, [chunk for meta in buckets.values() for chunk in meta.chunks])
+            chunk_files.check(self.home, [chunk for meta in buckets.values() for chunk in meta.stored])
             self._unchecked.discard(name)
         return buckets
 
@@ -128,7 +128,7 @@ class StateManifests:
 
 
 def _files(*manifests: Buckets) -> set[str]:
-    return {chunk.file for buckets in manifests for meta in buckets.values() for chunk in meta.chunks}
+    return {chunk.file for buckets in manifests for meta in buckets.values() for chunk in meta.stored}
 
 
 def _next_epoch(folder: Path, names: list[ManifestName]) -> int:

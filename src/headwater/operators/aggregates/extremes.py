@@ -22,9 +22,8 @@ from headwater.operators.aggregates.aggregate import (
     is_ordered,
 )
 from headwater.operators.aggregates.by_group import chosen, placed, present, reduced
-from headwater.operators.event_time import Times
+from headwater.operators.event_time import FOREVER, NEVER, Times
 from headwater.operators.groups import Numbers
-from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.order import order, ranks
 
 

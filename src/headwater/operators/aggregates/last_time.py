@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.aggregates.aggregate import Aggregate
-from headwater.operators.event_time import Times
+from headwater.operators.event_time import NEVER, Times
 from headwater.operators.groups import Numbers
-from headwater.operators.operator import NEVER
 
 
 @dataclass(frozen=True)

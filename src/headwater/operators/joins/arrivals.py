@@ -13,11 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.operators.event_time import Times
+from headwater.operators.event_time import NEVER, Times
 from headwater.operators.groups import Flags, Keys, Numbers, group, with_nulls
 from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.rows_by_key_and_time import KeySlots
-from headwater.operators.operator import NEVER
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing
 
 

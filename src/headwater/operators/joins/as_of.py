@@ -18,7 +18,7 @@ import pyarrow as pa
 from headwater.durations import MICROSECOND
 from headwater.errors import UsageError
 from headwater.operators.columns import check_columns, check_time
-from headwater.operators.event_time import Times, behind, moved, times
+from headwater.operators.event_time import NEVER, Times, behind, moved, times
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import Arrived, arrivals, is_left, slots_of, times_of
@@ -28,7 +28,7 @@ from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.rows_by_key_and_time import LITTLE, KeySlots, RowsByKeyAndTime, rekeyed
 from headwater.operators.memory.timeline import Timeline
 from headwater.operators.memory.versions import RowVersions
-from headwater.operators.operator import NEVER, Operator, Step
+from headwater.operators.operator import Operator, Step
 from headwater.operators.order import order
 from headwater.operators.pairing import LEFT, RIGHT, Pairing, sides
 from headwater.record import DELETED
@@ -62,7 +62,8 @@ class AsOf(Operator[AsOfState]):
     an event may still ask for; where late versions correct, also the events of the last ``keep``. A
     restart finds it as it was.
 
-    >>> from headwater.operators.operator import FOREVER, run
+    >>> from headwater.operators.event_time import FOREVER
+    >>> from headwater.operators.operator import run
     >>> from headwater.operators.pairing import pairing
     >>> at = lambda *times: pa.array(times, pa.timestamp("us", "UTC"))
     >>> orders = pa.table({"customer": ["ada", "ada"], "at": at(3, 7)})

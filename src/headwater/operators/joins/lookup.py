@@ -6,17 +6,18 @@ among the table's rows of this step and of all before it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.groups import Numbers
+from headwater.operators.groups import Flags, with_nulls
 from headwater.operators.joined import Joined
-from headwater.operators.joins.arrivals import slots_of
 from headwater.operators.joins.deletions import deletions
-from headwater.operators.memory.current_table import CurrentTable
-from headwater.operators.memory.numbered_rows import NOWHERE
+from headwater.operators.memory.key_hash import HashedGroups, hashed_groups
+from headwater.operators.memory.operator_memory import OperatorMemory
+from headwater.operators.memory.row_by_key import RowByKey
 from headwater.operators.operator import Operator, Step
 from headwater.operators.pairing import Pairing, sides
 from headwater.record import DELETED
@@ -26,7 +27,7 @@ from headwater.record import DELETED
 class LookupTable:
     """The table as it is now, and how its rows come out."""
 
-    present: CurrentTable
+    present: RowByKey
     joined: Joined
     types: list[pa.DataType]
     """Of the keys."""
@@ -40,7 +41,7 @@ class Lookup(Operator[LookupTable]):
     in theirs. Nothing is late. The state is the last row of each key that was not deleted, and stays; a
     restart finds it as it was. What comes out depends on the arrival, so a batch may give other rows.
 
-    >>> from headwater.operators.operator import NEVER
+    >>> from headwater.operators.event_time import NEVER
     >>> from headwater.operators.pairing import pairing
     >>> orders = pa.table({"customer": ["ada", "bob"]})
     >>> customers = pa.table({"id": ["ada"], "tier": ["gold"]})
@@ -51,6 +52,7 @@ class Lookup(Operator[LookupTable]):
     ['gold', None]
     """
 
+    version = 2
     pairing: Pairing
     how: str = "left"
     prefix: str | None = None
@@ -71,54 +73,51 @@ class Lookup(Operator[LookupTable]):
     def initial_state(self, schema: pa.Schema) -> LookupTable:
         """Return an empty table."""
         types = [schema.field(name).type for name in self.key]
-        return LookupTable(CurrentTable(sides(schema)[1]), self._joined(schema), types)
+        return LookupTable(RowByKey(sides(schema)[1]), self._joined(schema), types)
 
-    def restore_chunk(self, state: LookupTable, chunk: pa.Table) -> None:
-        """Take the rows of a chunk."""
-        self._take(state, chunk)
-        state.present.tidy()
+    def memory(self, state: LookupTable) -> OperatorMemory:
+        """Return the table."""
+        return OperatorMemory({"table": state.present.runs})
 
     def step(self, state: LookupTable, rows: pa.Table, watermark: int) -> Step:
         """Take the table's rows, and look up the left ones."""
-        changes = self._take(state, self.pairing.right(rows))
-        out = self._out(state, self.pairing.left(rows))
-        state.present.tidy()
-        return Step(out, chunk=changes if len(changes) else None)
+        self._take(state, self.pairing.right(rows))
+        return Step(self._out(state, self.pairing.left(rows)))
 
     def next_timer(self, state: LookupTable) -> int | None:
         """Return None: time alone changes nothing."""
         return None
-
-    def snapshot(self, state: LookupTable) -> pa.Table:
-        """Return the row of each key."""
-        return state.present.rows()
 
     def _joined(self, schema: pa.Schema) -> Joined:
         left, right = sides(schema)
         shown = pa.schema([each for each in right if each.name != DELETED])
         return Joined("lookup", self.pairing, left, shown, self.prefix, optional=False)
 
-    def _take(self, state: LookupTable, rows: pa.Table) -> pa.Table:
-        """Take changes of the table; return those that count, the last of each key."""
-        names = [name for _, name in self.pairing.on]
-        slots = slots_of(rows, names, state.types, state.present.slots.of)
-        last = _last(slots)
-        rows, slots = rows.take(pa.array(last)), slots[last]
+    def _take(self, state: LookupTable, rows: pa.Table) -> None:
+        """Take changes of the table: the last of each key."""
+        groups, known = _grouped(rows, [name for _, name in self.pairing.on], state.types)
+        last = np.empty(len(groups.first), np.int64)
+        last[groups.of] = np.arange(len(rows))  # of several, the last is assigned
+        keys, rows = groups.keys.take(known), rows.take(pa.array(last[known]))
         gone = deletions(rows)
-        state.present.remove(slots[gone])
-        state.present.put(slots[~gone], rows.filter(pa.array(~gone)))
-        return rows
+        state.present.remove(keys.take(gone))
+        state.present.put(keys.take(~gone), rows.filter(pa.array(~gone)))
 
     def _out(self, state: LookupTable, left: pa.Table) -> pa.Table:
-        names = [name for name, _ in self.pairing.on]
-        numbers = state.present.find(slots_of(left, names, state.types, state.present.slots.find))
+        groups, known = _grouped(left, [name for name, _ in self.pairing.on], state.types)
+        found = state.present.find(groups.keys, *state.joined.added)
+        there = (found.known & known)[groups.of]
+        right = found.rows.take(pa.array(groups.of, mask=~there))
         if self.how == "inner":
-            there = np.flatnonzero(numbers != NOWHERE)
-            left, numbers = left.take(pa.array(there)), numbers[there]
-        return state.joined.rows(left, state.present.take(numbers, *state.joined.added))
+            left, right = left.filter(pa.array(there)), right.filter(pa.array(there))
+        return state.joined.rows(left, right)
 
 
-def _last(slots: Numbers) -> Numbers:
-    """Return the place of the last row of each key, in the order of arrival."""
-    known = np.flatnonzero(slots != NOWHERE)[::-1]
-    return np.sort(known[np.unique(slots[known], return_index=True)[1]])
+def _grouped(
+    rows: pa.Table, names: Sequence[str], types: Sequence[pa.DataType]
+) -> tuple[HashedGroups, Flags]:
+    """Group rows of one side by their keys, of these types on their way; tell which keys have no null."""
+    columns = [rows[name].cast(kind) for name, kind in zip(names, types, strict=True)]
+    keys = pa.table(columns, [str(place) for place in range(len(columns))])
+    groups = hashed_groups(keys, keys.column_names)
+    return groups, ~with_nulls(keys.take(pa.array(groups.first)))

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from headwater.durations import MICROSECOND
 from headwater.operators.columns import check_time
-from headwater.operators.event_time import Times, behind, moved, times
+from headwater.operators.event_time import FOREVER, NEVER, Times, behind, moved, times
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.joined import Joined
 from headwater.operators.joins.arrivals import Arrivals, Arrived, arrivals, slots_of, times_of
@@ -30,7 +30,7 @@ from headwater.operators.memory.chunk_codec import decode, decode_watermark, enc
 from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.rows_by_key_and_time import KeySlots, RowsByKeyAndTime, tidied
 from headwater.operators.memory.runs import Runs
-from headwater.operators.operator import FOREVER, NEVER, Operator, Step
+from headwater.operators.operator import Operator, Step
 from headwater.operators.pairing import LEFT, RIGHT, Pairing, sides
 
 HOW = ("inner", "left", "right", "full", "semi", "anti")
@@ -69,7 +69,7 @@ class Within(Operator[IntervalJoinState]):
     before the clock is late, and so is one without an event time. The state is the rows of both sides
     until no match can come; a restart finds them, and which of them have had a match, as they were.
 
-    >>> from headwater.operators.operator import NEVER
+    >>> from headwater.operators.event_time import NEVER
     >>> from headwater.operators.pairing import pairing
     >>> at = lambda *times: pa.array(times, pa.timestamp("us", "UTC"))
     >>> shown, clicks = pa.table({"url": ["a", "b"], "at": at(1, 2)}), pa.table({"url": ["a"], "at": at(3)})

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.operators.event_time import times
-from headwater.operators.operator import NEVER
+from headwater.operators.event_time import NEVER, times
 
 CLOCK = "clock"
 ExtraColumns = Mapping[str, npt.NDArray[Any]]

@@ -6,39 +6,60 @@ Invariant: a key that something is held of keeps its number; a number is never g
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 
-from headwater.operators.groups import Keys, Numbers
+from headwater.operators.groups import Numbers
+from headwater.operators.memory.entries import Entries, newest
+from headwater.operators.memory.key_hash import KeyHashes
+from headwater.operators.memory.sorted_runs import SortedRuns
 
 _FEW = 1024
+_ID = pa.schema([("id", pa.int64())])
 
 
 class KeyIds:
     """Keys as numbers that stay the same while a state holds something of the key."""
 
     def __init__(self) -> None:
-        self._numbers: dict[object, int] = {}
-        self._next = 0
-        self._crowd = _FEW
+        self.runs = SortedRuns(_ID.empty_table(), newest)
+        self.given = 0
+        """How many numbers were given so far."""
+        self.known = 0
+        """How many keys have one now."""
+        self.crowd = _FEW
+        """At how many it is time to ask which of them are still held."""
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return self.known
 
     @property
     def crowded(self) -> bool:
         """Whether it is time to ask which of the keys are still held."""
-        return len(self._numbers) > self._crowd
+        return self.known > self.crowd
 
-    def numbers(self, keys: Keys) -> Numbers:
-        """Return the number of each key; a new one gets the next."""
-        found = np.fromiter((self._numbers.get(key, -1) for key in keys.tolist()), np.int64, len(keys))
-        new = np.flatnonzero(found < 0)
-        found[new] = np.arange(self._next, self._next + len(new))
-        self._numbers.update(zip(keys[new].tolist(), found[new].tolist(), strict=True))
-        self._next += len(new)
+    @property
+    def counters(self) -> dict[str, tuple[object, str]]:
+        """The numbers that are to be stored with the runs, as ``OperatorMemory`` takes them."""
+        return {name: (self, name) for name in ("given", "known", "crowd")}
+
+    def numbers(self, keys: KeyHashes) -> Numbers:
+        """Return the number of each key, each key once; a new one gets the next."""
+        known, rows = self.runs.find(*keys)
+        found: Numbers = rows.column("id").fill_null(-1).to_numpy().copy()
+        new = np.flatnonzero(~known)
+        found[new] = np.arange(self.given, self.given + len(new))
+        self._add(keys.take(new), found[new])
+        self.given += len(new)
+        self.known += len(new)
         return found
 
     def keep(self, held: Numbers) -> None:
         """Forget the keys whose numbers are not among those that are held."""
-        some = set(held.tolist())
-        self._numbers = {key: number for key, number in self._numbers.items() if number in some}
-        self._crowd = max(2 * len(self._numbers), _FEW)
+        entries = self.runs.all()
+        kept = entries.take(np.flatnonzero(np.isin(entries.rows.column("id").to_numpy(), held)))
+        self.runs = SortedRuns(_ID.empty_table(), newest)
+        self.runs.add(kept)
+        self.known, self.crowd = len(kept), max(2 * len(kept), _FEW)
+
+    def _add(self, keys: KeyHashes, numbers: Numbers) -> None:
+        self.runs.add(Entries(*keys, pa.table([pa.array(numbers)], schema=_ID)))

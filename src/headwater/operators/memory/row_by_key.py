@@ -1,64 +1,61 @@
-"""One row for each key: the newest that was put there.
+"""One row for each key: the newest that was put there, until it is removed.
 
-A row that has been replaced stays in memory until there are more of those than of the others; then
-they are copied without it. So the cost of a step follows its rows, and not the number of keys.
-
-Invariant: at most half of what is held, and a little, is out of date.
+Invariant: what is found for a key is what was put, or removed, last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from itertools import repeat
-
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.groups import Keys, Numbers
-from headwater.operators.memory.numbered_rows import NOWHERE, NumberedRows
-
-_LITTLE = 1024
+from headwater.operators.groups import Flags
+from headwater.operators.memory.entries import Entries, newest
+from headwater.operators.memory.key_hash import KeyHashes
+from headwater.operators.memory.sorted_runs import FoundRows, SortedRuns
 
 
 class RowByKey:
-    """Rows by key, in the order in which the keys first came; its place among them is a key's slot."""
+    """Rows by key."""
 
     def __init__(self, schema: pa.Schema):
-        self._rows = NumberedRows(schema.empty_table())
-        self._slots: dict[Hashable, int] = {}
-        self._numbers = np.empty(_LITTLE, np.int64)
+        self._names = schema.names
+        self._removed = "_removed"
+        while self._removed in self._names:  # a column of the user's may have any name
+            self._removed += "_"
+        fields = [field.with_nullable(True) for field in schema]
+        self._schema = pa.schema([*fields, pa.field(self._removed, pa.bool_())])
+        self.runs = SortedRuns(self._schema.empty_table(), newest, self._is_removed)
 
-    def __len__(self) -> int:
-        return len(self._slots)
+    def find(self, keys: KeyHashes, *columns: str) -> FoundRows:
+        """Return which keys have a row, and the rows, nulls for the others; all columns, or some."""
+        names = columns or tuple(self._names)
+        found = self.runs.find(*keys, *names, self._removed)
+        rows, removed = found.rows.select(list(names)), self._is_removed(found.rows)
+        known = found.known & ~removed
+        if removed.any():
+            rows = rows.take(pa.array(np.arange(len(known)), mask=removed))
+        return FoundRows(known, rows)
 
-    def find(self, keys: Keys) -> Numbers:
-        """Return the slot of each key; NOWHERE for a new one."""
-        return np.fromiter(map(self._slots.get, keys.tolist(), repeat(NOWHERE)), np.int64, len(keys))
+    def put(self, keys: KeyHashes, rows: pa.Table) -> None:
+        """Put the rows of some keys, each key once, in place of those that they have."""
+        self._add(keys, rows, removed=False)
 
-    def take(self, slots: Numbers, *columns: str) -> pa.Table:
-        """Return the rows of some slots, nulls for those that are nowhere; all columns, or some."""
-        numbers = np.where(slots == NOWHERE, NOWHERE, self._numbers[slots])
-        return self._rows.take(numbers, *columns)
-
-    def put(self, keys: Keys, slots: Numbers, rows: pa.Table) -> None:
-        """Put the rows of some keys, each key once, in place of those in the slots found for them."""
-        start, slots = len(self._rows), self._filled(keys, slots)
-        self._numbers[slots] = np.arange(start, start + len(rows))
-        self._rows.append(rows)
-        if len(self._rows) > 2 * len(self) + _LITTLE:
-            self._rows = NumberedRows(self.rows())
-            self._numbers[: len(self)] = np.arange(len(self))
+    def remove(self, keys: KeyHashes) -> None:
+        """Take away the rows of some keys."""
+        empty = self._schema.empty_table().select(self._names)
+        self._add(keys, empty.take(pa.nulls(len(keys.high), pa.int64())), removed=True)
 
     def rows(self) -> pa.Table:
-        """Return the rows of all keys."""
-        return self._rows.take(self._numbers[: len(self)])
+        """Return the rows of all keys: all of them at once, in memory."""
+        rows = self.runs.all().rows
+        return rows.filter(pa.array(~self._is_removed(rows))).select(self._names)
 
-    def _filled(self, keys: Keys, slots: Numbers) -> Numbers:
-        """Give new keys the next slots."""
-        new = slots == NOWHERE
-        slots = np.where(new, len(self) - 1 + np.cumsum(new), slots)
-        # A look into a large dict is what a step costs most: known keys need no second one.
-        self._slots.update(zip(keys[new].tolist(), slots[new].tolist(), strict=True))
-        if len(self) > len(self._numbers):
-            self._numbers = np.concatenate([self._numbers, np.empty(len(self), np.int64)])
-        return slots
+    def _add(self, keys: KeyHashes, rows: pa.Table, removed: bool) -> None:
+        if not len(rows):
+            return
+        columns = [*rows.columns, pa.array(np.full(len(rows), removed))]
+        self.runs.add(Entries(*keys, pa.Table.from_arrays(columns, schema=self._schema)))
+
+    def _is_removed(self, rows: pa.Table) -> Flags:
+        flags: Flags = rows.column(self._removed).fill_null(False).to_numpy()
+        return flags

@@ -13,13 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from headwater.operators.event_time import Times
+from headwater.operators.event_time import FOREVER, NEVER, Times
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.numbered_rows import NOWHERE
-from headwater.operators.operator import FOREVER, NEVER
 
 
-class Run(NamedTuple):
+class IndexRun(NamedTuple):
     """Rows by the number of their key, then by time."""
 
     slot: Numbers
@@ -45,14 +44,14 @@ class Runs:
     """Numbers of rows, found by key and time."""
 
     def __init__(self) -> None:
-        self._runs: list[Run] = []
+        self._runs: list[IndexRun] = []
 
     def add(self, slot: Numbers, at: Times, number: Numbers) -> None:
         """Add rows whose numbers are above all others and rise."""
         if not len(slot):
             return
         places = np.lexsort((at, slot))
-        self._runs.append(Run(slot[places], at[places], number[places]))
+        self._runs.append(IndexRun(slot[places], at[places], number[places]))
         while len(self._runs) > 1 and len(self._runs[-2].slot) <= 2 * len(self._runs[-1].slot):
             newer, older = self._runs.pop(), self._runs.pop()
             self._runs.append(_merged(older, newer))
@@ -96,14 +95,16 @@ class Runs:
             first[there] = np.minimum(first[there], run.at[position[there]])
         return first
 
-    def all(self) -> Run:
+    def all(self) -> IndexRun:
         """Return all rows, run after run."""
         none = np.empty(0, np.int64)
-        return Run(*(np.concatenate(parts) for parts in zip(Run(none, none, none), *self._runs, strict=True)))
+        return IndexRun(
+            *(np.concatenate(parts) for parts in zip(IndexRun(none, none, none), *self._runs, strict=True))
+        )
 
     def keep(self, retained: Flags, numbers: Numbers) -> None:
         """Keep some rows only; they get new numbers, in the order of the old ones."""
-        runs = [Run(*(part[retained[run.number]] for part in run)) for run in self._runs]
+        runs = [IndexRun(*(part[retained[run.number]] for part in run)) for run in self._runs]
         self._runs = [run._replace(number=numbers[run.number]) for run in runs if len(run.slot)]
 
     def rekey(self, slots: Numbers) -> None:
@@ -111,13 +112,13 @@ class Runs:
         self._runs = [run._replace(slot=slots[run.slot]) for run in self._runs]
 
 
-def _merged(older: Run, newer: Run) -> Run:
+def _merged(older: IndexRun, newer: IndexRun) -> IndexRun:
     """Put the rows of one run behind the equal ones of another."""
     low, high = _of_slots(older, _sought(newer.slot, ordered=True))
     position = _bisected(older.at, newer.at, low, high, beyond=True) + np.arange(len(newer.slot))
     older_rows = np.ones(len(older.slot) + len(newer.slot), np.bool_)
     older_rows[position] = False
-    return Run(*(_put(older_rows, position, *parts) for parts in zip(older, newer, strict=True)))
+    return IndexRun(*(_put(older_rows, position, *parts) for parts in zip(older, newer, strict=True)))
 
 
 def _put(older_rows: Flags, position: Numbers, older: Numbers, newer: Numbers) -> Numbers:
@@ -127,7 +128,7 @@ def _put(older_rows: Flags, position: Numbers, older: Numbers, newer: Numbers) -
     return both
 
 
-def _between(run: Run, sought: _Sought, least: Times, most: Times) -> RunMatches:
+def _between(run: IndexRun, sought: _Sought, least: Times, most: Times) -> RunMatches:
     start, end = _span(run, sought, least, most)
     count = end - start
     query = np.repeat(np.arange(len(least)), count)
@@ -135,7 +136,7 @@ def _between(run: Run, sought: _Sought, least: Times, most: Times) -> RunMatches
     return RunMatches(query, run.number[np.arange(len(query)) + np.repeat(start - before, count)])
 
 
-def _span(run: Run, sought: _Sought, least: Times, most: Times) -> tuple[Numbers, Numbers]:
+def _span(run: IndexRun, sought: _Sought, least: Times, most: Times) -> tuple[Numbers, Numbers]:
     """Return where the rows of each key within a span of time begin and end in a run."""
     low, high = _of_slots(run, sought)
     start = _bisected(run.at, least, low, high, beyond=False)
@@ -149,7 +150,7 @@ def _sought(slot: Numbers, ordered: bool = False) -> _Sought:
     return _Sought(*np.unique(slot, return_inverse=True))
 
 
-def _of_slots(run: Run, sought: _Sought) -> tuple[Numbers, Numbers]:
+def _of_slots(run: IndexRun, sought: _Sought) -> tuple[Numbers, Numbers]:
     """Return where the rows of each key begin and end in a run."""
     low = np.searchsorted(run.slot, sought.slots)
     there = np.flatnonzero(run.slot[np.minimum(low, len(run.slot) - 1)] == sought.slots)

@@ -11,12 +11,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.event_time import Times
+from headwater.operators.event_time import NEVER, Times
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.numbered_rows import NOWHERE, NumberedRows
 from headwater.operators.memory.rows_by_key_and_time import LITTLE
 from headwater.operators.memory.runs import RunMatches, Runs
-from headwater.operators.operator import NEVER
 from headwater.operators.order import order
 
 

@@ -71,7 +71,7 @@ class TableGroup(Operator[Grouped]):
     values of the groups; a restart finds them so.
 
     >>> from headwater.operators.tables import retracting as agg
-    >>> from headwater.operators.operator import NEVER
+    >>> from headwater.operators.event_time import NEVER
     >>> orders = pa.table({"id": [1, 2], "shop": ["a", "a"], "cents": [5, 7], "_deleted": [False, False]})
     >>> total = TableGroup(("id",), ("shop",), (("cents", agg.sum("cents")),))
     >>> total.step(total.initial_state(orders.schema), orders, watermark=NEVER).out.to_pylist()

@@ -69,7 +69,7 @@ class TableJoin(Operator[TableJoinState]):
     or changed, each in the order of their left and right rows' last changes. Null keys meet nothing.
     Nothing is late. The state is the rows of both tables as they are now; a restart finds them so.
 
-    >>> from headwater.operators.operator import NEVER
+    >>> from headwater.operators.event_time import NEVER
     >>> names = pa.schema([("id", pa.int64()), ("name", pa.string()), ("_deleted", pa.bool_())])
     >>> ages = pa.schema([("id", pa.int64()), ("age", pa.int64()), ("_deleted", pa.bool_())])
     >>> on = Pairing((("id", "id"),))

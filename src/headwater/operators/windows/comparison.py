@@ -20,7 +20,7 @@ from headwater.operators.aggregates.aggregate import is_integer, is_number
 from headwater.operators.columns import one_array
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
-from headwater.operators.memory.partials import Entries, spans
+from headwater.operators.memory.entries import Entries, spans
 from headwater.operators.windows.windowing import REVISION, Windowing
 
 BEFORE, CHANGE, RATIO = "_before", "_change", "_ratio"

@@ -17,10 +17,9 @@ import numpy as np
 
 from headwater.durations import MICROSECOND
 from headwater.operators.aggregates.last_time import LastTime
-from headwater.operators.event_time import Times
+from headwater.operators.event_time import NEVER, Times
 from headwater.operators.groups import Flags, Numbers
-from headwater.operators.memory.partials import Entries
-from headwater.operators.operator import NEVER
+from headwater.operators.memory.entries import Entries
 from headwater.operators.windows.session_state import ends, partials
 from headwater.operators.windows.windowing import Windowing, bounded
 

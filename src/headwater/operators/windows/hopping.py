@@ -18,12 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.durations import MICROSECOND
-from headwater.operators.event_time import Split, Times, times
+from headwater.operators.event_time import FOREVER, NEVER, Split, Times, times
 from headwater.operators.groups import Flags, Numbers, firsts, number, pairs
+from headwater.operators.memory.entries import Entries, distinct
 from headwater.operators.memory.key_ids import KeyIds
-from headwater.operators.memory.partials import Entries, Partials, distinct
+from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.memory.publications import PublicationCounts
-from headwater.operators.operator import FOREVER, NEVER, Step
+from headwater.operators.memory.sorted_runs import SortedRuns
+from headwater.operators.operator import Step
 from headwater.operators.windows import comparison
 from headwater.operators.windows.grid import Grid
 from headwater.operators.windows.publishing import (
@@ -34,7 +36,7 @@ from headwater.operators.windows.publishing import (
     publish,
     ready,
 )
-from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_watermark, encode
+from headwater.operators.windows.window_memory import window_memory
 from headwater.operators.windows.windowing import START, Windowed, Windowing, bounded, grouped, timed
 
 Cells = tuple[Times, Numbers]
@@ -46,7 +48,7 @@ class Panes:
     """Partial results by pane and key, how often windows were published, and the clock of the last step."""
 
     key_ids: KeyIds
-    panes: Partials
+    panes: SortedRuns
     publications: PublicationCounts
     watermark: int = NEVER
 
@@ -100,18 +102,12 @@ class Hopping(Windowed[Panes]):
     def initial_state(self, schema: pa.Schema) -> Panes:
         """Return a state without rows."""
         partials = self._held.state_schema(schema)
-        key = list(partials)[: len(self.windowing.by)]
         again = self.windowing.corrects or self.every is not None
-        return Panes(
-            KeyIds(), Partials(partials.empty_table(), self._held.merge), PublicationCounts(key, again)
-        )
+        return Panes(KeyIds(), SortedRuns(partials.empty_table(), self._held.merge), PublicationCounts(again))
 
-    def restore_chunk(self, state: Panes, chunk: pa.Table) -> None:
-        """Take over partial results and publications."""
-        state.panes.add(self._entries(state, decode(chunk, "pane")))
-        state.publications.add(self._entries(state, decode(chunk, "window")))
-        state.watermark = max(state.watermark, decode_watermark(chunk))
-        state.drop(self._settled(state.watermark), self._back)
+    def memory(self, state: Panes) -> OperatorMemory:
+        """Return partial results, publications and the numbers of keys."""
+        return window_memory(state, {"panes": state.panes, "published": state.publications.runs})
 
     def step(self, state: Panes, rows: pa.Table, watermark: int) -> Step:
         """Add rows to their panes, and publish the windows that have ended or changed."""
@@ -124,12 +120,10 @@ class Hopping(Windowed[Panes]):
             *self._crowded(state, fresh, watermark),
         ]
         plain, beside = self.windowing.output_schema(rows.schema), partial(self._beside, state)
-        out, counted = publish(self.windowing, state.publications, found, self._grid.size, plain, beside)
+        out = publish(self.windowing, state.publications, found, self._grid.size, plain, beside)
         state.watermark = max(state.watermark, watermark)
         state.drop(self._settled(watermark), self._back)
-        learnt = len(fresh) or len(out)
-        parts = {"pane": chunk_rows(fresh), "window": chunk_rows(counted)}
-        return Step(out, late, chunk=encode(parts, watermark) if learnt else None)
+        return Step(out, late)
 
     def next_timer(self, state: Panes) -> int | None:
         """Return the next end of a window, or time to publish it before, or to forget a pane."""
@@ -145,13 +139,6 @@ class Hopping(Windowed[Panes]):
     def output_watermark(self, watermark: int) -> int:
         """Return the start of the first window that may still be published."""
         return watermark if watermark == NEVER else self._settled(watermark)
-
-    def snapshot(self, state: Panes) -> pa.Table:
-        """Return all partial results, and how often windows were published."""
-        return encode(
-            {"pane": chunk_rows(state.panes.all()), "window": chunk_rows(state.publications.all())},
-            state.watermark,
-        )
 
     @property
     def _grid(self) -> Grid:
@@ -273,8 +260,3 @@ class Hopping(Windowed[Panes]):
         places, panes = self._grid.near(cells[0])
         panes, keys = distinct(panes, cells[1][places])
         return state.panes.within(panes, keys, keys + 1)
-
-    def _entries(self, state: Panes, rows: pa.Table) -> Entries:
-        """Return rows of a chunk by their place and the number of their key."""
-        key_ids = self.windowing.key_ids(state.key_ids, rows.remove_column(0))
-        return Entries(rows.column(0).to_numpy(), key_ids, rows.remove_column(0))

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.event_time import Times
+from headwater.operators.event_time import NEVER, Times
 from headwater.operators.groups import Flags, Numbers
-from headwater.operators.memory.partials import Entries, Merge, Partials, arranged, spans, spread
+from headwater.operators.memory.entries import Entries, Merge, arranged, spans, spread
 from headwater.operators.memory.publications import PublicationCounts
-from headwater.operators.operator import NEVER
+from headwater.operators.memory.sorted_runs import SortedRuns
 from headwater.operators.windows.grid import Grid
 from headwater.operators.windows.ranges import over
 from headwater.operators.windows.windowing import Windowing
@@ -42,7 +42,7 @@ def ready(parts: Entries, starts: Times, keys: Numbers, size: int, merge: Merge)
     return Entries(starts, keys, over(by_key, low, high, merge))
 
 
-def merge_panes(panes: Partials, starts: Times, keys: Numbers, grid: Grid, merge: Merge) -> Entries:
+def merge_panes(panes: SortedRuns, starts: Times, keys: Numbers, grid: Grid, merge: Merge) -> Entries:
     """Merge windows from the panes that are held; those without rows are left out."""
     if not len(starts):
         return panes.between(0, 0)
@@ -83,12 +83,12 @@ def publish(
     size: int,
     schema: pa.Schema,
     beside: Beside = lambda out, starts, keys: out,
-) -> tuple[pa.Table, Entries]:
-    """Return rows out, of a schema and what is put beside it, and the publications to remember."""
+) -> pa.Table:
+    """Return rows out, of a schema and what is put beside it, and count the publications."""
     results = [result for result in results if len(result.windows)]
     if not results:
         nothing, out = np.empty(0, np.int64), schema.empty_table()
-        return beside(out, nothing, nothing), publications.publish(nothing, nothing, out)
+        return beside(out, nothing, nothing)
     starts = np.concatenate([result.windows.major for result in results])
     keys = np.concatenate([result.windows.minor for result in results])
     rows = pa.concat_tables([result.windows.rows for result in results]).combine_chunks()
@@ -96,4 +96,5 @@ def publish(
     revision = publications.of(starts, keys)
     status = [pa.array(revision.astype(np.int32)), pa.array(complete)]
     out = pa.Table.from_arrays(windowing.results(rows, starts, starts + size, status), schema=schema)
-    return windowing.arranged(beside(out, starts, keys)), publications.publish(starts, keys, rows)
+    publications.publish(starts, keys)
+    return windowing.arranged(beside(out, starts, keys))

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from headwater.operators.event_time import NEVER
 from headwater.operators.groups import Numbers
-from headwater.operators.memory.partials import Entries, Merge
-from headwater.operators.operator import NEVER
+from headwater.operators.memory.entries import Entries, Merge
 
 
 def over(entries: Entries, starts: Numbers, ends: Numbers, merge: Merge) -> pa.Table:

@@ -17,14 +17,15 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.durations import MICROSECOND
-from headwater.operators.event_time import Times, times
+from headwater.operators.event_time import NEVER, Times, times
 from headwater.operators.groups import Flags, Numbers
-from headwater.operators.memory.partials import Entries, arranged
-from headwater.operators.operator import NEVER, Step
+from headwater.operators.memory.entries import Entries, arranged
+from headwater.operators.memory.operator_memory import OperatorMemory
+from headwater.operators.operator import Step
 from headwater.operators.windows.early import Early
 from headwater.operators.windows.session_merge import Combining, SessionChange
 from headwater.operators.windows.session_state import Sessions, ends, partials, revisions, with_status
-from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_watermark, encode
+from headwater.operators.windows.window_memory import window_memory
 from headwater.operators.windows.windowing import (
     END,
     REVISION,
@@ -71,13 +72,14 @@ class Session(Windowed[Sessions]):
         """Return a state without sessions."""
         return Sessions(self._held.state_schema(schema), cut=self._early.period > 0)
 
-    def restore_chunk(self, state: Sessions, chunk: pa.Table) -> None:
-        """Take over sessions as they have become."""
-        rows = decode(chunk, "session")
-        key_ids = self.windowing.key_ids(state.key_ids, rows.remove_column(0))
-        state.put(Entries(key_ids, rows.column(0).to_numpy(), rows.remove_column(0)))
-        state.watermark = max(state.watermark, decode_watermark(chunk))
-        self._drop(state)
+    def memory(self, state: Sessions) -> OperatorMemory:
+        """Return the sessions, in which order they are due, and the numbers of keys."""
+        in_time = {"ending": state.ending, "fading": state.fading, "coming": state.coming}
+        return window_memory(
+            state,
+            {"sessions": state.held, **{name: each.runs for name, each in in_time.items()}},
+            {"spent": (state, "spent"), **{name: (each, "added") for name, each in in_time.items()}},
+        )
 
     def step(self, state: Sessions, rows: pa.Table, watermark: int) -> Step:
         """Add rows to their sessions, and publish those that have ended or changed."""
@@ -94,12 +96,11 @@ class Session(Windowed[Sessions]):
         out = self._out(change, state.watermark, watermark, self.output_schema(rows.schema))
         state.watermark = max(state.watermark, watermark)
         self._drop(state)
-        parts = {"session": chunk_rows(change.written, by_major=False)}
-        return Step(out, away, chunk=encode(parts, watermark) if len(change.written) or len(out) else None)
+        return Step(out, away)
 
     def next_timer(self, state: Sessions) -> int | None:
         """Return the next end of a session, or time to show what has come to one, or to forget one."""
-        found, coming = state.next_timer(self._margin()), state.coming()
+        found, coming = state.next_timer(self._margin()), state.coming.first()
         shown = [] if coming is None else [self._early.following(coming)]
         return min(shown if found is None else [found, *shown], default=None)
 
@@ -107,10 +108,6 @@ class Session(Windowed[Sessions]):
         """Return the end of the first session that may still be published, as far as it is shown."""
         horizon = self.windowing.correction_horizon(watermark)
         return min(horizon, self._early.passed(watermark)) if self._early.period else horizon
-
-    def snapshot(self, state: Sessions) -> pa.Table:
-        """Return all sessions."""
-        return encode({"session": chunk_rows(state.all(), by_major=False)}, state.watermark)
 
     def _is_late(self, at: Times, key_ids: Numbers, known: Entries, watermark: int) -> Flags:
         """Tell which rows belong to a session that is settled, or would be one alone."""

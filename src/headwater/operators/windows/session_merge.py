@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Flags, Numbers
-from headwater.operators.memory.partials import Entries, arranged
+from headwater.operators.memory.entries import Entries, arranged
 from headwater.operators.windows.early import Early
 from headwater.operators.windows.session_state import ends, partials, revisions, with_status
 from headwater.operators.windows.windowing import Windowing

@@ -16,16 +16,18 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.durations import MICROSECOND
-from headwater.operators.event_time import Split, Times, times
+from headwater.operators.event_time import FOREVER, NEVER, Split, Times, times
 from headwater.operators.groups import Flags, Numbers, firsts, number, pairs
+from headwater.operators.memory.entries import Entries, arranged, spans
 from headwater.operators.memory.key_ids import KeyIds
-from headwater.operators.memory.partials import Entries, Partials, arranged, spans
+from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.memory.publications import PublicationCounts
-from headwater.operators.memory.timeline import Timeline
-from headwater.operators.operator import FOREVER, NEVER, Step
+from headwater.operators.memory.rows_in_time import RowsInTime
+from headwater.operators.memory.sorted_runs import SortedRuns
+from headwater.operators.operator import Step
 from headwater.operators.windows.publishing import Publishable, counts, crowded, publish
 from headwater.operators.windows.ranges import over
-from headwater.operators.windows.window_chunks import chunk_rows, decode, decode_watermark, encode
+from headwater.operators.windows.window_memory import window_memory
 from headwater.operators.windows.windowing import END, Windowed, Windowing, bounded, grouped, timed
 
 _EVENT = pa.schema([("key_id", pa.int64()), ("at", pa.int64())])
@@ -34,43 +36,41 @@ _EVENT = pa.schema([("key_id", pa.int64()), ("at", pa.int64())])
 class SlidingEvents:
     """Partial results by key and time, those of them that wait, and how often windows were published."""
 
-    def __init__(self, held: Partials, publications: PublicationCounts):
+    def __init__(self, held: SortedRuns, publications: PublicationCounts):
         self.key_ids = KeyIds()
         self.watermark = NEVER
         self.held = held
         self.publications = publications
-        self._waiting, self._fading = Timeline(_EVENT), Timeline(_EVENT)
-        self._spent = 0
+        self.waiting, self.fading = RowsInTime(_EVENT), RowsInTime(_EVENT)
+        self.spent = 0
 
     def add(self, fresh: Entries) -> None:
         """Add partial results of events."""
         self.held.add(fresh)
         events = pa.Table.from_arrays([pa.array(fresh.major), pa.array(fresh.minor)], schema=_EVENT)
         new = np.flatnonzero(fresh.minor >= self.watermark)
-        self._waiting.add(events.take(pa.array(new)), fresh.minor[new])
-        self._fading.add(events, fresh.minor)
+        self.waiting.add(events.take(pa.array(new)), fresh.minor[new])
+        self.fading.add(events, fresh.minor)
 
     def due(self, watermark: int) -> tuple[Numbers, Times]:
         """Return the keys and times of events that the clock has passed since the last step."""
-        events = self._waiting.until(watermark)
+        events = self.waiting.until(watermark)
         return events["key_id"].to_numpy(), events["at"].to_numpy()
 
     def drop(self, before: int, watermark: int) -> None:
         """Forget the events up to a time, and that those before the clock wait."""
-        self._waiting.drop(watermark)
-        self._spent += len(self._fading)
-        self._fading.drop(bounded(before + 1))
-        self._spent -= len(self._fading)
+        self.waiting.drop(watermark)
+        self.spent += self.fading.drop(bounded(before + 1))
         self.publications.drop(before)
-        if 2 * self._spent > len(self.held):
+        if 2 * self.spent > len(self.held):
             self.held.retain(before)
-            self._spent = 0
+            self.spent = 0
         if self.key_ids.crowded:
             self.key_ids.keep(np.unique(self.held.majors()))
 
     def next_timer(self, margin: int) -> int | None:
         """Return the clock that has just passed an event, or at which one is forgotten, a margin after it."""
-        first, last = self._waiting.first(), self._fading.first()
+        first, last = self.waiting.first(), self.fading.first()
         found = [] if first is None else [first + 1]
         return min([*found, *([] if last is None else [last + margin])], default=None)
 
@@ -106,17 +106,18 @@ class Sliding(Windowed[SlidingEvents]):
         """Return a state without events."""
         partials = self._held.state_schema(schema)
         again = self.windowing.corrects or self.every is not None
-        publications = PublicationCounts(list(partials)[: len(self.windowing.by)], again)
-        return SlidingEvents(Partials(partials.empty_table(), self._held.merge), publications)
+        held = SortedRuns(partials.empty_table(), self._held.merge)
+        return SlidingEvents(held, PublicationCounts(again))
 
-    def restore_chunk(self, state: SlidingEvents, chunk: pa.Table) -> None:
-        """Take over events and publications."""
-        events, windows = decode(chunk, "event"), decode(chunk, "window")
-        state.add(Entries(self._key_ids(state, events), events.column(0).to_numpy(), events.remove_column(0)))
-        key_ids = self._key_ids(state, windows)
-        state.publications.add(Entries(windows.column(0).to_numpy(), key_ids, windows.remove_column(0)))
-        state.watermark = max(state.watermark, decode_watermark(chunk))
-        state.drop(self._forgotten(state.watermark), state.watermark)
+    def memory(self, state: SlidingEvents) -> OperatorMemory:
+        """Return events, those that wait or will be forgotten, publications and the numbers of keys."""
+        in_time = {"waiting": state.waiting, "fading": state.fading}
+        containers = {"events": state.held, "published": state.publications.runs}
+        return window_memory(
+            state,
+            {**containers, **{name: each.runs for name, each in in_time.items()}},
+            {"spent": (state, "spent"), **{name: (each, "added") for name, each in in_time.items()}},
+        )
 
     def step(self, state: SlidingEvents, rows: pa.Table, watermark: int) -> Step:
         """Let new events wait, and publish those that the clock has passed or that have changed."""
@@ -127,13 +128,12 @@ class Sliding(Windowed[SlidingEvents]):
             Publishable(self._passed(state, fresh, watermark), complete=True),
             *self._early(state, fresh, watermark),
         ]
-        out, counted = publish(
+        out = publish(
             self.windowing, state.publications, found, self._size(), self.output_schema(rows.schema)
         )
         state.watermark = max(state.watermark, watermark)
         state.drop(self._forgotten(watermark), watermark)
-        parts = {"event": chunk_rows(fresh, by_major=False), "window": chunk_rows(counted)}
-        return Step(out, late, chunk=encode(parts, watermark) if len(fresh) or len(out) else None)
+        return Step(out, late)
 
     def next_timer(self, state: SlidingEvents) -> int | None:
         """Return when the next event may be published, or forgotten."""
@@ -142,11 +142,6 @@ class Sliding(Windowed[SlidingEvents]):
     def output_watermark(self, watermark: int) -> int:
         """Return the time of the first event that may still be published."""
         return self.windowing.correction_horizon(watermark)
-
-    def snapshot(self, state: SlidingEvents) -> pa.Table:
-        """Return all events, and how often windows were published."""
-        events = chunk_rows(state.held.all(), by_major=False)
-        return encode({"event": events, "window": chunk_rows(state.publications.all())}, state.watermark)
 
     @property
     def _held(self) -> Windowing:
@@ -160,9 +155,6 @@ class Sliding(Windowed[SlidingEvents]):
         """Return the time up to which events are in no window any more that may be published."""
         horizon = self.windowing.correction_horizon(watermark)
         return horizon if horizon == NEVER else bounded(horizon - self._size())
-
-    def _key_ids(self, state: SlidingEvents, rows: pa.Table) -> Numbers:
-        return self.windowing.key_ids(state.key_ids, rows.remove_column(0))
 
     def _split_late(self, rows: pa.Table, watermark: int) -> Split:
         at = times(rows, self.windowing.event_time)

@@ -21,10 +21,10 @@ from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import Aggregate
 from headwater.operators.aggregates.row_count import RowCount
 from headwater.operators.columns import check_columns, check_time, one_array
-from headwater.operators.event_time import Split, Times, times
-from headwater.operators.groups import Flags, Groups, Numbers, group
-from headwater.operators.memory.key_ids import KeyIds
-from headwater.operators.operator import FOREVER, NEVER, Operator
+from headwater.operators.event_time import FOREVER, NEVER, Split, Times, times
+from headwater.operators.groups import Flags, Numbers
+from headwater.operators.memory.key_hash import HashedGroups, KeyHashes, hashed_groups
+from headwater.operators.operator import Operator
 from headwater.operators.order import order
 from headwater.record import DELETED
 from headwater.schema import TIMESTAMP
@@ -151,11 +151,6 @@ class Windowing:
         places = order(out.select(self.by), times(out, START), times(out, END))
         return out.take(pa.array(places))
 
-    def key_ids(self, key_ids: KeyIds, rows: pa.Table) -> Numbers:
-        """Return the number of the key of each partial result."""
-        groups = grouped(self._keys(rows), self.by) if self.by else grouped(rows, ())
-        return key_ids.numbers(groups.keys)[groups.of]
-
     def _keys(self, rows: pa.Table) -> pa.Table:
         return rows.select(list(range(len(self.by))))
 
@@ -177,6 +172,7 @@ class Windowing:
 class Windowed(Operator[S]):
     """An operator whose results are windows: what all of them say of these."""
 
+    version = 2
     windowing: Windowing
     every: timedelta | int | None
     """When windows that are not finished are published too; a number is one of rows."""
@@ -209,13 +205,12 @@ class Windowed(Operator[S]):
         return self.windowing.late_schema(schema)
 
 
-def grouped(rows: pa.Table, by: tuple[str, ...]) -> Groups:
+def grouped(rows: pa.Table, by: tuple[str, ...]) -> HashedGroups:
     """Group rows by key; if that has no columns, in one group."""
     if by:
-        return group(rows, by)
-    keys = np.empty(min(len(rows), 1), np.object_)
-    keys[:] = [()] * len(keys)
-    return Groups(np.zeros(len(rows), np.int64), np.zeros(len(keys), np.int64), keys)
+        return hashed_groups(rows, by)
+    first = np.zeros(min(len(rows), 1), np.int64)
+    return HashedGroups(np.zeros(len(rows), np.int64), first, KeyHashes(first, first))
 
 
 def timed(at: Times) -> Flags:

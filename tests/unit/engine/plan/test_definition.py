@@ -18,6 +18,7 @@ from headwater.engine.plan.node_plan import NodePlan
 from headwater.engine.plan.phases import Stage
 from headwater.errors import PipelineError
 from headwater.operators.latest import Latest
+from headwater.operators.scan import Scan
 from headwater.operators.spec import OperatorSpec, Side
 from headwater.pipeline.node import Node
 
@@ -95,4 +96,4 @@ def test_a_state_of_another_version_of_its_operator_is_refused(
 def test_what_is_written_down_can_be_read(tmp_path: Path) -> None:
     check_unchanged(tmp_path, planned(adding(1)), ["orders"])
     told = json.loads((tmp_path / "definition.json").read_text())
-    assert (told["operator"], told["version"], told["buckets"]["count"]) == ("scan", 1, 8)
+    assert (told["operator"], told["version"], told["buckets"]["count"]) == ("scan", Scan.version, 8)

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headwater.engine.stage.bucket_step import StepContext, step_in_driver
 from headwater.operators.dedup import Dedup
-from headwater.operators.operator import NEVER
+from headwater.operators.event_time import NEVER
 
 SCHEMA = pa.schema([("id", pa.string()), ("at", pa.timestamp("us", "UTC"))])
 DEDUP = Dedup(on=("id",), within=timedelta(microseconds=10), event_time="at")

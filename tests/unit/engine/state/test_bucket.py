@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from headwater.engine.state import bucket as buckets
 from headwater.engine.state.bucket import Bucket, BucketMeta
 from headwater.engine.state.cache import Cache
-from headwater.engine.state.chunk_files import Chunk
+from headwater.engine.state.chunk_files import Files
+from headwater.engine.state.run_files import StateRunFiles
+from headwater.operators.event_time import NEVER
+from headwater.operators.latest import Latest
+from headwater.operators.memory import sorted_runs
+from headwater.operators.memory.run import Stretch
+from headwater.operators.memory.sorted_runs import Limits
 from headwater.operators.operator import Operator, Step
 from soaking import examples
 
@@ -61,18 +68,18 @@ class Store:
         """Return the same chunks for a task whose list counts only if it is the one that is taken."""
         return Store(self.chunks, self.meta)
 
-    def get(self, chunk: Chunk) -> bytes:
+    def get(self, chunk: Stretch) -> bytes:
         return self.chunks[chunk.file]
 
-    def put(self, data: bytes) -> Chunk:
+    def put(self, data: bytes) -> Stretch:
         name = str(len(self.chunks))
         self.chunks[name] = data
-        return Chunk(name, len(data))
+        return Stretch(name, len(data))
 
 
 def run(store: Store, cache: Cache, rows: list[dict[str, Any]]) -> dict[str, int]:
     """Run a task's step and return the state after it."""
-    bucket = Bucket(Sum(), SCHEMA, ("node", 0), store)
+    bucket = Bucket(Sum(), SCHEMA, ("node", 0), StateRunFiles(Path(), store))
     loaded = bucket.load(store.meta, cache)
     step = Sum().step(loaded.state, pa.Table.from_pylist(rows, schema=SCHEMA), 0)
     store.meta = bucket.store(store.meta, loaded.state, step.chunk, cache)
@@ -104,6 +111,49 @@ def test_retried_and_doubled_tasks_spoil_neither_state_nor_cache(
     assert run(store, Cache(), []) == expected
 
 
+EVENTS = pa.schema([("k", pa.string()), ("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+LATEST = Latest(("k",), "at")
+
+
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(ROWS, st.integers(0, 1), st.sampled_from(["commit", "retry", "twice"])), max_size=20),
+    st.sampled_from([Limits(), Limits(0, 0, 1), Limits(400, 2, 300), Limits(1 << 20, 3, 1 << 20)]),
+)
+def test_retried_and_doubled_tasks_spoil_no_containers(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    batches: list[tuple[list[dict[str, Any]], int, str]],
+    limits: Limits,
+) -> None:
+    """As above, with containers whose runs are spilled, merged and mapped in the middle of it."""
+    monkeypatch.setattr(sorted_runs, "LIMITS", limits)
+    caches, meta, expected = (Cache(), Cache()), BucketMeta(), dict[str, int]()
+    for time, (rows, worker, fate) in enumerate(batches):
+        if fate == "retry":
+            _step(tmp_path, meta, caches[worker], rows, time)
+        if fate == "twice":
+            _step(tmp_path, meta, caches[1 - worker], rows, time)
+        newest = {each["k"]: max(row["n"] for row in rows if row["k"] == each["k"]) for each in rows}
+        expected |= newest
+        meta, told = _step(tmp_path, meta, caches[worker], rows, time)
+        assert told == newest
+        assert BucketMeta.from_json(json.loads(json.dumps(meta.to_json()))) == meta
+    bucket = Bucket(LATEST, EVENTS, ("node", 0), StateRunFiles(tmp_path, Files(tmp_path)))
+    held = bucket.load(meta, Cache()).state.rows().to_pylist() if batches else []
+    assert {row["k"]: row["n"] for row in held} == expected
+
+
+def _step(
+    folder: Path, meta: BucketMeta, cache: Cache, rows: list[dict[str, Any]], time: int
+) -> tuple[BucketMeta, dict[str, int]]:
+    bucket = Bucket(LATEST, EVENTS, ("node", 0), StateRunFiles(folder, Files(folder)))
+    state = bucket.load(meta, cache).state
+    step = LATEST.step(state, pa.Table.from_pylist([{**row, "at": time} for row in rows], EVENTS), NEVER)
+    told = {row["k"]: row["n"] for row in step.out.to_pylist()}
+    return bucket.store(meta, state, step.chunk, cache), told
+
+
 def test_chunks_are_compacted_and_replaced_by_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(buckets, "COMPACT_AT", 4)
     monkeypatch.setattr(buckets, "SNAPSHOT_BYTES", 2000)
@@ -119,7 +169,7 @@ def test_chunks_are_compacted_and_replaced_by_snapshots(monkeypatch: pytest.Monk
 
 def test_a_state_at_hand_is_not_read_again() -> None:
     store, cache = Store(), Cache()
-    bucket = Bucket(Sum(), SCHEMA, ("node", 0), store)
+    bucket = Bucket(Sum(), SCHEMA, ("node", 0), StateRunFiles(Path(), store))
     run(store, cache, [{"k": "a", "n": 1}])
     loaded = bucket.load(store.meta, cache)
     assert (loaded.hit, loaded.bytes_read) == (True, 0)

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.engine.state import chunk_files
-from headwater.engine.state.chunk_files import PACKED_BYTES, Chunk, Files, Pack
+from headwater.engine.state.chunk_files import PACKED_BYTES, Files, Pack
 from headwater.errors import HeadwaterError
+from headwater.operators.memory.run import Stretch
 
 DATA = st.one_of(st.binary(min_size=1, max_size=50), st.sampled_from([b"x" * PACKED_BYTES]))
 
@@ -45,4 +46,4 @@ def test_a_pack_that_was_cut_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_is_missing_is_refused(tmp_path: Path) -> None:
     with pytest.raises(HeadwaterError, match="is damaged\ndetail: it is missing"):
-        chunk_files.check(tmp_path, [Chunk("0" * 16, 1)])
+        chunk_files.check(tmp_path, [Stretch("0" * 16, 1)])

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from headwater.engine.state.bucket import BucketMeta
-from headwater.engine.state.chunk_files import Chunk
 from headwater.engine.state.state_manifests import RETAINED, StateManifests
 from headwater.errors import HeadwaterError
+from headwater.operators.memory.run import Stretch
 
 
 def begun(home: Path) -> StateManifests:
@@ -22,7 +22,7 @@ def begun(home: Path) -> StateManifests:
 
 def chunk(states: StateManifests, token: str) -> BucketMeta:
     (states.home / file(token)).write_bytes(b"x")
-    return BucketMeta((Chunk(file(token), 1),), next_timer=7)
+    return BucketMeta((Stretch(file(token), 1),), next_timer=7)
 
 
 def file(token: str) -> str:

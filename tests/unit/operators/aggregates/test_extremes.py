@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headwater.operators.aggregates import extremes
 from headwater.operators.aggregates.aggregate import Aggregate
-from headwater.operators.operator import FOREVER, NEVER
+from headwater.operators.event_time import FOREVER, NEVER
 from headwater.schema import is_variant, parse
 from soaking import examples
 from unit.operators.stepping import rank

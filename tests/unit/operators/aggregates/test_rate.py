@@ -11,7 +11,7 @@ import pytest
 
 from headwater import agg, tables, windows
 from headwater.errors import UsageError
-from headwater.operators.operator import FOREVER, NEVER
+from headwater.operators.event_time import FOREVER, NEVER
 from headwater.operators.spec import Side
 from headwater.schema import parse
 from unit.operators.stepping import Move, Row, play

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from headwater.operators.operator import NEVER, Operator, Step, run
+from headwater.operators.event_time import NEVER
+from headwater.operators.operator import Operator, Step, run
 from headwater.operators.pairing import Pairing, pairing
 from headwater.schema import parse
 from unit.operators import stepping
@@ -54,15 +55,13 @@ class Field:
 
     def play(self, operator: Operator[Any], twins: Sequence[Twin]) -> Played:
         """Go through steps as `stepping.play` does."""
-        played, chunks = Played(state=operator.initial_state(self.schema)), []
+        played = Played(state=operator.initial_state(self.schema))
+        restarts = stepping.Restarts(operator, self.schema)
         for twin in twins:
-            if twin.restart == "snapshot":
-                chunks = [operator.snapshot(played.state)]
-            if twin.restart is not None:
-                played.state = stepping.restarted(operator, self.schema, chunks)
+            played.state = restarts.before_step(played.state, twin.restart)
             step = operator.step(played.state, self.sent(twin.left, twin.right), twin.clock)
             assert step.out.schema.equals(operator.output_schema(self.schema))
-            chunks += [] if step.chunk is None else [step.chunk]
+            restarts.after_step(step)
             played.steps.append(step)
             timer = operator.next_timer(played.state)
             assert timer is None or timer > twin.clock

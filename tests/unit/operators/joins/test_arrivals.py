@@ -9,10 +9,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.operators.event_time import NEVER
 from headwater.operators.joins.arrivals import Arrived, arrivals, is_left, slots_of, times_of
 from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.rows_by_key_and_time import KeySlots
-from headwater.operators.operator import NEVER
 from headwater.operators.pairing import Pairing
 from headwater.schema import parse
 from soaking import examples

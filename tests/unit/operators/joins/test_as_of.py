@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
+from headwater.operators.event_time import FOREVER, NEVER
 from headwater.operators.joins.as_of import AsOf
-from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.pairing import pairing
 from headwater.schema import parse
 from soaking import examples

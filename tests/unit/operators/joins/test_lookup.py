@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
+from headwater.operators.event_time import NEVER
 from headwater.operators.joins.lookup import Lookup
-from headwater.operators.operator import NEVER
 from headwater.schema import parse
 from soaking import examples
 from unit.operators.joins.pairs import LEFTS, ON, PREFIX, RIGHTS, Field, Twin, met, one_key, twins
-from unit.operators.stepping import Row, listed, texts
+from unit.operators.stepping import SPILLED, Row, TablesInMemory, listed, texts
 
 FIELD = Field(
     parse("k STRING, x DOUBLE, v BIGINT, at TIMESTAMP"),
@@ -68,8 +68,7 @@ def test_any_split_and_restart_gives_what_the_oracle_gives(how: str, steps: list
     played = FIELD.play(replace(LOOKUP, how=how), steps)
     told, now = expected(steps, how)
     assert [texts(listed(step.out)) for step in played.steps] == list(map(texts, told))
-    assert sorted(texts(listed(LOOKUP.snapshot(played.state)))) == sorted(texts(now.values()))
-    assert len(played.state.present) == len(now)
+    assert sorted(texts(listed(played.state.present.rows()))) == sorted(texts(now.values()))
     assert FIELD.late(played.steps) == ([], [])
 
 
@@ -102,24 +101,15 @@ def test_a_deletion_takes_the_row_away_and_another_brings_it_back() -> None:
     assert found(steps) == [[1], [None], [3]]
 
 
-def test_what_is_deleted_is_in_no_snapshot_but_in_the_chunk() -> None:
-    state = LOOKUP.initial_state(FIELD.schema)
-    LOOKUP.step(state, FIELD.sent([], [right(1)]), NEVER)
-    done = LOOKUP.step(state, FIELD.sent([], [right(deleted=True)]), NEVER)
-    assert done.chunk is not None
-    assert (len(done.chunk), len(LOOKUP.snapshot(state))) == (1, 0)
-    assert LOOKUP.step(state, FIELD.sent([left()], [right(k=None)]), NEVER).chunk is None
-
-
 def test_memory_of_rows_and_keys_that_are_gone_is_given_back() -> None:
-    state = LOOKUP.initial_state(FIELD.schema)
+    state, files = LOOKUP.initial_state(FIELD.schema), TablesInMemory()
     for step in range(30):
         keys = [f"{step}-{n}" for n in range(100)]
         LOOKUP.step(state, FIELD.sent([left(k=k) for k in keys], [right(1, k) for k in keys]), NEVER)
         LOOKUP.step(state, FIELD.sent([], [right(0, k, deleted=True) for k in keys[1:]]), NEVER)
-    assert len(state.present) == 30
-    assert len(state.present.slots) < 1300
-    assert len(state.present._rows) < 1300
+        LOOKUP.memory(state).save(files, SPILLED)
+    assert len(state.present.rows()) == 30
+    assert len(state.present.runs) < 1300
     done = LOOKUP.step(state, FIELD.sent([left(k="7-0"), left(k="7-1")], []), NEVER)
     assert [row["w"] for row in listed(done.out)] == [1, None]
 

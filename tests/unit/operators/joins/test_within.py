@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
+from headwater.operators.event_time import FOREVER, NEVER
 from headwater.operators.joins.within import HOW, Within
 from headwater.operators.memory.rows_by_key_and_time import RowsByKeyAndTime
-from headwater.operators.operator import FOREVER, NEVER
 from headwater.operators.pairing import pairing
 from headwater.schema import parse
 from soaking import examples

@@ -10,8 +10,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.operators.event_time import NEVER
 from headwater.operators.memory.chunk_codec import decode, decode_watermark, encode, extra_column
-from headwater.operators.operator import NEVER
 from soaking import examples
 
 LEFT = pa.schema([("id", pa.int64()), ("name", pa.string())])

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.groups import Keys
+from headwater.operators.memory.key_hash import KeyHashes, hashed_groups
 from headwater.operators.memory.key_ids import KeyIds
 from soaking import examples
 
 
-def keys(some: list[str]) -> Keys:
-    return np.array(some, np.object_)
+def keys(some: Sequence[object]) -> KeyHashes:
+    return hashed_groups(pa.table({"k": pa.array(some, None if some else pa.string())}), ["k"]).keys
 
 
 @examples(60)
@@ -42,11 +45,11 @@ def test_new_keys_get_the_next_numbers_in_their_order() -> None:
 
 def test_it_is_crowded_when_there_are_twice_as_many_as_were_held() -> None:
     key_ids = KeyIds()
-    numbers = key_ids.numbers(np.arange(1025).astype(np.object_))
+    numbers = key_ids.numbers(keys(range(1025)))
     assert key_ids.crowded
     key_ids.keep(numbers)
     assert not key_ids.crowded
-    key_ids.numbers(np.arange(1025, 2050).astype(np.object_))
+    key_ids.numbers(keys(range(1025, 2050)))
     assert not key_ids.crowded
     key_ids.numbers(keys(["one more"]))
     assert key_ids.crowded

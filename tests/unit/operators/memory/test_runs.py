@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.operators.event_time import FOREVER, NEVER
 from headwater.operators.memory.runs import Runs
-from headwater.operators.operator import FOREVER, NEVER
 from soaking import examples
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(-4, 9)), max_size=12)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.groups import Keys
+from headwater.operators.groups import Numbers
 from headwater.operators.memory.spans import Spans
 from soaking import examples
 
@@ -14,8 +14,8 @@ ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.integers(-30, 30)), max_siz
 ASKED = [(key, at) for key in "abcd" for at in range(-35, 36)]
 
 
-def keys(rows: list[tuple[str, int]]) -> Keys:
-    return np.array([key for key, _ in rows], np.object_)
+def keys(rows: list[tuple[str, int]]) -> Numbers:
+    return np.array([ord(key) for key, _ in rows], np.int64)
 
 
 def times(rows: list[tuple[str, int]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -66,8 +66,8 @@ def test_spans_are_forgotten_as_a_whole_and_only_when_they_are_over(
 
 def test_a_key_has_one_time_in_a_span() -> None:
     spans = Spans(10)
-    spans.add(np.array(["a"], np.object_), np.array([3]))
-    spans.add(np.array(["a"], np.object_), np.array([7]))
+    spans.add(np.array([1]), np.array([3]))
+    spans.add(np.array([1]), np.array([7]))
     assert len(spans) == 1
     spans.drop(9)
     assert len(spans) == 1
@@ -77,6 +77,6 @@ def test_a_key_has_one_time_in_a_span() -> None:
 
 def test_nothing_remembered_leaves_every_time_free_and_has_no_end() -> None:
     spans = Spans(10)
-    first, last = spans.free(np.array(["a"], np.object_), np.array([0]))
+    first, last = spans.free(np.array([1]), np.array([0]))
     assert first[0] < 0 < 10 < last[0]
     assert spans.end() is None

@@ -9,9 +9,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.operators.event_time import FOREVER
 from headwater.operators.memory.numbered_rows import NOWHERE
 from headwater.operators.memory.versions import RowVersions
-from headwater.operators.operator import FOREVER
 from soaking import examples
 
 SCHEMA = pa.schema([("value", pa.int64()), ("gone", pa.bool_())])

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from headwater.operators.operator import NEVER, Operator, Step, run
+from headwater.operators.event_time import NEVER
+from headwater.operators.operator import Operator, Step, run
 from headwater.operators.pairing import Pairing
 from unit.operators.stepping import Row, listed, restarted, table, texts
 

@@ -17,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
+from headwater.operators.event_time import NEVER
 from headwater.operators.memory.sorted_multiset import SortedMultiset, comparable, restored
-from headwater.operators.operator import NEVER, Operator
+from headwater.operators.operator import Operator
 from headwater.operators.spec import Side
 from headwater.operators.tables import retracting as agg
 from headwater.schema import parse

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
-from headwater.operators.operator import NEVER
+from headwater.operators.event_time import NEVER
 from headwater.operators.pairing import Pairing
 from headwater.operators.spec import Side
 from headwater.operators.tables.join import TableJoin

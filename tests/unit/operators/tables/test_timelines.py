@@ -13,7 +13,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.operator import NEVER
+from headwater.operators.event_time import NEVER
 from headwater.operators.spec import Side
 from headwater.operators.tables import retracting as agg
 from headwater.schema import parse

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from headwater import agg, windows
 from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import Aggregate
-from headwater.operators.memory.partials import Partials
-from headwater.operators.operator import FOREVER, NEVER
+from headwater.operators.event_time import FOREVER, NEVER
+from headwater.operators.memory.sorted_runs import SortedRuns
 from headwater.operators.spec import Side
 from headwater.operators.windows.hopping import Hopping
 from headwater.operators.windows.windowing import Windowing
@@ -215,7 +215,7 @@ def test_it_makes_no_difference_how_earlier_windows_are_looked_up(count: int, st
     operator = comparing(7, 3, 9, 1, 40)
     plainly = play(operator, steps).out
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Partials, "count", lambda self, first, last: count)
+        patch.setattr(SortedRuns, "count", lambda self, first, last: count)
         assert texts(play(operator, steps).out) == texts(plainly)
 
 

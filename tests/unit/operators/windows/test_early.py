@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from headwater import agg
 from headwater.operators.aggregates.last_time import LastTime
 from headwater.operators.aggregates.row_count import RowCount
-from headwater.operators.memory.partials import Entries
-from headwater.operators.operator import NEVER
+from headwater.operators.event_time import NEVER
+from headwater.operators.memory.entries import Entries
 from headwater.operators.windows.early import Early
 from headwater.operators.windows.session_state import with_status
 from headwater.operators.windows.windowing import Windowing

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.operator import NEVER
+from headwater.operators.event_time import NEVER
 from headwater.operators.windows.hopping import Hopping
 from soaking import examples
 from unit.operators.stepping import (

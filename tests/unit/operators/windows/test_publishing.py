@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from headwater import agg
 from headwater.operators.groups import Numbers
-from headwater.operators.memory.partials import Entries, Partials
+from headwater.operators.memory.entries import Entries
 from headwater.operators.memory.publications import PublicationCounts
+from headwater.operators.memory.sorted_runs import SortedRuns
 from headwater.operators.windows.grid import Grid
 from headwater.operators.windows.publishing import (
     Publishable,
@@ -69,7 +70,7 @@ def test_windows_are_merged_from_their_panes_and_those_without_any_are_left_out(
     held = {(on_grid(place), key): n for (place, key), n in panes.items()}
     asked = sorted((on_grid(place), key) for place, key in cells)
     starts, keys = np.array(asked, np.int64).reshape(-1, 2).T
-    partials = Partials(STATE.empty_table(), COUNTS.merge)
+    partials = SortedRuns(STATE.empty_table(), COUNTS.merge)
     partials.add(entries(held))
     expected = summed(held, asked)
     assert told(ready(entries(held), starts, keys, GRID.size, COUNTS.merge)) == expected
@@ -78,7 +79,7 @@ def test_windows_are_merged_from_their_panes_and_those_without_any_are_left_out(
 
 def test_windows_that_overlap_among_many_keys_have_each_pane_once() -> None:
     held = {(on_grid(place), key): 1 for place in range(50) for key in range(20)}
-    partials = Partials(STATE.empty_table(), COUNTS.merge)
+    partials = SortedRuns(STATE.empty_table(), COUNTS.merge)
     partials.add(entries(held))
     asked = [(on_grid(0), 3), (on_grid(1), 3), (on_grid(2), 7)]
     starts, keys = np.array(asked).T
@@ -90,26 +91,25 @@ def test_windows_that_overlap_among_many_keys_have_each_pane_once() -> None:
 def test_of_two_results_of_one_window_the_later_has_the_higher_revision(
     steps: list[tuple[dict[Cell, int], dict[Cell, int]]],
 ) -> None:
-    publications, seen = PublicationCounts([STATE.field("k")], counting=True), Counter[Cell]()
+    publications, seen = PublicationCounts(counting=True), Counter[Cell]()
     for early, ended in steps:
         early = {cell: n for cell, n in early.items() if cell not in ended}
         found = [Publishable(entries(ended), True), Publishable(entries(early), False)]
-        out, kept = publish(COUNTS, publications, found, GRID.size, COUNTS.output_schema(SCHEMA))
+        out = publish(COUNTS, publications, found, GRID.size, COUNTS.output_schema(SCHEMA))
         rows = [
             {"k": f"k{key}", "window_start": at, "window_end": at + 6, "n": n, "revision": seen[at, key]}
             | {"complete": (at, key) in ended}
             for (at, key), n in sorted((early | ended).items())
         ]
         assert listed(out) == rows
-        assert len(kept) == len(rows)
         seen.update([*early, *ended])
 
 
 def test_nothing_to_publish_is_no_rows_of_the_same_columns() -> None:
-    publications, schema = PublicationCounts([STATE.field("k")], counting=True), COUNTS.output_schema(SCHEMA)
-    out, kept = publish(COUNTS, publications, [Publishable(entries({}), True)], GRID.size, schema)
+    publications, schema = PublicationCounts(counting=True), COUNTS.output_schema(SCHEMA)
+    out = publish(COUNTS, publications, [Publishable(entries({}), True)], GRID.size, schema)
     assert out.equals(schema.empty_table())
-    assert len(kept) == 0
+    assert len(publications) == 0
 
 
 def test_a_window_is_crowded_when_it_passes_a_multiple_with_new_rows() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.groups import Numbers
-from headwater.operators.memory.partials import Entries, merged, spans
+from headwater.operators.memory.entries import Entries, merged, spans
 from headwater.operators.windows.ranges import over
 from soaking import examples
 

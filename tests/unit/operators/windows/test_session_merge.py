@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater import agg
-from headwater.operators.memory.partials import Entries
-from headwater.operators.operator import NEVER
+from headwater.operators.event_time import NEVER
+from headwater.operators.memory.entries import Entries
 from headwater.operators.windows.early import Early
 from headwater.operators.windows.session_merge import Combining, SessionChange
 from headwater.operators.windows.session_state import ends, partials, removed, revisions, with_status

@@ -7,8 +7,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.memory.partials import Entries
-from headwater.operators.operator import NEVER
+from headwater.operators.event_time import NEVER
+from headwater.operators.memory.entries import Entries
 from headwater.operators.windows.session_state import (
     Sessions,
     ends,
@@ -19,6 +19,7 @@ from headwater.operators.windows.session_state import (
     with_status,
 )
 from soaking import examples
+from unit.operators.stepping import SPILLED, TablesInMemory
 
 STATE = pa.schema([("n", pa.int64())])
 WRITES = st.dictionaries(
@@ -75,14 +76,24 @@ def test_what_is_out_of_date_is_never_more_than_half_of_everything_for_long() ->
     assert listed(sessions.all())[0, 990] == 995
 
 
+def test_what_lies_in_runs_is_cleared_away_though_each_run_has_a_row_from_the_future() -> None:
+    sessions, files = Sessions(STATE, cut=False), TablesInMemory()
+    for start in range(0, 2000, 10):
+        sessions.put(written({(0, start): (5, False), (1, start + 10**6): (5, False)}))
+        sessions.fading.runs.save(files, SPILLED)
+        sessions.drop(start, start, NEVER)
+    there = listed(sessions.all())
+    assert len([key for key in there if key[0] == 0]) < 205, "no more than those that are alive"
+
+
 def test_pieces_of_cut_sessions_come_due_at_their_starts() -> None:
     sessions = Sessions(STATE, cut=True)
     sessions.put(written({(1, 5): (50, False), (2, 15): (50, False)}))
-    assert sessions.coming() == 5
+    assert sessions.coming.first() == 5
     assert sessions.due(0, 10).tolist() == [1]
     sessions.drop(NEVER, 0, 10)
-    assert sessions.coming() == 15
-    assert Sessions(STATE, cut=False).coming() is None
+    assert sessions.coming.first() == 15
+    assert Sessions(STATE, cut=False).coming.first() is None
 
 
 def test_what_is_told_of_sessions_stands_beside_their_partial_results() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.operator import FOREVER, NEVER
+from headwater.operators.event_time import FOREVER, NEVER
 from headwater.operators.windows.sliding import Sliding
 from soaking import examples
 from unit.operators.stepping import (

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from headwater.errors import UsageError
-from headwater.operators.operator import FOREVER, NEVER
+from headwater.operators.event_time import FOREVER, NEVER
 from headwater.operators.windows.hopping import Hopping
 from headwater.schema import TIMESTAMP, parse
-from unit.operators.stepping import SCHEMA, Move, Played, Row, in_one, listed, play, table
+from unit.operators.stepping import SCHEMA, Move, Played, Row, TablesInMemory, in_one, play, table
 from unit.operators.windows.windowed import AGGREGATES, Count, windowing
 
 BY = ("k",)
@@ -155,13 +155,14 @@ def test_a_zero_in_the_key_has_no_sign_and_there_is_one_nan() -> None:
     assert repr([(r["x"], r["n"]) for r in played.out]) == "[(None, 1), (0.0, 2), (nan, 2)]"
 
 
-def test_a_step_that_learns_nothing_has_no_chunk() -> None:
-    operator = tumbling()
+def test_a_step_that_learns_nothing_stores_nothing() -> None:
+    operator, files = tumbling(), TablesInMemory()
     state = operator.initial_state(SCHEMA)
-    assert operator.step(state, table([row(1)]), NEVER).chunk is not None
-    assert operator.step(state, table([]), 5).chunk is None
-    assert operator.step(state, table([row(None)]), 5).chunk is None
-    assert operator.step(state, table([]), 10).chunk is not None
+    stored = []
+    for rows, clock in (([row(1)], NEVER), ([], 5), ([row(None)], 5)):
+        operator.step(state, table(rows), clock)
+        stored.append(operator.memory(state).save(files).stretches)
+    assert stored[0] and stored[0] == stored[1] == stored[2]
 
 
 def test_a_time_beyond_all_calendars_is_late() -> None:
@@ -223,10 +224,8 @@ def test_an_operator_can_be_sent_to_a_worker_and_its_text_tells_its_settings() -
     assert str(operator) != str(tumbling(late="correct", keep=8, every=2))
 
 
-def test_chunks_hold_partial_results_and_not_rows() -> None:
+def test_partial_results_are_held_and_not_rows() -> None:
     operator = tumbling()
-    chunk = operator.step(
-        operator.initial_state(SCHEMA), table([row(at, v=at) for at in range(10)] * 50), NEVER
-    ).chunk
-    assert chunk is not None
-    assert [r["pane"]["n.count"] for r in listed(chunk)] == [500]
+    state = operator.initial_state(SCHEMA)
+    operator.step(state, table([row(at, v=at) for at in range(10)] * 50), NEVER)
+    assert state.panes.all().rows["n.count"].to_pylist() == [500]

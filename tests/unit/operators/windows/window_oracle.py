@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from headwater.operators.operator import FOREVER, NEVER
+from headwater.operators.event_time import FOREVER, NEVER
 from headwater.operators.windows.windowing import Windowed
 from unit.operators.stepping import SCHEMA, Move, Row, key, listed, play, splits, table, texts
 from unit.operators.windows.windowed import batch, last, without_late

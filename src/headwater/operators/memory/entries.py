@@ -1,0 +1,121 @@
+"""Rows with two numbers each, by which they are sorted and found: what runs are made of.
+
+Invariant: within sorted entries each pair of numbers is there once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.operators.event_time import FOREVER
+from headwater.operators.groups import Flags, Numbers
+
+Merge = Callable[[pa.Table, Numbers, int], pa.Table]
+"""Merges rows by group: rows in the order in which they came, the group of each, and how many there are."""
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Rows, each with its two numbers."""
+
+    major: Numbers
+    minor: Numbers
+    rows: pa.Table
+
+    def __len__(self) -> int:
+        return len(self.major)
+
+    @property
+    def size(self) -> int:
+        """The bytes of its rows and numbers."""
+        return 16 * len(self) + int(self.rows.nbytes)
+
+    def take(self, indices: Numbers) -> Entries:
+        """Return some of the entries."""
+        return Entries(self.major[indices], self.minor[indices], self.rows.take(pa.array(indices)))
+
+    def slice(self, start: int, end: int) -> Entries:
+        """Return the entries from one position to another."""
+        return Entries(self.major[start:end], self.minor[start:end], self.rows.slice(start, end - start))
+
+    def position(self, major: int, minor: int) -> int:
+        """Return where a pair of numbers is, or would be, among sorted entries."""
+        low, high = (int(np.searchsorted(self.major, major, side)) for side in ("left", "right"))
+        return low + int(np.searchsorted(self.minor[low:high], minor))
+
+
+def no_entries(rows: pa.Table) -> Entries:
+    """Return entries without rows, for a table that has none."""
+    return Entries(np.empty(0, np.int64), np.empty(0, np.int64), rows)
+
+
+def newest(rows: pa.Table, groups: Numbers, count: int) -> pa.Table:
+    """Merge rows so that of several the one counts that came last."""
+    last = np.empty(count, np.int64)
+    last[groups] = np.arange(len(groups))  # of several, the last is assigned
+    return rows.take(pa.array(last))
+
+
+def merged(pieces: list[Entries], merge: Merge) -> Entries:
+    """Return entries sorted by their numbers, those of equal numbers merged."""
+    major = np.concatenate([piece.major for piece in pieces])
+    minor = np.concatenate([piece.minor for piece in pieces])
+    rows = pa.concat_tables([piece.rows for piece in pieces]).combine_chunks()
+    indices = arranged(major, minor)
+    major, minor, rows = major[indices], minor[indices], rows.take(pa.array(indices))
+    new = opening(major, minor)
+    if new.all():
+        return Entries(major, minor, rows)
+    rows = merge(rows, np.cumsum(new) - 1, int(new.sum()))
+    return Entries(major[new], minor[new], rows)
+
+
+def arranged(major: Numbers, minor: Numbers) -> Numbers:
+    """Return the indices of pairs of numbers in order; equal ones stay in theirs."""
+    if not len(major):
+        return np.empty(0, np.int64)
+    width = int(minor.max()) - int(minor.min()) + 1
+    if (int(major.max()) - int(major.min()) + 1) * width > FOREVER:
+        return np.lexsort((minor, major))
+    # As one number: that is sorted once, and fast where it is of a few sorted runs.
+    return np.argsort((major - major.min()) * width + (minor - minor.min()), kind="stable")
+
+
+def opening(major: Numbers, minor: Numbers) -> Flags:
+    """Tell of sorted pairs of numbers which are the first of those that are equal."""
+    return np.append(True, (major[1:] != major[:-1]) | (minor[1:] != minor[:-1]))[: len(major)]
+
+
+def distinct(major: Numbers, minor: Numbers) -> tuple[Numbers, Numbers]:
+    """Return distinct pairs of numbers, in their order."""
+    indices = arranged(major, minor)
+    major, minor = major[indices], minor[indices]
+    new = opening(major, minor)
+    return major[new], minor[new]
+
+
+def spans(entries: Entries, major: Numbers, first: Numbers, last: Numbers) -> tuple[Numbers, Numbers]:
+    """Return where, in sorted entries, the range of second numbers of each first number is."""
+    low, high = np.searchsorted(entries.major, major), np.searchsorted(entries.major, major, side="right")
+    return _bisect(entries.minor, low, high, first), _bisect(entries.minor, low, high, last)
+
+
+def spread(starts: Numbers, ends: Numbers) -> Numbers:
+    """Return all numbers of some ranges, range by range."""
+    lengths = np.maximum(ends - starts, 0)
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
+
+
+def _bisect(values: Numbers, low: Numbers, high: Numbers, wanted: Numbers) -> Numbers:
+    """Return the first position, of some from low to high, whose value is not before the wanted one."""
+    while (more := low < high).any():
+        middle = np.where(more, (low + high) >> 1, 0)
+        less = more & (values[middle] < wanted)
+        low = np.where(less, middle + 1, low)
+        high = np.where(more & ~less, middle, high)
+    return low

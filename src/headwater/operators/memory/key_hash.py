@@ -1,0 +1,98 @@
+"""Keys as two numbers that are the same in every process and release, so that a key is found in sorted runs.
+
+The numbers are two hashes of a key, 127 bits together, of which texts have SipHash under two keys of its own:
+keys of which all bits are equal are taken for one. Among a thousand million keys that happens with a
+probability of 3 in 10^21. A whole number by itself has numbers that no other one has.
+
+Invariant: keys that are equal as ``headwater.operators.groups`` has it have equal numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.operators.groups import Numbers, grouped, plain_columns
+
+_SECRETS = ("headwater.high.1", "headwater.low..1")
+_SALTS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03))
+_NULLS = (np.uint64(0x6A09E667F3BCC909), np.uint64(0xBB67AE8584CAA73B))
+"""What stands for null: two numbers that no value has together."""
+
+Lane = npt.NDArray[np.uint64]
+
+
+class KeyHashes(NamedTuple):
+    """Keys, each as two numbers."""
+
+    high: Numbers
+    low: Numbers
+
+    def take(self, indices: npt.NDArray[np.generic]) -> KeyHashes:
+        """Return some of the keys, by their indices or by flags."""
+        return KeyHashes(self.high[indices], self.low[indices])
+
+
+@dataclass(frozen=True)
+class HashedGroups:
+    """Rows by key: the group ``of`` each row, each group's ``first`` row, and its key as two numbers."""
+
+    of: Numbers
+    first: Numbers
+    keys: KeyHashes
+
+
+def hashed_groups(rows: pa.Table, by: Sequence[str]) -> HashedGroups:
+    """Group rows by the values of some columns."""
+    columns = plain_columns(rows, by)
+    of, first = grouped(columns)
+    return HashedGroups(of, first, hashes([column.take(pa.array(first)) for column in columns], len(first)))
+
+
+def hashes(columns: Sequence[pa.Array], count: int) -> KeyHashes:
+    """Return the numbers of keys, given the plain columns of each."""
+    lanes = [np.full(count, salt) for salt in _SALTS]
+    for column in columns:
+        values = [_values(column, *lane) for lane in zip(_SECRETS, _NULLS, strict=True)]
+        lanes = [_mixed(lane ^ value) for lane, value in zip(lanes, values, strict=True)]
+    high, low = lanes
+    # One bit less, so that there is always a greater number.
+    return KeyHashes(high.view(np.int64), (low >> np.uint64(1)).view(np.int64))
+
+
+def _values(column: pa.Array, secret: str, null: np.uint64) -> Lane:
+    """Return a number for each value, nulls too."""
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        filled = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+        numbers: Lane = filled.astype(np.int64).view(np.uint64)
+    else:
+        numbers = _sip_hashes(column if _is_text(kind) else column.cast(pa.string()), secret)
+    if not column.null_count:
+        return numbers
+    return np.where(column.is_null().to_numpy(zero_copy_only=False), null, numbers)
+
+
+def _sip_hashes(column: pa.Array, secret: str) -> Lane:
+    from pandas.util import hash_array  # takes long to load, and whole numbers need none
+
+    objects = column.fill_null("" if pa.types.is_string(column.type) else b"").to_numpy(zero_copy_only=False)
+    hashed: Lane = hash_array(objects, hash_key=secret, categorize=False)
+    return hashed
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
+
+
+def _mixed(numbers: Lane) -> Lane:
+    """Spread numbers, each onto another one (the finalizer of splitmix64)."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))

@@ -1,0 +1,123 @@
+"""A run: entries that are sorted and never change, in memory or in files that are mapped into it.
+
+A large run has several parts, each of them sorted and behind the one before, so that what is written and
+merged at a time is bounded. A mapped part costs no memory of the process: the pages that are looked into are
+the system's.
+
+Invariant: a run has each pair of numbers once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.operators.groups import Numbers
+from headwater.operators.memory.entries import Entries, spans, spread
+
+
+class Stretch(NamedTuple):
+    """A stretch of a file that is never changed, and what is known of it without reading it."""
+
+    file: str
+    size: int
+    at: int = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """Sorted parts, none of them empty, and where they are stored, if they are."""
+
+    parts: tuple[Entries, ...]
+    stored: tuple[Stretch, ...] = ()
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    @property
+    def first(self) -> int:
+        """The least first number."""
+        return int(self.parts[0].major[0])
+
+    @property
+    def last(self) -> int:
+        """The greatest first number."""
+        return int(self.parts[-1].major[-1])
+
+    def between(self, first: int, last: int) -> list[Entries]:
+        """Return what has a first number from one up to, and without, another."""
+        found = []
+        for part in self.parts:
+            if part.major[0] < last and part.major[-1] >= first:
+                start, end = np.searchsorted(part.major, [first, last])
+                found += [part.slice(start, end)] if start < end else []
+        return found
+
+    def count(self, first: int, last: int) -> int:
+        """Return how many have a first number from one up to, and without, another."""
+        return sum(map(len, self.between(first, last)))
+
+    def within(self, major: Numbers, first: Numbers, last: Numbers) -> list[Entries]:
+        """Return what has one of some first numbers, given in order, and a second one in that one's range."""
+        found = []
+        for part in self.parts:
+            low = int(np.searchsorted(major, part.major[0]))
+            high = int(np.searchsorted(major, part.major[-1], side="right"))
+            if low < high:
+                indices = spread(*spans(part, major[low:high], first[low:high], last[low:high]))
+                found += [part.take(indices)] if len(indices) else []
+        return found
+
+    def find(self, major: Numbers, minor: Numbers) -> Numbers:
+        """Return the position of each pair of numbers, given in order of the first; -1 for one without."""
+        found, start = np.full(len(major), -1), 0
+        for part in self.parts:
+            low = int(np.searchsorted(major, part.major[0]))
+            high = int(np.searchsorted(major, part.major[-1], side="right"))
+            if low < high:
+                here = _find(part, major[low:high], minor[low:high])
+                found[low:high] = np.where(here < 0, found[low:high], here + start)
+            start += len(part)
+        return found
+
+    def take(self, positions: Numbers, columns: Sequence[str]) -> pa.Table:
+        """Return the rows at some positions, in that order; some columns of them."""
+        if len(self.parts) == 1 or not len(positions):
+            return self.parts[0].rows.select(columns).take(pa.array(positions))
+        starts = np.cumsum([0, *map(len, self.parts)])
+        owner = np.searchsorted(starts, positions, side="right") - 1
+        order = np.argsort(owner, kind="stable")
+        tables = [part.rows.select(columns) for part in self.parts]
+        pieces = [
+            tables[number].take(pa.array(positions[owner == number] - starts[number]))
+            for number in np.unique(owner).tolist()
+        ]
+        back = np.empty(len(positions), np.int64)
+        back[order] = np.arange(len(positions))
+        return pa.concat_tables(pieces).combine_chunks().take(pa.array(back))
+
+    def slice(self, low: tuple[int, int] | None, high: tuple[int, int] | None) -> list[Entries]:
+        """Return the entries from one pair of numbers up to, and without, another; from or to an end."""
+        found = []
+        for part in self.parts:
+            start = 0 if low is None else part.position(*low)
+            end = len(part) if high is None else part.position(*high)
+            found += [part.slice(start, end)] if start < end else []
+        return found
+
+
+def _find(part: Entries, major: Numbers, minor: Numbers) -> Numbers:
+    at = np.searchsorted(part.major, major)
+    at[at == len(part)] = 0
+    same = part.major[at] == major
+    hit = same & (part.minor[at] == minor)
+    found = np.where(hit, at, -1)
+    rest = np.flatnonzero(same & ~hit)  # others of the same first number: few, where that is a hash
+    if len(rest):
+        start, end = spans(part, major[rest], minor[rest], minor[rest] + 1)
+        found[rest] = np.where(start < end, start, -1)
+    return found

@@ -1,0 +1,366 @@
+"""Rows by two numbers, in a few sorted runs, in memory and on disk: what all containers are made of.
+
+A container is a log-structured merge tree. What is added lies in memory, in runs of which a new one is
+merged with its neighbour while that is not much larger, and is logged when the container is saved. When there
+is much of it, it becomes one run on disk, which is mapped, looked into and never read whole; runs on disk are
+merged by their size. What has become too old is left out at once, and goes with its run, or when that is
+merged.
+
+Invariant: what is found is the same wherever an entry lies, and however runs came about. Rows of equal
+numbers are merged in the order in which they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.operators.event_time import NEVER
+from headwater.operators.groups import Flags, Numbers
+from headwater.operators.memory.entries import Entries, Merge, merged, no_entries
+from headwater.operators.memory.run import Run, Stretch
+
+MAJOR, MINOR = "_major", "_minor"
+_FANOUT = 4
+"""Runs on disk of about one size that are merged into one."""
+
+
+@dataclass
+class Limits:
+    """When what is in memory becomes a run, how often it is logged before, and how large a part is."""
+
+    spill_bytes: int = 8 << 20
+    logged: int = 64
+    part_bytes: int = 64 << 20
+
+
+LIMITS = Limits()
+
+
+class RunFiles(Protocol):
+    """Where runs are stored."""
+
+    def put(self, table: pa.Table) -> Stretch:
+        """Store a table that is read back whole."""
+
+    def put_mapped(self, table: pa.Table) -> Stretch:
+        """Store a table that is to be mapped."""
+
+    def get(self, stretch: Stretch) -> pa.Table:
+        """Return a table that was stored, in memory."""
+
+    def map(self, stretch: Stretch) -> pa.Table:
+        """Return a table that was stored to be mapped."""
+
+
+class StoredRuns(NamedTuple):
+    """What is known of a container without reading it: from it, and its files, it is opened again."""
+
+    logged: tuple[Stretch, ...] = ()
+    runs: tuple[tuple[Stretch, ...], ...] = ()
+    floor: int = NEVER
+    minor_floor: int = NEVER
+
+    @property
+    def stretches(self) -> list[Stretch]:
+        """All that it is stored in."""
+        return [*self.logged, *(part for run in self.runs for part in run)]
+
+    @classmethod
+    def from_json(cls, stored: list[Any]) -> StoredRuns:
+        """Read what JSON has made of it."""
+        logged, runs, floor, minor_floor = stored
+        return cls(
+            tuple(Stretch(*each) for each in logged),
+            tuple(tuple(Stretch(*part) for part in run) for run in runs),
+            floor,
+            minor_floor,
+        )
+
+
+class FoundRows(NamedTuple):
+    """Which of some pairs of numbers are there, and their rows, with nulls for the others."""
+
+    known: Flags
+    rows: pa.Table
+
+
+class SortedRuns:
+    """Rows found by a range of the first number, by one and a range of the second, or by both."""
+
+    def __init__(self, empty: pa.Table, merge: Merge, is_gone: Callable[[pa.Table], Flags] | None = None):
+        """``is_gone`` tells which merged rows stand for none: left out where nothing lies behind them."""
+        self._none, self._merge, self._is_gone = no_entries(empty), merge, is_gone
+        self._stored: list[Run] = []
+        self._recent: list[Run] = []
+        self._held: list[int] = []
+        self._fresh: list[Entries] = []
+        self._logged: list[Stretch] = []
+        self._floor, self._minor_floor = NEVER, NEVER
+
+    def __len__(self) -> int:
+        return sum(map(len, self._runs()))
+
+    @property
+    def size(self) -> int:
+        """The bytes that it has in memory."""
+        return sum(run.parts[0].size for run in self._recent)
+
+    def add(self, entries: Entries) -> None:
+        """Add entries, which are merged with those of the same numbers."""
+        if not len(entries):
+            return
+        sorted_once = merged([entries], self._merge)
+        self._fresh.append(sorted_once)
+        self._add_recent(sorted_once)
+
+    def between(self, first: int, last: int) -> Entries:
+        """Return what has a first number from one up to, and without, another."""
+        first = max(first, self._floor)
+        return self._merged([piece for run in self._runs() for piece in run.between(first, last)])
+
+    def count(self, first: int, last: int) -> int:
+        """Return how many parts have a first number from one up to, and without, another."""
+        return sum(run.count(max(first, self._floor), last) for run in self._runs())
+
+    def within(self, major: Numbers, first: Numbers, last: Numbers) -> Entries:
+        """Return what has one of some first numbers, and a second one in that one's range.
+
+        The ranges of equal first numbers must not overlap.
+        """
+        order = np.argsort(major, kind="stable")
+        order = order[np.searchsorted(major[order], self._floor) :]
+        asked = major[order], first[order], last[order]
+        return self._merged([piece for run in self._runs() for piece in run.within(*asked)])
+
+    def find(self, major: Numbers, minor: Numbers, *columns: str) -> FoundRows:
+        """Return the newest row of each pair of numbers; all columns, or some.
+
+        To be called where merging means that the newest counts, and for numbers that were not dropped.
+        """
+        names = list(columns) or self._none.rows.column_names
+        order = np.argsort(major, kind="stable")
+        major, minor = major[order], minor[order]
+        owner, position = np.full(len(major), -1), np.empty(len(major), np.int64)
+        left, runs = np.arange(len(major)), self._runs()
+        for number in range(len(runs) - 1, -1, -1):
+            if not len(left):
+                break
+            found = runs[number].find(major[left], minor[left])
+            hit = found >= 0
+            owner[left[hit]], position[left[hit]] = number, found[hit]
+            left = left[~hit]
+        return _taken(runs, self._none.rows, (owner, position, order), names)
+
+    def drop(self, before: int) -> None:
+        """Forget what has a first number before one."""
+        if before <= self._floor:
+            return
+        self._floor = before
+        self._stored = [run for run in self._stored if run.last >= before]
+        recent, held = self._recent, self._held
+        self._recent, self._held = [], []
+        for run, whole in zip(recent, held, strict=True):
+            (part,) = run.parts
+            cut = int(np.searchsorted(part.major, before))
+            left = len(part) - cut
+            if left and 2 * left > whole:
+                self._push(part.slice(cut, len(part)), whole)
+            elif left:  # Taking copies: what has been dropped is held no longer.
+                self._push(part.take(np.arange(cut, len(part))))
+
+    def retain(self, after: int) -> None:
+        """Forget what has a second number that is not after one; this looks at everything in memory."""
+        if after <= self._minor_floor:
+            return
+        self._minor_floor = after
+        parts = [part.take(np.flatnonzero(part.minor > after)) for run in self._recent for part in run.parts]
+        self._recent, self._held = [], []
+        for part in parts:
+            if len(part):
+                self._push(part)
+
+    def next(self, first: int) -> int | None:
+        """Return the least first number that is not before one."""
+        first = max(first, self._floor)
+        found = [piece for run in self._runs() if run.last >= first for piece in _from(run, first)]
+        return min(found, default=None)
+
+    def all(self) -> Entries:
+        """Return everything."""
+        return self._merged(self._parts())
+
+    def majors(self) -> Numbers:
+        """Return the first numbers of everything, in no order."""
+        return np.concatenate([self._none.major, *(part.major for part in self._parts())])
+
+    def minors(self) -> Numbers:
+        """Return the second numbers of everything, in no order."""
+        return np.concatenate([self._none.minor, *(part.minor for part in self._parts())])
+
+    def save(self, files: RunFiles, limits: Limits | None = None) -> StoredRuns:
+        """Store what was added since it was last saved, and return by what it is opened again."""
+        limits = limits or LIMITS
+        if self.size > limits.spill_bytes or (self._fresh and self._is_crowded(limits)):
+            self._spill(files, limits)
+        elif self._fresh:
+            self._logged.append(files.put(_table(merged(self._fresh, self._merge))))
+        self._fresh = []
+        return StoredRuns(
+            tuple(self._logged), tuple(run.stored for run in self._stored), self._floor, self._minor_floor
+        )
+
+    def open(self, stored: StoredRuns, files: RunFiles) -> None:
+        """Be, while empty, what was saved."""
+        self._stored = [Run(tuple(_entries(files.map(part)) for part in run), run) for run in stored.runs]
+        for stretch in stored.logged:
+            self._add_recent(_entries(files.get(stretch)))
+        self._logged = list(stored.logged)
+        self.drop(stored.floor)
+        self.retain(stored.minor_floor)
+
+    def _runs(self) -> list[Run]:
+        return [*self._stored, *self._recent]
+
+    def _parts(self) -> list[Entries]:
+        parts = [part for run in self._runs() for part in run.parts]
+        cuts = [int(np.searchsorted(part.major, self._floor)) for part in parts]
+        return [part.slice(cut, len(part)) for part, cut in zip(parts, cuts, strict=True) if cut < len(part)]
+
+    def _merged(self, pieces: list[Entries]) -> Entries:
+        if not pieces:
+            return self._none
+        found = merged(pieces, self._merge)
+        if self._minor_floor > NEVER and (old := found.minor <= self._minor_floor).any():
+            return found.take(np.flatnonzero(~old))
+        return found
+
+    def _add_recent(self, entries: Entries) -> None:
+        self._push(entries)
+        while len(self._recent) > 1 and len(self._recent[-2]) <= 2 * len(self._recent[-1]):
+            newer, older = self._recent.pop(), self._recent.pop()
+            del self._held[-2:]
+            self._push(merged([*older.parts, *newer.parts], self._merge))
+
+    def _push(self, entries: Entries, held: int | None = None) -> None:
+        self._recent.append(Run((entries,)))
+        self._held.append(len(entries) if held is None else held)
+
+    def _is_crowded(self, limits: Limits) -> bool:
+        """Tell whether so much is logged that it takes longer to read than what has come of it."""
+        size = sum(stretch.size for stretch in self._logged)
+        return len(self._logged) >= limits.logged or size > max(2 * self.size, limits.spill_bytes // 8)
+
+    def _spill(self, files: RunFiles, limits: Limits) -> None:
+        """Make a run on disk of what is in memory, and merge runs of about its size with it."""
+        runs, self._recent, self._held, self._logged = self._recent, [], [], []
+        while len(self._stored) >= _FANOUT - 1 and _is_small(self._stored, sum(map(len, runs))):
+            cut = len(self._stored) - _FANOUT + 1
+            runs = [*self._stored[cut:], *runs]
+            self._stored = self._stored[:cut]
+        run = self._write(self._compacted(runs, limits.part_bytes), files, limits.part_bytes)
+        self._stored += [run] if run.parts else []
+
+    def _compacted(self, runs: list[Run], size: int) -> Iterator[Entries]:
+        """Yield the entries of runs in order, merged, about as many at a time as a part has."""
+        bounds = _bounds(runs, size)
+        for low, high in zip([None, *bounds], [*bounds, None], strict=True):
+            pieces = [piece for run in runs for piece in run.slice(low, high)]
+            if not pieces:
+                continue
+            found = merged(pieces, self._merge)
+            keep = (found.major >= self._floor) & (found.minor > self._minor_floor)
+            if self._is_gone is not None and not self._stored:
+                keep &= ~self._is_gone(found.rows)
+            if keep.any():
+                yield found if keep.all() else found.take(np.flatnonzero(keep))
+
+    def _write(self, pieces: Iterator[Entries], files: RunFiles, size: int) -> Run:
+        stored: list[Stretch] = []
+        gathered: list[Entries] = []
+        for piece in pieces:
+            gathered.append(piece)
+            if sum(each.size for each in gathered) >= size:
+                stored.append(files.put_mapped(_table(_joined(gathered))))
+                gathered = []
+        if gathered:
+            stored.append(files.put_mapped(_table(_joined(gathered))))
+        return Run(tuple(_entries(files.map(each)) for each in stored), tuple(stored))
+
+
+def _is_small(stored: list[Run], count: int) -> bool:
+    """Tell whether the runs that would be merged are about as large as what they are merged with."""
+    sizes = [len(run) for run in stored[-_FANOUT + 1 :]]
+    return sizes[0] <= sum(sizes[1:]) + count
+
+
+def _from(run: Run, first: int) -> Iterator[int]:
+    for part in run.parts:
+        position = int(np.searchsorted(part.major, first))
+        if position < len(part):
+            yield int(part.major[position])
+            return
+
+
+def _bounds(runs: list[Run], size: int) -> list[tuple[int, int]]:
+    """Return pairs of numbers between which there is about as much as a part has."""
+    rows = sum(map(len, runs))
+    bytes_ = sum(part.size for run in runs for part in run.parts)
+    step = max(int(size / 4 / max(bytes_ / max(rows, 1), 1)), 1)
+    pairs = {
+        (int(part.major[at]), int(part.minor[at]))
+        for run in runs
+        for part in run.parts
+        for at in range(step, len(part), step)
+    }
+    # Each run has marked its own share: as many of them lie between two bounds as there are runs.
+    return sorted(pairs)[:: max(len(runs) // 2, 1)]
+
+
+def _taken(
+    runs: list[Run], empty: pa.Table, asked: tuple[Numbers, Numbers, Numbers], names: list[str]
+) -> FoundRows:
+    """Return rows of several runs in the order in which they were asked for."""
+    owner, position, order = asked
+    known = np.empty(len(owner), np.bool_)
+    known[order] = owner >= 0
+    pieces, turn = [], []
+    for number in np.unique(owner).tolist():
+        some = np.flatnonzero(owner == number)
+        turn.append(some)
+        if number < 0:
+            pieces.append(empty.select(names).take(pa.nulls(len(some), pa.int64())))
+        else:
+            pieces.append(runs[number].take(position[some], names))
+    if not pieces:
+        return FoundRows(known, empty.select(names))
+    back = np.empty(len(owner), np.int64)
+    back[order[np.concatenate(turn)]] = np.arange(len(owner))
+    rows = pa.concat_tables(pieces).combine_chunks()
+    return FoundRows(known, rows.take(pa.array(back)))
+
+
+def _table(entries: Entries) -> pa.Table:
+    rows = entries.rows.combine_chunks()
+    numbers = [pa.array(entries.major), pa.array(entries.minor)]
+    fields = [pa.field(MAJOR, pa.int64()), pa.field(MINOR, pa.int64()), *rows.schema]
+    return pa.Table.from_arrays([*numbers, *rows.columns], schema=pa.schema(fields))
+
+
+def _entries(table: pa.Table) -> Entries:
+    major, minor = (table.column(number).to_numpy() for number in range(2))
+    return Entries(major, minor, table.select(list(range(2, table.num_columns))))
+
+
+def _joined(pieces: list[Entries]) -> Entries:
+    if len(pieces) == 1:
+        return pieces[0]
+    return Entries(
+        np.concatenate([piece.major for piece in pieces]),
+        np.concatenate([piece.minor for piece in pieces]),
+        pa.concat_tables([piece.rows for piece in pieces]),
+    )
