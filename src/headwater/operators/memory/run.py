@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +19,9 @@ import pyarrow as pa
 
 from headwater.operators.groups import Numbers
 from headwater.operators.memory.entries import Entries, spans, spread
+
+_FEW = 16
+"""First numbers that are looked for one after the other."""
 
 
 class Stretch(NamedTuple):
@@ -111,6 +115,11 @@ class Run:
 
 
 def _find(part: Entries, major: Numbers, minor: Numbers) -> Numbers:
+    edges = [0, *(np.flatnonzero(major[1:] != major[:-1]) + 1)[:_FEW].tolist(), len(major)]
+    if len(edges) <= _FEW:  # as of spans of time: the second numbers under each are looked through at once
+        return np.concatenate(
+            [_find_in(part, int(major[low]), minor[low:high]) for low, high in pairwise(edges)]
+        )
     at = np.searchsorted(part.major, major)
     at[at == len(part)] = 0
     same = part.major[at] == major
@@ -121,3 +130,13 @@ def _find(part: Entries, major: Numbers, minor: Numbers) -> Numbers:
         start, end = spans(part, major[rest], minor[rest], minor[rest] + 1)
         found[rest] = np.where(start < end, start, -1)
     return found
+
+
+def _find_in(part: Entries, major: int, minor: Numbers) -> Numbers:
+    """Return the positions of second numbers under one first number; -1 for one without."""
+    low, high = np.searchsorted(part.major, major), np.searchsorted(part.major, major, side="right")
+    if low == high:
+        return np.full(len(minor), -1)
+    at = low + np.searchsorted(part.minor[low:high], minor)
+    hit = part.minor[np.minimum(at, high - 1)] == minor
+    return np.where(hit, at, -1)
