@@ -17,10 +17,10 @@ demo: setup  ## see a pipeline at work, in the terminal
 	@$(BIN)/headwater demo
 
 quick: setup  ## unit tests that take no seconds, of properties a fifth of the examples: no Spark session, no server
-	SOAK=$${SOAK:-0.2} $(BIN)/python -m pytest tests/unit -n auto -m "not long and not slow"
+	SOAK=$${SOAK:-0.2} $(BIN)/python -m pytest tests/unit -n 3 -m "not long and not slow"
 
-test: setup  ## run all tests, with the servers they need; properties with half of their examples
-	SOAK=$${SOAK:-0.5} $(BIN)/python -m pytest tests/unit tests/docs tests/contract src -n 3
+test: setup  ## run all tests, with the servers they need; properties with a third of their examples
+	SOAK=$${SOAK:-0.33} $(BIN)/python -m pytest tests/unit tests/docs tests/contract src -n 3
 	$(BIN)/python -m pytest tests --ignore tests/unit --ignore tests/docs --ignore tests/contract -n 3 --dist loadfile --no-loadscope-reorder
 
 check: setup  ## lint, types, import rules

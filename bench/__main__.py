@@ -10,7 +10,7 @@ from bench import (
     log,
     operators,
     push,
-    queue,
+    queues,
     serve,
     small_batches,
     sourcing,
@@ -34,4 +34,4 @@ capture.main()
 statsd.main()
 serve.main()
 sourcing.main()
-queue.main()
+queues.main()

@@ -26,6 +26,7 @@ import headwater
 from headwater import schema as schemas
 from headwater.engine.batch import packed_read
 from headwater.engine.batch.packed_read import OffsetRange
+from headwater.engine.files.local_files import LocalFiles
 from headwater.engine.plan import phases
 from headwater.engine.plan.phases import Stage, arrow_schema
 from headwater.engine.spark.session import session
@@ -186,10 +187,10 @@ class Bench:
         return time.perf_counter() - start
 
     def _work(self, fold: Callable[..., Any], vectorised: bool, schema: pa.Schema) -> StepContext:
-        states = StateManifests(self.root / "states" / uuid.uuid4().hex)
+        states = StateManifests(LocalFiles(self.root / "states" / uuid.uuid4().hex))
         states.begin()
         operator = Scan(fold, ("k",), "at", schemas.parse(STATE), vectorised)
-        return StepContext(str(states.home), operator, schema, str(states.home), now=FOREVER)
+        return StepContext(states.files.location, operator, schema, states.files, now=FOREVER)
 
     def _plain(self) -> DataFrame:
         shape = StructType([StructField("n", LongType()), StructField("total", DoubleType())])

@@ -13,6 +13,7 @@ import mariadb_server
 import opensearch_server
 import postgres_server
 import redis_server
+import s3_server
 from kafka_broker import Broker, Missing, running_broker
 from schema_registry import running_registry
 from server_process import or_skipped
@@ -93,6 +94,13 @@ def redis() -> Iterator[redis_server.Server]:
     """A real Redis server that syncs each write; a test that kills it starts it again."""
     starting = redis_server.running_server("--appendfsync", "always")
     with or_skipped("Redis", starting, redis_server.Missing) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[s3_server.Server]:
+    """A real S3 server, on loopback."""
+    with or_skipped("S3", s3_server.running_server(), s3_server.Missing) as started:
         yield started
 
 

@@ -37,10 +37,24 @@ def write(path: Path, data: bytes | str, *, executable: bool = False) -> None:
             draft.chmod(stat.S_IRWXU)
 
 
+def write_new(path: Path, data: bytes) -> bool:
+    """Write a file under a name that none has, whole or not at all; tell whether none had it."""
+    draft = _draft(path)
+    try:
+        create(draft, data)
+        os.link(draft, path)  # which, other than a rename, takes no name away
+    except FileExistsError:
+        return False
+    finally:
+        draft.unlink(missing_ok=True)
+    sync(path.parent)
+    return True
+
+
 @contextmanager
 def drafting(path: Path) -> Iterator[Path]:
     """Yield a path to write a file at and to sync it; then it has its name, or is removed on any failure."""
-    draft = path.with_name(f".{path.name}-{uuid.uuid4().hex}")
+    draft = _draft(path)
     try:
         yield draft
         replace(draft, path)
@@ -61,6 +75,10 @@ def drafting_tree(directory: Path) -> Iterator[Path]:
     yield draft
     sync_tree(draft)
     replace(draft, directory)
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f".{path.name}-{uuid.uuid4().hex}")
 
 
 def create(path: Path, data: bytes) -> None:

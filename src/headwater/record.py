@@ -35,6 +35,10 @@ RESERVED = frozenset({*META, "_steps"})
 
 MAX_BYTES = 1_000_000
 """Size over which a record is refused, on every backend."""
+ORIGIN = "headwater.origin"
+"""The header of a dead letter, and of one that is tried again, that tells where it was."""
+LETTER_BYTES = 8192
+"""How much larger a record with that header may be: what tells why it died comes on top of what it was."""
 
 
 def read_schema(schema: pa.Schema, compacted: bool, meta: bool = False) -> pa.Schema:

@@ -46,8 +46,14 @@ def unknown(name: str, names: Sequence[str]) -> UnknownTopic:
     return UnknownTopic(
         f'no topic "{name}"',
         detail=f"there are: {listed}" if declared else "there are no topics yet",
-        hint=f'make it with `headwater topic create {name} --schema "…"`',
+        hint=_how_it_is_made(name),
     )
+
+
+def _how_it_is_made(name: str) -> str:
+    if "." in name:  # as a pipeline names the topics of its streams
+        return f'if "{name}" is a stream of a pipeline, `headwater run` makes it'
+    return f'make it with `headwater topic create {name} --schema "…"`'
 
 
 def formats_text(topic: Topic) -> str:

@@ -254,6 +254,7 @@ def command(
 ) -> Iterator[Callable[..., Result]]:
     """Commands where ``shop.py`` has run, with a password in the URL of its views."""
     monkeypatch.setattr(loading, "_OURS", {})
+    monkeypatch.delitem(sys.modules, "shop", raising=False)  # of a test before
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
     place = database.replace("postgres@", "postgres:geheim@")

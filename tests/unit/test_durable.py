@@ -103,3 +103,17 @@ def test_a_tree_has_its_name_only_when_it_is_whole(tmp_path: Path) -> None:
         durable.make(draft / "new")
     assert [path.name for path in (tmp_path / "tree").iterdir()] == ["new"]
     assert os.listdir(tmp_path) == ["tree"]
+
+
+def test_a_new_file_takes_no_name_away(tmp_path: Path) -> None:
+    assert durable.write_new(tmp_path / "1.json", b"first")
+    assert not durable.write_new(tmp_path / "1.json", b"second")
+    assert (tmp_path / "1.json").read_bytes() == b"first"
+    assert os.listdir(tmp_path) == ["1.json"]
+
+
+def test_a_new_file_is_synced_before_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = Order()
+    monkeypatch.setattr(os, "fsync", order.fsync)
+    durable.write_new(tmp_path / "1.json", b"data")
+    assert order.steps == ["sync draft", f"sync {tmp_path.name}"]

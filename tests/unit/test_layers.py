@@ -26,7 +26,7 @@ FOLDERS = sorted({path.parent for path in FILES})
 
 LAYERS = (
     "backoff bisection closing computed connection_limits device_clock durable durations errors expressions"
-    " liveness names record schema sqlite_wal topic topic_errors webhook_signature wire_format",
+    " liveness names record schema sqlite_wal store_address topic topic_errors webhook_signature wire_format",
     "values formats operators log client",
     "stores queue views sinks",
     "pipeline",

@@ -19,6 +19,7 @@ ORDERS = topic.create("orders", "id BIGINT, at TIMESTAMP", key="id", event_time=
         ("shop.totals.lat", ["shop.totals.late"], "shop.totals.late"),
         ("quux", ["orders", "shop.totals.dead"], "headwater topic create quux"),
         ("returns", [], "headwater topic create returns"),
+        ("hotel.mails", ["orders"], "is a stream of a pipeline, `headwater run` makes it"),
     ],
 )
 def test_an_unknown_topic_comes_with_what_may_have_been_meant(name: str, names: list[str], said: str) -> None:

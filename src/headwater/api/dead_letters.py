@@ -72,6 +72,7 @@ def redrive(pipeline: Subject, node: str) -> int:
     """
     found = pipeline_of(pipeline)
     chosen = node_of(found, node, _REFUSED)
+    _check_home(found)
     outbox = _outbox(found, chosen)
     again = 0 if outbox is None else redrive_deliveries(outbox)
     with open_log(found.log) as log:
@@ -93,6 +94,15 @@ def discard(pipeline: Subject, node: str, delivery: str) -> None:
         raise UsageError(
             f'{chosen.title} has set no delivery "{delivery}" aside',
             hint=f"`headwater dead show FILE {node}` lists those that it has",
+        )
+
+
+def _check_home(pipeline: Pipeline) -> None:
+    """Refuse to redrive where what was redriven would be noted on this machine alone."""
+    if pipeline.home_store is not None:
+        raise UsageError(
+            "dead letters of a pipeline with its home in an object store cannot be redriven yet",
+            hint="send the rows again that its dead-letter topic has",
         )
 
 

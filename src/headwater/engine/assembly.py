@@ -6,7 +6,7 @@ Invariant: nodes that share a query have the order of the pipeline; a sink belon
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ from headwater.engine.plan.checking import check_stored
 from headwater.engine.plan.derived import check_derived_topic
 from headwater.engine.plan.event_time_check import check_hears_time
 from headwater.engine.spark.session import session
+from headwater.engine.stored_home import HomePublisher
 from headwater.errors import (
     DiskFull,
     Fenced,
@@ -90,6 +91,9 @@ class Assembly(Inspection):
     ):
         check_runnable(pipeline)
         with ExitStack() as opened:  # what is open is closed again if the rest fails
+            self.publisher = HomePublisher(pipeline)
+            opened.callback(self.publisher.close)
+            self.publisher.take()
             log = opened.enter_context(open_log(pipeline.log))
             for topic in pipeline.input_topics:  # before Spark's own file makes the directory
                 declare(log, topic)
@@ -121,6 +125,9 @@ class Assembly(Inspection):
             for node_run in query.node_runs.values():
                 node_run.close()
         self.inputs.close()
+        with suppress(HeadwaterError):  # what is not noted is repeated, and changes nothing
+            self.publisher.publish(self.pipeline.home)
+        self.publisher.close()
         super().close()
 
     def _prepare(self, node: Node, version: Version) -> None:
@@ -149,7 +156,7 @@ class Assembly(Inspection):
         return node_run
 
     def _query(self, path: Path) -> Query:
-        return Query(path, self.inputs, self._detach)
+        return Query(path, self.inputs, self._detach, self.publisher.publish)
 
     def _create_topic(self, topic: Topic) -> None:
         """Make the derived topic of a node."""
@@ -176,6 +183,7 @@ class Assembly(Inspection):
         for node_run in query.node_runs.values():
             if node_run.error is not None:
                 raise node_run.error
+        self.publisher.publish(query.checkpoint, *(node_run.home for node_run in query.node_runs.values()))
 
     def _begin_node(self, node_run: NodeRun, version: Version) -> HeadwaterError | None:
         """Open the sink of a node; what fails there keeps no other from beginning."""
@@ -198,6 +206,7 @@ class Assembly(Inspection):
         side_topics.check(version.home, self.log, node)
         topic = self._late_topic(node, schema)
         side_topics.note(version.home, self.log, topic)
+        self.publisher.publish(version.home)
         return TopicSink(self.log, topic, producer(topic, version), partitions=1)
 
     def _check_late(self, node_run: NodeRun) -> None:
@@ -233,7 +242,11 @@ class Assembly(Inspection):
         side_topics.check(version.home, self.log, node)
         letters.make()
         side_topics.note(version.home, self.log, letters.topic)
+        self.publisher.publish(version.home)
 
     def _detach(self, name: str) -> Path:
         """Give a node a checkpoint of its own."""
-        return query_layout.detach(self.nodes[name].version)
+        version = self.nodes[name].version
+        path = query_layout.detach(version)
+        self.publisher.publish(version.home)
+        return path

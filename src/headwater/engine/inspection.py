@@ -1,7 +1,7 @@
 """A pipeline opened for inspection: its log, its views, and its nodes as their last run has left them.
 
 What runs it is made of this too, and writes besides. Invariant: nothing is made or changed here, neither
-in the log nor in the pipeline's home nor in a store of views.
+in the log nor in the pipeline's home nor in a store of views; a home in an object store is read anew.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from headwater.engine.home.versions import Version, Versions
 from headwater.engine.home.view_locations import views_of
 from headwater.engine.plan.derived import check_derived_topic
 from headwater.engine.plan.node_plan import plan_node
+from headwater.engine.stored_home import check_storable, refresh
 from headwater.errors import UsageError
 from headwater.log import Log
 from headwater.log.open import open as open_log
@@ -81,12 +82,13 @@ class Inspection(Closing):
         inputs = self.inputs.without(self.dead_letters(node).skips())
         plan = plan_node(node, upstreams, inputs.empty_streams(upstreams))
         check_derived_topic(plan)
-        return NodeRun(plan, inputs, version.home)
+        return NodeRun(plan, inputs, version.home, self.pipeline.home_store)
 
 
 def inspect_pipeline(pipeline: Pipeline, spark: SparkSession) -> Inspection:
     """Open a pipeline that has run, for inspection."""
     check_runnable(pipeline)
+    refresh(pipeline)
     with ExitStack() as opened:  # what is open is closed again if the rest fails
         log = opened.enter_context(open_log(pipeline.log))
         views = opened.enter_context(views_of(pipeline))
@@ -98,6 +100,7 @@ def inspect_pipeline(pipeline: Pipeline, spark: SparkSession) -> Inspection:
 def check_runnable(pipeline: Pipeline) -> None:
     """Refuse a pipeline whose parts do not fit together, or whose log no other process can read."""
     pipeline.check()
+    check_storable(pipeline)
     if pipeline.log == "memory:":
         raise UsageError(
             "a pipeline cannot run on a log in memory",

@@ -97,6 +97,7 @@ class QueryMerging(Assembly):
         for name in merged.node_runs:
             query_layout.move(self.nodes[name].version, into)
             self.nodes[name].query = merged
+        self.publisher.publish(into, *(self.nodes[name].version.home for name in merged.node_runs))
 
 
 def _furthest_planned(queries: Sequence[Query]) -> dict[str, Position]:

@@ -119,6 +119,7 @@ class Runner(QueryRestarts):
                 f"the rebuild of {node.title} was stopped", detail="readers see it as before"
             )
         node_run.close()
+        self.publisher.publish(self.pipeline.home)
         self.versions.publish(node, version, node_run.schema)
         return version.number
 
@@ -131,6 +132,7 @@ class Runner(QueryRestarts):
             node_run = self._node_run(node, version)
             checkpoint.write_start(node_run.checkpoint, start)
             self._sink(node_run, version).close()  # makes the version
+            self.publisher.publish(self.pipeline.home)
             self.versions.publish(node, version, node_run.schema)
         return version.number
 
@@ -151,6 +153,8 @@ class Runner(QueryRestarts):
                 query_layout.attach(self.nodes[name].version, path)
         self.merge_queries()
         query_layout.drop_unused(self.pipeline)
+        if len(self._idle()) == len(self.queries):  # what runs publishes its own folder, at moments that fit
+            self.publisher.publish(self.pipeline.home)
 
     def _input_ends(self) -> dict[str, Position]:
         """Return where the inputs that something outside writes end now."""

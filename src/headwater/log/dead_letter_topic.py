@@ -22,9 +22,8 @@ from headwater.log.interface import Log
 from headwater.log.queue_report import DeadMessage
 from headwater.topic import Topic
 
-REASON, DELIVERIES, ORIGIN, GROUP, DIED = (
-    f"headwater.{name}" for name in ("reason", "deliveries", "origin", "group", "died")
-)
+ORIGIN = record.ORIGIN
+REASON, DELIVERIES, GROUP, DIED = (f"headwater.{name}" for name in ("reason", "deliveries", "group", "died"))
 OURS = frozenset({REASON, DELIVERIES, ORIGIN, GROUP, DIED})
 """Headers of a dead letter that are not its own."""
 
@@ -128,21 +127,30 @@ class DeadLetterTopic:
         return rows.append_column("_headers", pa.array(headers, record.HEADERS))
 
     def _check_ours(self, found: Topic) -> None:
-        """Refuse a topic whose first record is of somebody else; an empty one is anybody's."""
+        """Refuse a topic whose first record is of somebody else; an empty one is whose it fits."""
         if found.id in self._ours:
             return
         for batch in self._log.read(found.name, meta=True):
             headers = dict(batch.column("_headers")[0].as_py() or ())
             ours = {GROUP, ORIGIN} & headers.keys()
             if not ours or (found.name == self.name and headers.get(GROUP) != self._who.encode()):
-                raise TopicError(
-                    f'queue of group "{self._group}" over topic "{self.topic}" cannot have topic '
-                    f'"{found.name}"',
-                    detail="a topic of that name is there already, with records of somebody else",
-                    hint="name the group otherwise",
-                )
+                raise self._foreign(found, "with records of somebody else")
             self._ours.add(found.id)
             return
+        self._check_fits(found)
+
+    def _check_fits(self, found: Topic) -> None:
+        """Refuse an empty topic that cannot take the records of the queue's topic."""
+        origin = [each.with_nullable(True) for each in self._log.topic(self.topic).schema]
+        if found.key or found.partitions != 1 or list(found.schema) != origin[: len(found.schema)]:
+            raise self._foreign(found, "with another declaration than the one that the queue makes")
+
+    def _foreign(self, found: Topic, how: str) -> TopicError:
+        return TopicError(
+            f'queue of group "{self._group}" over topic "{self.topic}" cannot have topic "{found.name}"',
+            detail=f"a topic of that name is there already, {how}",
+            hint="name the group otherwise, or delete that topic if nobody needs it",
+        )
 
 
 def _headers(death: Death, who: str, now: str) -> dict[str, str]:

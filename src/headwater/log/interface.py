@@ -35,7 +35,7 @@ from headwater.log.position import (
     seek_target,
 )
 from headwater.log.producer import OnFull, Producer
-from headwater.log.queue import Queue
+from headwater.log.queue import Queue, check_kept
 from headwater.log.queue_report import QueueStatus
 from headwater.log.queue_settings import QueueSettings
 from headwater.log.report import Lag, TopicInfo, Verification
@@ -561,12 +561,12 @@ class Log(Backend):
         declared = self.topic(topic)
         topics.check_name("group", group)
         check_start(start, declared)
-        if declared.compacted:
+        if settings is not None and not isinstance(settings, QueueSettings):
             raise UsageError(
-                f'topic "{topic}" is compacted and cannot be read as a queue',
-                detail="compaction removes records, whether they were received or not",
-                hint="make a topic of its own for the work",
+                f"settings of a queue are QueueSettings, not {type(settings).__name__}",
+                hint="write settings=QueueSettings(ordered=True)",
             )
+        check_kept(declared)
         return self._open_queue(declared, group, settings, start)
 
     @abstractmethod

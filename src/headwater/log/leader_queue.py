@@ -3,7 +3,8 @@
 Whoever comes first leads: it takes all that wait, does their work in one go, and makes the next one in the
 queue the leader. Nobody waits for work that began after its own was done, and no thread is kept for it.
 
-Invariant: each item is handed to the work once, in the order in which they came.
+Invariant: each item is handed to the work once at the most, in the order in which they came; and whoever
+leaves, by an exception of a signal handler too, at any point, hands on what it led.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -42,7 +44,10 @@ class LeaderQueue(Generic[Item, Result]):
         self._work, self._most = work, most
         self._lock = threading.Lock()
         self._queue: deque[_Waiter[Item, Result]] = deque()
-        self._is_led = False
+        self._leader: _Waiter[Item, Result] | None = None
+        """The first of the queue, or of the group."""
+        self._group: list[_Waiter[Item, Result]] = []
+        """Those for whom the leader works."""
         self._callers = 1
         """How many there were the last time: those that were worked for, and those that came meanwhile."""
         self._took = 0.0
@@ -50,16 +55,27 @@ class LeaderQueue(Generic[Item, Result]):
     def submit(self, item: Item) -> Result:
         """Have an item worked on, and return its result."""
         mine = _Waiter[Item, Result](item)
+        try:
+            self._wait_or_lead(mine)
+        finally:
+            try:
+                self._leave(mine)
+            except BaseException:  # a signal: what is left to do of it is done now
+                self._leave(mine)
+                raise
+        if isinstance(mine.result, BaseException):
+            raise mine.result
+        return mine.result  # type: ignore[return-value]  # it is done
+
+    def _wait_or_lead(self, mine: _Waiter[Item, Result]) -> None:
         with self._lock:
             self._queue.append(mine)
-            leads, self._is_led = not self._is_led, True
+            self._leader = self._leader or mine
+            leads = self._leader is mine
         if not leads:
             mine.turn.acquire()
         if not mine.is_done:
             self._lead()
-        if isinstance(mine.result, BaseException):
-            raise mine.result
-        return mine.result  # type: ignore[return-value]  # it is done
 
     def _gather(self) -> None:
         """Wait a little for those who were there the last time: they are about to come again.
@@ -74,24 +90,42 @@ class LeaderQueue(Generic[Item, Result]):
         self._gather()
         began = time.monotonic()
         with self._lock:
-            group = [self._queue.popleft() for _ in range(min(self._most, len(self._queue)))]
-        try:
-            results = self._work([each.item for each in group])
-        except BaseException as error:
-            results = [error] * len(group)
-            if not isinstance(error, Exception):  # Ctrl-C of the leader: the others only know that it failed
-                results = [
-                    error,
-                    *[InterruptedError("the thread that did the work was interrupted")] * len(group[1:]),
-                ]
-        for each, result in zip(group, results, strict=True):
+            group = self._group = list(islice(self._queue, self._most))
+            for _ in group:
+                self._queue.popleft()
+        for each, result in zip(group, self._results(group), strict=True):
             each.result, each.is_done = result, True
         self._took = time.monotonic() - began
+
+    def _results(self, group: Sequence[_Waiter[Item, Result]]) -> Sequence[Result | BaseException]:
+        try:
+            return self._work([each.item for each in group])
+        except Exception as error:
+            return [error] * len(group)
+        except BaseException as error:  # Ctrl-C of the leader: the others only know that it failed
+            return [error, *[_interrupted() for _ in group[1:]]]
+
+    def _leave(self, mine: _Waiter[Item, Result]) -> None:
+        """Take a caller out of the queue; what it led goes to the next. Done again, it does what is left."""
         with self._lock:
-            self._callers = len(group) + len(self._queue)
-            following = self._queue[0] if self._queue else None
-            self._is_led = following is not None
-        if following is not None:
-            following.turn.release()
-        for each in group[1:]:  # the first is the leader itself
-            each.turn.release()
+            if self._leader is mine:
+                self._hand_on(mine)
+            elif not mine.is_done and mine in self._queue:  # interrupted while it waited
+                self._queue.remove(mine)
+
+    def _hand_on(self, mine: _Waiter[Item, Result]) -> None:
+        for each in (mine, *self._group):
+            if not each.is_done:  # the leader was interrupted: nobody knows how far it got
+                each.result, each.is_done = _interrupted(), True
+        while self._queue and self._queue[0].is_done:
+            self._queue.popleft()
+        following = self._queue[0] if self._queue else None
+        self._callers = max(1, len(self._group) + len(self._queue))
+        for waiter in (*([following] if following else ()), *self._group):
+            if waiter is not mine and waiter.turn.locked():
+                waiter.turn.release()
+        self._group, self._leader = [], following
+
+
+def _interrupted() -> InterruptedError:
+    return InterruptedError("the thread that did the work was interrupted")

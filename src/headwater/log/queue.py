@@ -8,19 +8,22 @@ lost in silence. What is the same everywhere (checks of arguments, defaults) is 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from headwater.closing import Closing
 from headwater.durations import interval, span
-from headwater.errors import Fenced, UsageError
+from headwater.errors import Fenced, TopicError, UsageError
 from headwater.log.queue_report import DeadMessage, QueueStatus
 from headwater.log.queue_settings import QueueSettings
+from headwater.topic import Topic
 
 MAX_REASON = 1000
 """Characters of a reason that are kept with a dead letter."""
+MOST_AT_ONCE = 1_000_000
+"""Messages that one call delivers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +85,8 @@ class Message:
 
         - ``visible_after=None``: how long; as long as the queue's setting says if None.
         """
-        self.queue._extend(self, interval(visible_after or self.queue.settings.visible_after))
+        chosen = self.queue.settings.visible_after if visible_after is None else visible_after
+        self.queue._extend(self, interval(chosen))
 
     def reject(self, reason: str) -> None:
         """Make it a dead letter: it will never be right, however often it is delivered.
@@ -126,9 +130,12 @@ class Queue(Closing):
         Raises ``OffsetLost`` once where retention has removed records that were not received; the next call
         goes on behind them.
         """
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-            raise UsageError(f"a queue delivers 1 message or more at once, not {limit!r:.60}")
-        length = interval(visible_after or self.settings.visible_after)
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_AT_ONCE:
+            raise UsageError(
+                f"a queue delivers from 1 to {MOST_AT_ONCE:,} messages at once, not {limit!s:.60}"
+            )
+        check_timeout(timeout)
+        length = interval(self.settings.visible_after if visible_after is None else visible_after)
         return self._take(limit, length, timeout)
 
     def ack(self, messages: Sequence[Message]) -> None:
@@ -137,7 +144,11 @@ class Queue(Closing):
         - ``messages``: of this queue. Where some are no longer the caller's, the others are acknowledged, and
           ``Fenced`` names them.
         """
+        if isinstance(messages, Message):
+            raise UsageError("ack takes a list of messages", hint="write ack([message]), or message.ack()")
         for message in messages:
+            if not isinstance(message, Message):
+                raise UsageError(f"ack takes messages that receive has returned, not {message!r:.60}")
             if message.queue is not self:
                 raise UsageError(f"message {message.id} was received by another queue")
         stale = self._acknowledge(messages)
@@ -179,17 +190,25 @@ class Queue(Closing):
     def _acknowledge(self, messages: Sequence[Message]) -> list[Message]:
         """Acknowledge messages, and return those that are no longer the caller's."""
 
+    @abstractmethod
     def _settle(self, done: Container[str]) -> int:
         """Acknowledge messages, by their ids, that were done by a consumer that died before it could say so.
 
         Delivered once more they would be found to be done; but after the last delivery there is none. Those
-        of living consumers stay. Returns how many there were; none where a broker keeps count of deliveries.
+        of living consumers stay. Returns how many there were; none where a broker keeps count of deliveries,
+        which delivers each once more: it is acknowledged then.
         """
-        return 0
 
     @abstractmethod
     def _give_back(self, message: Message, delay: timedelta, reason: str | None) -> None:
         """Let a message be delivered again after a while, or be dead after its last delivery."""
+
+    @abstractmethod
+    def _undeliver(self, messages: Sequence[Message]) -> None:
+        """Give back messages that nobody has seen, as if they had not been delivered; others' stay theirs.
+
+        Where a broker counts deliveries, this one counts.
+        """
 
     @abstractmethod
     def _extend(self, message: Message, length: timedelta) -> None:
@@ -198,6 +217,37 @@ class Queue(Closing):
     @abstractmethod
     def _reject(self, message: Message, reason: str) -> None:
         """Make a message a dead letter."""
+
+
+def check_timeout(seconds: float | None) -> None:
+    """Refuse a time to wait that is none."""
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool) and seconds == seconds
+    if seconds is not None and not number:
+        raise UsageError(
+            f"timeout is a number of seconds, not {seconds!r:.60}", hint="write 1.5, or None to wait for ever"
+        )
+
+
+def check_kept(topic: Topic) -> None:
+    """Refuse a topic whose records go whether they were received or not."""
+    if topic.compacted:
+        raise UsageError(
+            f'topic "{topic.name}" is compacted and cannot be read as a queue',
+            detail="compaction removes records, whether they were received or not",
+            hint="make a topic of its own for the work",
+        )
+
+
+def check_alterable(topic: str, changes: Mapping[str, Any], groups: Callable[[], Sequence[str]]) -> None:
+    """Refuse compaction of a topic over which there are queues: it would remove what waits in them."""
+    if changes.get("cleanup") != "compact" or not (known := groups()):
+        return
+    raise TopicError(
+        f'topic "{topic}" cannot become compacted: it is read as a queue',
+        detail=f"compaction would remove messages of group {', '.join(known[:3])} that nobody has received",
+        hint=f"`headwater queue delete {topic} --group {known[0]}` forgets a queue and what waits in it; "
+        "or make a topic of its own for the newest of each key",
+    )
 
 
 def message_id(topic: str, partition: int, offset: int) -> str:
@@ -218,4 +268,7 @@ def fenced(messages: Sequence[Message]) -> Fenced:
 
 
 def _reason(text: str | None) -> str | None:
-    return None if text is None else str(text)[:MAX_REASON]
+    """Return a reason as it is kept: cut, and what is no text (half of a pair of surrogates) escaped."""
+    if text is None:
+        return None
+    return str(text)[:MAX_REASON].encode("utf-8", "backslashreplace").decode()[:MAX_REASON]

@@ -50,8 +50,14 @@ class QueueSettings:
     visible_after: str | timedelta = "30 seconds"
 
     def __post_init__(self) -> None:
-        if isinstance(self.max_deliveries, bool) or not 1 <= self.max_deliveries <= 1000:
-            raise UsageError(f"max_deliveries is from 1 to 1000, not {self.max_deliveries}")
+        if not isinstance(self.ordered, bool):
+            raise UsageError(f"ordered is True or False, not {self.ordered!r:.60}")
+        for name in ("priority", "delay", "time_to_live"):
+            _check_text(name, getattr(self, name))
+        if type(self.max_deliveries) is not int or not 1 <= self.max_deliveries <= 1000:
+            raise UsageError(
+                f"max_deliveries is a whole number from 1 to 1000, not {self.max_deliveries!r:.60}"
+            )
         text = interval_text(interval(self.visible_after))
         object.__setattr__(self, "visible_after", text)  # one form, so that settings can be compared
 
@@ -68,6 +74,15 @@ class QueueSettings:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as they are stored."""
         return asdict(self)
+
+
+def _check_text(name: str, setting: object) -> None:
+    if setting is not None and not isinstance(setting, str):
+        interval_hint = "" if name == "priority" else ', or an interval as in "5 minutes"'
+        raise UsageError(
+            f"{name} is a text, not {setting!r:.60}",
+            hint=f'name a column, or a header as "{HEADER}NAME"{interval_hint}',
+        )
 
 
 def fixed(setting: str | None) -> timedelta | None:

@@ -38,6 +38,13 @@ def check_time(operator: str, name: str, schema: pa.Schema) -> None:
         )
 
 
+def unused_name(name: str, names: Sequence[str]) -> str:
+    """Return a name for a column beside those of the user's, which may have any name."""
+    while name in names:
+        name += "_"
+    return name
+
+
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return a column in one piece."""
     if not isinstance(column, pa.ChunkedArray):

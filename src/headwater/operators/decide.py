@@ -56,7 +56,7 @@ class CommandHandler(Protocol):
         """Return a state, or None if other code has made it."""
 
     def fold(self, replies: Iterable[dict[str, Any]]) -> Any:
-        """Return the state of a key from the replies to all commands that were carried out."""
+        """Return the state of a key from the replies to all commands that were carried out, in no order."""
 
     def store(self, state: Any) -> bytes:
         """Return a state as bytes."""

@@ -1,11 +1,10 @@
-"""What an operator is: rows in, rows out, and a state that is the sum of small chunks.
+"""What an operator is: rows in, rows out, and a state in containers that store themselves.
 
-Rows with equal keys meet in one bucket, and an operator sees one bucket at a time. Its state is a
-log of its own: each step returns a chunk of what it has learnt, and ``restore_chunk`` of all chunks in
-their order gives the state again, after a restart or in another process.
+Rows with equal keys meet in one bucket, and an operator sees one bucket at a time. Its containers are opened
+again after a restart, or in another process.
 
 Invariant: an operator's only memory is its state, and the same rows, clock and state give the same
-step to the byte. What it does to the state in ``step`` is what ``restore_chunk`` does with the chunk.
+step to the byte.
 """
 
 from __future__ import annotations
@@ -41,8 +40,6 @@ class Step:
     """Rows of the input that came too late to be used, of the schema that ``late_schema`` tells."""
     duplicates: int = 0
     """How many rows of the input were left out because they were known."""
-    chunk: pa.Table | None = None
-    """What the state has learnt, already applied to it; None where nothing has changed."""
     dead: pa.Table | None = None
     """Rows on which code of the user's has failed, as they came, with ``ERROR``, what it said."""
 
@@ -55,9 +52,9 @@ class Operator(ABC, Generic[S]):
     """
 
     version: ClassVar[int] = 1
-    """Raised when a chunk of before would be restored as something else, or rows of before and of now would
-    not add up to one result: a state of another version is refused, and computed anew. What a change of an
-    aggregate, or of a container of rows, does counts for every operator that uses it."""
+    """Raised when what was stored before would be opened as something else, or rows of before and of now
+    would not add up to one result: a state of another version is refused, and computed anew. What a change of
+    an aggregate, or of a container of rows, does counts for every operator that uses it."""
 
     key: tuple[str, ...]
     """The columns by which rows meet."""
@@ -99,13 +96,9 @@ class Operator(ABC, Generic[S]):
     def initial_state(self, schema: pa.Schema) -> S:
         """Return an empty state for rows of a schema."""
 
-    def memory(self, state: S) -> OperatorMemory | None:
-        """Return the containers of a state, which store what they learn; None where chunks do."""
-        return None
-
-    def restore_chunk(self, state: S, chunk: pa.Table) -> None:
-        """Change the state as the step did that returned this chunk, or as a snapshot says."""
-        raise NotImplementedError(f"{type(self).__name__} has containers, and no chunks")
+    @abstractmethod
+    def memory(self, state: S) -> OperatorMemory:
+        """Return the containers of a state, by names that stay: they store what they learn."""
 
     @abstractmethod
     def step(self, state: S, rows: pa.Table, watermark: int) -> Step:
@@ -118,13 +111,6 @@ class Operator(ABC, Generic[S]):
     def output_watermark(self, watermark: int) -> int:
         """Return the watermark of the rows out for a clock of the rows in: no earlier row comes out then."""
         return watermark
-
-    def snapshot(self, state: S) -> pa.Table:
-        """Return the whole state as one chunk, which an empty state can restore.
-
-        Chunks and snapshots of an operator have one schema for rows of one schema.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has containers, and no chunks")
 
 
 def run(operator: Operator[S], rows: pa.Table, watermark: int) -> list[Step]:

@@ -18,7 +18,9 @@ import pyarrow.compute as pc
 
 from headwater.errors import UsageError
 from headwater.operators.columns import check_columns
-from headwater.operators.groups import Flags, Keys, Numbers, group, text
+from headwater.operators.groups import Flags, Numbers, text
+from headwater.operators.memory.key_hash import KeyHashes, hashed_groups
+from headwater.operators.memory.sorted_runs import FoundRows
 from headwater.record import DELETED
 
 
@@ -27,17 +29,33 @@ class LastChange(NamedTuple):
 
     indices: Numbers
     deleted: Flags
-    keys: Keys
+    keys: KeyHashes
+
+    def take(self, indices: Numbers) -> LastChange:
+        """Return some of the changes."""
+        return LastChange(self.indices[indices], self.deleted[indices], self.keys.take(indices))
 
 
 def last(changes: pa.Table, primary: Sequence[str]) -> LastChange:
     """Return the last change of each key, in the order of arrival."""
-    groups = group(changes, primary)
-    indices = np.empty(len(groups.keys), np.int64)
+    groups = hashed_groups(changes, primary)
+    indices = np.empty(len(groups.first), np.int64)
     indices[groups.of] = np.arange(len(changes))  # of several, the last is assigned
     turn = np.argsort(indices)
     deleted = changes[DELETED].fill_null(False).to_numpy()[indices[turn]]
-    return LastChange(indices[turn], deleted, groups.keys[turn])
+    return LastChange(indices[turn], deleted, groups.keys.take(turn))
+
+
+def effective(changes: LastChange, rows: pa.Table, old: FoundRows) -> Numbers:
+    """Return which changes are ones: not the deletion of what is not there, nor a row as it is.
+
+    ``rows`` are those of all changes, and ``old`` has what each key had, of columns that are among theirs.
+    """
+    changed = old.known | ~changes.deleted
+    both = np.flatnonzero(old.known & ~changes.deleted)
+    new = rows.select(old.rows.column_names).take(pa.array(changes.indices[both]))
+    changed[both] = ~identical(new, old.rows.take(pa.array(both)))
+    return np.flatnonzero(changed)
 
 
 def check_table(what: str, side: str, primary: Sequence[str], schema: pa.Schema) -> None:

@@ -41,6 +41,7 @@ from headwater.pipeline.settings import (
     ViewSettings,
 )
 from headwater.pipeline.source_line import SourceLine, caller, errors_at, origin
+from headwater.store_address import StoreAddress, is_store, working_folder
 from headwater.views.opening import check_store
 
 __all__ = ["Declaration", "Node", "Pipeline", "Source", "Table"]
@@ -60,7 +61,7 @@ class Pipeline(PipelineContents):
     - ``log="file:./data"``: the URL of the log, or ``"kafka://host:9092"``; a relative directory is looked
       for where the program is when it declares the pipeline.
     - ``home=None``: the directory of checkpoints and views: ``pipelines/NAME`` within a log that is a
-      directory, else ``./headwater-NAME``.
+      directory, else ``./headwater-NAME``. Or ``"s3://bucket/shop"``: then it outlives the machine.
     - ``views=None``: where views are kept that name no ``store`` of their own: the URL of a PostgreSQL
       database; without it an SQLite file in ``home``.
 
@@ -93,8 +94,12 @@ class Pipeline(PipelineContents):
             self.log = absolute_url(log)
             if views is not None:
                 check_store(views)
+            address = StoreAddress.parse(str(home)) if is_store(home) else None
         super().__init__(name, views)
-        self.home = Path(default_home if home is None else home).absolute()
+        self.home_store = None if address is None else str(address)
+        """The address of its home, if that is in an object store: ``home`` is this machine's copy of it."""
+        path = working_folder(address) if address is not None else default_home if home is None else home
+        self.home = Path(path).absolute()
         self.file, self.line = line
         self._answers: dict[str, dict[str, Answer]] = {}
         """What handlers answer questions with, by the names of their deciders."""

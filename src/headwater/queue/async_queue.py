@@ -1,22 +1,21 @@
 """A queue for programs that await: the same messages, the same promises.
 
-Each call is made in a thread, for SQLite and Kafka's client wait in theirs. Invariant: a call that is
-cancelled loses no message: what it would have received is given back.
+Each call is made in a thread, for SQLite and Kafka's client wait in theirs. Who waits for messages does so in
+short turns, in threads of the queue's own. Invariant: a call that is cancelled loses no message, uses up no
+delivery and soon occupies no thread: what its last turn received is given back as if nobody had received it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
-from headwater.errors import Fenced
 from headwater.log import Message, Queue, QueueStatus
-
-T = TypeVar("T")
+from headwater.queue.receive_turns import ReceiveTurns
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +95,7 @@ class AsyncQueue:
 
     def __init__(self, queue: Queue):
         self.queue = queue
+        self._turns = ReceiveTurns(queue)
 
     async def receive(
         self,
@@ -109,12 +109,14 @@ class AsyncQueue:
         - ``limit=1``: how many at the most.
         - ``visible_after=None``: how long they are the caller's; as the queue's setting says if None.
         - ``timeout=None``: how many seconds to wait for the first; for ever if None.
+
+        Cancelled, it ends at once, and what it would have received goes to others, its deliveries as before.
         """
 
-        def receive() -> list[Message]:
-            return self.queue.receive(limit, visible_after=visible_after, timeout=timeout)
+        def receive(seconds: float) -> list[Message]:
+            return self.queue.receive(limit, visible_after=visible_after, timeout=seconds)
 
-        return [AsyncMessage(each) for each in await _kept(receive, _give_back)]
+        return [AsyncMessage(each) for each in await self._turns.wait(receive, timeout)]
 
     async def ack(self, messages: Sequence[AsyncMessage]) -> None:
         """Acknowledge messages, all in one write.
@@ -129,6 +131,7 @@ class AsyncQueue:
 
     async def close(self) -> None:
         """Give back at once what was received and not acknowledged."""
+        await asyncio.to_thread(self._turns.close)
         await asyncio.to_thread(self.queue.close)
 
     async def __aenter__(self) -> Self:
@@ -138,21 +141,3 @@ class AsyncQueue:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-
-async def _kept(call: Callable[[], T], undo: Callable[[T], None]) -> T:
-    """Return what a call returns in a thread; undo it when nobody waits for it any more."""
-    running = asyncio.ensure_future(asyncio.to_thread(call))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        running.add_done_callback(lambda done: None if done.exception() else undo(done.result()))
-        raise
-
-
-def _give_back(messages: Sequence[Message]) -> None:
-    for message in messages:
-        try:
-            message.nack()
-        except Fenced:  # it was too long ago
-            continue

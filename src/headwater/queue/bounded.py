@@ -44,8 +44,8 @@ class BoundedProducer(Closing):
     def __init__(self, log: Log, topic: str, group: str, *, limit: int, on_full: OnFull = "block"):
         if on_full not in ("block", "drop", "error"):
             raise UsageError(f'on_full is "block", "drop" or "error", not "{on_full}"')
-        if limit < 1:
-            raise UsageError(f"a queue holds 1 message or more, not {limit}")
+        if type(limit) is not int or limit < 1:
+            raise UsageError(f"a queue holds 1 message or more, not {limit!r:.60}")
         self.dropped = 0
         """Rows that ``on_full="drop"`` has left out."""
         self._limit, self._on_full = limit, on_full

@@ -1,7 +1,7 @@
 """Calls a user's function with a message, whether it is to be awaited or not.
 
 Async functions run in one event loop, in a thread of its own; who calls waits in its thread. Invariant: a
-call returns when the function has, and raises what it raised.
+call returns when the function has, and raises what it raised, also what would end the event loop.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from headwater.closing import Closing
 from headwater.log import Message
 
 Handler = Callable[[Message], Any]
+END_SECONDS = 1.0
+"""How long an event loop is waited for that is to end."""
 
 
 class MessageCaller(Closing):
@@ -34,15 +36,26 @@ class MessageCaller(Closing):
         if self._loop is None:
             self._handler(message)
         else:
-            asyncio.run_coroutine_threadsafe(self._handler(message), self._loop).result()
+            ended = asyncio.run_coroutine_threadsafe(self._await(message), self._loop).result()
+            if ended is not None:
+                raise ended
 
     def close(self) -> None:
-        """End the event loop."""
+        """End the event loop; one that a function blocks ends with the process."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+            self._thread.join(END_SECONDS)
+            if not self._thread.is_alive():
+                self._loop.close()
             self._loop = None
+
+    async def _await(self, message: Message) -> BaseException | None:
+        """Await the function; return what must not be raised in an event loop, for it would end it."""
+        try:
+            await self._handler(message)
+        except (SystemExit, KeyboardInterrupt) as error:
+            return error
+        return None
 
 
 def is_async(handler: Handler) -> bool:

@@ -11,15 +11,16 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import partial
 
 from headwater.backoff import Backoff
 from headwater.durations import interval
 from headwater.errors import Fenced, HeadwaterError, OffsetLost, is_transient
 from headwater.log import Message, Queue
 from headwater.queue.calling import Handler, MessageCaller
+from headwater.queue.hands import DaemonHands
 from headwater.queue.worker_settings import WorkerSettings
 from headwater.queue.worker_status import WorkerCounts, WorkerStatus
 
@@ -37,7 +38,8 @@ class Worker:
 
     - ``queue``: the open queue.
     - ``call``: the function, async or not; it is called with the ``Message``. Returning acknowledges it,
-      ``RejectMessage`` makes it a dead letter, any other exception gives it back, to be tried again later.
+      ``RejectMessage`` makes it a dead letter, any other exception, ``SystemExit`` too, gives it back, to be
+      tried again later; the first of each kind is logged.
     - ``settings=None``: ``WorkerSettings``.
 
     >>> import headwater
@@ -61,6 +63,7 @@ class Worker:
         self._backoff = Backoff(first.total_seconds(), longest.total_seconds())
         self._counts = WorkerCounts()
         self._in_hand: dict[int, Message] = {}
+        self._failures = set[type[BaseException]]()
         self._changed = threading.Condition()
         self._stop = threading.Event()
 
@@ -82,16 +85,15 @@ class Worker:
         What was begun and is not done when the time of ``stop_after`` is over stays unacknowledged; closing
         the queue gives it back.
         """
-        hands = ThreadPoolExecutor(self._settings.concurrency, "headwater-work")
-        with MessageCaller(self._handler) as caller, self._keeping():
+        hands = DaemonHands(self._settings.concurrency)
+        with MessageCaller(self._handler) as caller, self._keeping(), hands:
             try:
                 self._share_out(hands, caller, until_empty)
             finally:
                 self._wait_for_hands()
-                hands.shutdown(wait=False, cancel_futures=True)
         return self.status()
 
-    def _share_out(self, hands: ThreadPoolExecutor, caller: MessageCaller, until_empty: bool) -> None:
+    def _share_out(self, hands: DaemonHands, caller: MessageCaller, until_empty: bool) -> None:
         failures = 0
         while not self._stop.is_set():
             free = self._wait_for_free()
@@ -106,7 +108,7 @@ class Worker:
                 continue
             for message in messages:
                 self._take(message)
-                hands.submit(self._work, caller, message)
+                hands.submit(partial(self._work, caller, message))
             if until_empty and not messages and not self._in_hand:
                 return
 
@@ -156,11 +158,24 @@ class Worker:
         except RejectMessage as error:
             message.reject(str(error) or "rejected")
             self._counts.add(dead=1)
-        except Exception as error:
-            self._give_back(message, f"{type(error).__name__}: {error}")
+        except BaseException as error:  # also what would end the thread: the message is not its to keep
+            reason = _reason(error)
+            self._tell_once(message, type(error), reason)
+            self._give_back(message, reason)
         else:
             message.ack()
             self._counts.add(done=1)
+
+    def _tell_once(self, message: Message, kind: type[BaseException], reason: str) -> None:
+        """Log the first failure of each kind: of all others there may be thousands."""
+        with self._changed:
+            known = kind in self._failures
+            self._failures.add(kind)
+        if not known:
+            most = self._queue.settings.max_deliveries
+            _log.warning(
+                "message %s failed, delivery %d of %d: %s", message.id, message.deliveries, most, reason
+            )
 
     def _give_back(self, message: Message, reason: str) -> None:
         if message.deliveries >= self._queue.settings.max_deliveries:
@@ -216,3 +231,11 @@ class Worker:
                     since[key] = now
                     with suppress(HeadwaterError):  # who answers is told what is the matter
                         message.extend(self._visible)
+
+
+def _reason(error: BaseException) -> str:
+    """Return what went wrong, as text that can be printed, also of an exception that cannot tell."""
+    try:
+        return f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode()
+    except Exception:  # its own text fails: the message is given back all the same
+        return type(error).__name__

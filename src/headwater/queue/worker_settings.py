@@ -29,8 +29,8 @@ class WorkerSettings:
     stop_after: str | timedelta = "30 seconds"
 
     def __post_init__(self) -> None:
-        if not 1 <= self.concurrency <= 1000:
-            raise UsageError(f"concurrency is from 1 to 1000, not {self.concurrency}")
+        if type(self.concurrency) is not int or not 1 <= self.concurrency <= 1000:
+            raise UsageError(f"concurrency is a whole number from 1 to 1000, not {self.concurrency!r:.60}")
         for length in (self.backoff, self.longest_backoff, self.stop_after):
             interval(length)
         if self.visible_after is not None:

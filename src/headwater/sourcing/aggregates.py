@@ -5,7 +5,7 @@ have appended meanwhile it is refused, the state brought up to date, and the com
 of the user's is only told when it was decided on the newest state.
 
 Invariant: of commands with one request id of a key, one is carried out, whoever sends it again, and however
-often; and no event is stored that was not decided on all events before it.
+often; and no event is stored that was not decided on all events before it, or that cannot be folded.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from headwater import durations
 from headwater.closing import Closing
 from headwater.errors import Conflict, Rejected, UsageError
-from headwater.log.conditional import Appended, ConditionalProducer
+from headwater.log.conditional import ConditionalProducer
 from headwater.log.interface import Log
 from headwater.log.position import Position
 from headwater.sourcing import requests
@@ -38,6 +38,7 @@ from headwater.sourcing.timer import OpenTimer, due
 ATTEMPTS = 100
 """How often a command is decided anew because others came first, before that is told."""
 _LOCKS = 512
+Remember = bool | Literal["accepted"]
 
 
 class DeciderParts(Protocol):
@@ -53,6 +54,22 @@ class DeciderParts(Protocol):
     @property
     def fingerprint(self) -> str:
         """What its fold does."""
+
+
+class _Draft(NamedTuple):
+    """What a command leads to, before anything of it is stored."""
+
+    events: tuple[Any, ...]
+    rows: list[dict[str, Any]]
+    tags: list[list[str]]
+    after: FoldedState
+    at: int
+    failed: Exception | None = None
+    """Why there are no events: a rejection, or an error of the user's functions."""
+
+    def can_be_remembered(self, remember: Remember) -> bool:
+        """Tell whether it is to be recorded that the command led to no event."""
+        return self.failed is None or (remember is True and isinstance(self.failed, Rejected))
 
 
 class _AskedFor(NamedTuple):
@@ -105,7 +122,7 @@ class Aggregates(Closing):
         self._snapshots = Snapshots(path, decider.fingerprint if path else "")
 
     def execute(
-        self, key: str, command: Any, *, request_id: str | None = None, remember: bool = False
+        self, key: str, command: Any, *, request_id: str | None = None, remember: Remember = False
     ) -> Reply:
         """Decide a command, and store its events if it is accepted; they are durable when this returns.
 
@@ -113,7 +130,8 @@ class Aggregates(Closing):
         - ``command``: an instance of one of the decider's commands.
         - ``request_id=None``: a text that the caller chooses, and uses again when it sends the same command
           again: it is carried out once for this key, and the first reply returned each time.
-        - ``remember=False``: True records what comes of the request also if that is a rejection, or no event.
+        - ``remember=False``: True records what comes of the request also if that is a rejection, or no event;
+          ``"accepted"`` also if it is no event.
 
         Raises ``Rejected``, and writes nothing, if the decider says no. So a rejection, and a command that
         leads to no event, leave nothing behind: sent again, they are decided again, unless they are to be
@@ -191,27 +209,23 @@ class Aggregates(Closing):
 
     # Deciding
 
-    def _execute(self, key: str, command: Any, request_id: str | None, remember: bool = False) -> Reply:
-        scope = self._scope(key, command)
+    def _execute(self, key: str, command: Any, request_id: str | None, remember: Remember) -> Reply:
+        request = _AskedFor(key, command, request_id, self._scope(key, command))
+        scope = request.scope
         folded, newest = self._known(scope), False
         for attempt in range(ATTEMPTS):
             if folded is None or attempt:
                 folded, newest = self._fresh(scope, folded), True
-            try:
-                events = tuple(self.decider.decide(folded.state, command) or ())
-                rejected = None
-            except Rejected as error:
-                events, rejected = (), error
-            if not events:
+            draft = self._draft(request, folded)
+            if not draft.events:
                 if request_id is not None and self._requests.is_stored(key, request_id):
                     return self._requests.first_reply(key, command, request_id)
                 if not (newest or self._fresh(scope, folded) is folded):
                     continue
-                if not remember:
-                    return self._without_events(key, folded, rejected)
-            request = _AskedFor(key, command, request_id, scope)
+                if not (remember and draft.can_be_remembered(remember)):
+                    return self._without_events(key, folded, draft.failed)
             try:
-                return self._record(request, folded, events, rejected)
+                return self._record(request, folded, draft)
             except Conflict as conflict:
                 if request_id is not None and conflict.condition == requests.once(key, request_id):
                     return self._requests.first_reply(key, command, request_id)
@@ -221,35 +235,46 @@ class Aggregates(Closing):
                     time.sleep(random.random() * 0.002 * min(attempt, 10))
         raise AssertionError("unreachable: the last attempt raises")
 
-    def _record(
-        self, request: _AskedFor, folded: FoldedState, events: tuple[Any, ...], rejected: Rejected | None
-    ) -> Reply:
-        """Append the events of a command, or that it led to none, and what is said of that."""
-        key, command, request_id, scope = request
-        at = self.clock()
-        recording = Recording(key, durations.instant(at), type(command).__name__, request_id)
-        rows = [self.decider.schema.row(each, recording) for each in events]
-        if not rows:
-            rows = [self.decider.schema.nothing(recording, None if rejected is None else rejected.why)]
-        conditions, own = scope.conditions(folded.version, self._topic), list[str]()
-        if request_id is not None:
-            conditions, own = [requests.once(key, request_id), *conditions], [requests.tag(request_id)]
-        tags = self.decider.settings.tags
+    def _draft(self, request: _AskedFor, folded: FoldedState) -> _Draft:
+        """Decide a command, and fold what it leads to: what cannot be folded must not be stored."""
+        try:
+            events = tuple(self.decider.decide(folded.state, request.command) or ())
+            return self._drafted(request, folded, events)
+        except Exception as error:
+            return self._drafted(request, folded, (), error)
+
+    def _drafted(
+        self,
+        request: _AskedFor,
+        folded: FoldedState,
+        events: tuple[Any, ...],
+        failed: Exception | None = None,
+    ) -> _Draft:
+        key, command, id, scope = request
+        at, schema, tags = self.clock(), self.decider.schema, self.decider.settings.tags
+        recording = Recording(key, durations.instant(at), type(command).__name__, id)
+        why = failed.why if isinstance(failed, Rejected) else None
+        rows = [schema.row(each, recording) for each in events] or [schema.nothing(recording, why)]
+        own = [] if id is None else [requests.tag(id)]
         every = [[*own, *(tags(each) if tags else ())] for each in events] or [own]
-        made = self._producer.append(rows, conditions=conditions, tags=every)
-        self._remember(scope, self._after(folded, events, at, made))
-        if rejected is not None:
-            raise rejected
-        return Reply(events, made.offsets[-1] + 1, made.position)
+        read = [each for each, found in zip(events, every, strict=False) if scope.includes(found)]
+        return _Draft(events, rows, every, self.decider.fold.ahead(folded, read, at, id), at, failed)
 
-    def _after(self, folded: FoldedState, events: tuple[Any, ...], at: int, made: Appended) -> FoldedState:
-        for event, offset in zip(events, made.offsets, strict=False):
-            folded = self.decider.fold.events(folded, [event], at, offset)
-        return folded if events else self.decider.fold.events(folded, (), at, made.offsets[-1])
+    def _record(self, request: _AskedFor, folded: FoldedState, draft: _Draft) -> Reply:
+        """Append the events of a command, or that it led to none, and what is said of that."""
+        key, _, id, scope = request
+        conditions = scope.conditions(folded.version, self._topic)
+        if id is not None:
+            conditions = [requests.once(key, id), *conditions]
+        appended = self._producer.append(draft.rows, conditions=conditions, tags=draft.tags)
+        self._remember(scope, self.decider.fold.placed(draft.after, draft.at, appended.offsets))
+        if draft.failed is not None:
+            raise draft.failed
+        return Reply(draft.events, appended.offsets[-1] + 1, appended.position)
 
-    def _without_events(self, key: str, folded: FoldedState, rejected: Rejected | None) -> Reply:
-        if rejected is not None:
-            raise rejected
+    def _without_events(self, key: str, folded: FoldedState, failed: Exception | None) -> Reply:
+        if failed is not None:
+            raise failed
         number = self._producer.partition(key)
         return Reply((), folded.version, Position(self._topic.name, {number: folded.version}, self._topic.id))
 
@@ -309,13 +334,14 @@ class Aggregates(Closing):
     # Timers
 
     def _settle(self, key: str) -> None:
-        """Carry out what is due, in its order; what leads to nothing is not asked again until it changes."""
+        """Carry out what is due, in its order; what comes of it, a rejection too, is recorded and ends it."""
         scope = Scope(key)
         folded = self._fresh(scope, self._known(scope))
         while (found := due(folded.timers, self.clock())) is not None:
             timer_key, timer = found
             with suppress(Rejected):
-                self._execute(key, self.decider.fold.timers.command(timer), requests.timer_id(timer))
+                command, id = self.decider.fold.timers.command(timer), self.decider.fold.timers.id(timer)
+                self._execute(key, command, id, remember=True)
             folded = self._fresh(scope, self._known(scope))
             if timer_key in folded.timers and folded.timers[timer_key] == timer:
                 folded = self.decider.fold.without_timer(folded, timer_key)

@@ -89,9 +89,14 @@ class CommandClient(Closing):
         - ``key``: of the aggregate.
         - ``timeout=30.0``: how many seconds to wait for the answer.
         - ``**arguments``: handed to the function that answers; what JSON can hold.
+
+        Raises ``UsageError`` if the pipeline has no such question, and ``Behind`` if no answer has come in
+        time.
         """
         sending = _sending(key, None)
         row = self._send(self._decider.command_schema.question(name, arguments, sending), sending, timeout)
+        if not row["accepted"]:
+            raise UsageError(row["reason"])
         return orjson.loads(row["answer"])
 
     def close(self) -> None:

@@ -77,6 +77,8 @@ class EventSchema:
             raise SchemaError(f'no event may be called "{NOTHING}"', hint="rename it")
         if len(self._types) < len(events):
             raise SchemaError(f'decider "{name}" has two events of one name', hint="rename one of them")
+        for each in events:
+            _check_defaults(each, self._types[each.__name__].fields)
         self.columns = message_columns(name, self._types.values(), META)
         self._upcasters = dict(upcasters)
         self._check_upcasters()
@@ -96,6 +98,8 @@ class EventSchema:
             )
         row = recording.row(type(event).__name__, found.revision)
         for (name, kind), value in zip(found.fields.items(), found.values(event), strict=True):
+            if value is None and not kind.optional:
+                raise self._without_value(found, name)
             row[name] = value if kind.store is None else stored(value, kind)
         return row
 
@@ -161,6 +165,13 @@ class EventSchema:
             hint=f'add an upcaster: upcasters={{("{name}", {revision}): lambda fields: …}}',
         )
 
+    def _without_value(self, found: MessageType, name: str) -> SchemaError:
+        return SchemaError(
+            f'field "{name}" of event "{found.kind.__name__}" of decider "{self.name}" is None',
+            detail="its annotation has no None, so the event could not be read again",
+            hint=f'give it a value, or annotate it as in "{name}: int | None"',
+        )
+
     def _lacking(self, found: MessageType, name: str) -> SchemaError:
         kind = found.kind.__name__
         return SchemaError(
@@ -189,6 +200,18 @@ def message_type(kind: type, what: str) -> MessageType:
         values,
         frozenset(defaults),
     )
+
+
+def _check_defaults(kind: type, types: Mapping[str, FieldType]) -> None:
+    """Refuse a default of which nobody could tell whether it was meant: null is stored for None too."""
+    for each in dataclasses.fields(kind):
+        absent = each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
+        if types[each.name].optional and not absent and each.default is not None:
+            raise SchemaError(
+                f'field "{each.name}" of event "{kind.__name__}" may be None, and has another default',
+                detail="one that was stored before the field was there could not be told from one with None",
+                hint="let its default be None, or leave None out of its annotation",
+            )
 
 
 def check_message(kind: type, what: str) -> None:

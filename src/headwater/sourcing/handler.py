@@ -94,7 +94,7 @@ class DeciderHandler:
         name, at = command["command"], command["sent_at"]
         reply: dict[str, Any] = {"command": name, "sent_at": at, "accepted": True, "version": state.count}
         if command["question"] is not None:
-            return Decision(state, {**reply, "answer": self._answer(name, state, command["question"])}, False)
+            return Decision(state, {**reply, **self._answer(name, state, command["question"])}, False)
         asked = self.decider.command_schema.command(command)
         try:
             events = tuple(self.decider.decide(state.state, asked) or ())
@@ -105,14 +105,14 @@ class DeciderHandler:
         after = self.decider.fold.events(state, events, micros(at), state.count) if events else state
         return Decision(after, {**reply, "version": after.count, "events": rows}, bool(events))
 
-    def _answer(self, name: str, state: FoldedState, question: str) -> str:
+    def _answer(self, name: str, state: FoldedState, question: str) -> dict[str, Any]:
+        """Return what a reply says of a question; one that nobody declared must not stop the commands."""
         answer = self.answers.get(name)
         if answer is None:
-            raise UsageError(
-                f'decider "{self.decider.name}" answers no query "{name}"',
-                hint="its queries: " + (", ".join(self.answers) or "it has none"),
-            )
-        return orjson.dumps(answer(state.state, orjson.loads(question))).decode()
+            known = ", ".join(self.answers) or "it has none"
+            reason = f'decider "{self.decider.name}" answers no query "{name}"; its queries: {known}'
+            return {"accepted": False, "reason": reason}
+        return {"answer": orjson.dumps(answer(state.state, orjson.loads(question))).decode()}
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from headwater.closing import Closing
 from headwater.errors import HeadwaterError, Rejected, UsageError
 from headwater.log.interface import Log
 from headwater.log.open import open as open_log
-from headwater.sourcing.aggregates import Aggregates
+from headwater.sourcing.aggregates import Aggregates, Remember
 from headwater.sourcing.decider import Decider
 from headwater.sourcing.event_feed import DeciderFeed, PublishedEvent
 from headwater.sourcing.event_topic import prepared
@@ -152,11 +152,17 @@ class RunningProcess(Closing):
     def step(self, timeout: float = 0.0) -> int:
         """Handle the events that have come, and commit them; return how many there were.
 
+        If one cannot be handled, what is wrong is raised, and the next step begins with it.
+
         - ``timeout=0.0``: how many seconds to wait for one.
         """
         events = self._feed.poll(timeout)
         for number, each in enumerate(events):
-            self._handle(each, _index_in_row(events, number), muted=False)
+            try:
+                self._handle(each, _index_in_row(events, number), muted=False)
+            except BaseException:
+                self._feed.begin_again(each)
+                raise
         if events:
             self._feed.commit()
         return len(events)
@@ -208,7 +214,8 @@ class RunningProcess(Closing):
         compensate = self._process.compensate
         for number, send in enumerate((compensate(refusal) if compensate else ()) or ()):
             try:
-                self._carry_out(send, f"{id}:made-good:{number}")
+                # A rejection is not remembered: once the decider accepts it, the process can go on.
+                self._carry_out(send, f"{id}:made-good:{number}", "accepted")
             except Rejected as rejected:
                 raise HeadwaterError(
                     f'process "{self._process.name}" cannot make good what was rejected',
@@ -217,10 +224,10 @@ class RunningProcess(Closing):
                     hint="a compensation must always be possible: let its decider accept it",
                 ) from rejected
 
-    def _carry_out(self, send: Send, id: str) -> None:
+    def _carry_out(self, send: Send, id: str, remember: Remember = True) -> None:
         if not isinstance(send, Send):
             raise UsageError(f'process "{self._process.name}" returned {send!r:.80}', hint="return Send(…)")
-        self._aggregates(send.to).execute(send.key, send.command, request_id=id, remember=True)
+        self._aggregates(send.to).execute(send.key, send.command, request_id=id, remember=remember)
 
     def _aggregates(self, decider: Decider) -> Aggregates:
         if decider.name not in self._targets:

@@ -16,12 +16,11 @@ from headwater.log.position import Position
 from headwater.log.proposal import Condition
 from headwater.sourcing.event_schema import EventSchema
 from headwater.sourcing.reply import Reply
-from headwater.sourcing.timer import OpenTimer
+from headwater.sourcing.timer import TIMER_ID
 from headwater.topic import Topic
 
 MOST_BYTES = 200
 """How long a request id may be."""
-_TIMER = "timer:"
 
 
 class StoredReply(NamedTuple):
@@ -80,15 +79,10 @@ def check(request_id: str) -> None:
     """Refuse what is no request id of a caller's."""
     if not isinstance(request_id, str) or not 0 < len(request_id.encode()) <= MOST_BYTES:
         raise UsageError(f"a request id is a text of 1 to {MOST_BYTES} bytes, not {request_id!r:.80}")
-    if request_id.startswith(_TIMER):
+    if request_id.startswith(TIMER_ID):
         raise UsageError(
-            f'a request id that begins with "{_TIMER}" is that of a timer', hint="choose another"
+            f'a request id that begins with "{TIMER_ID}" is that of a timer', hint="choose another"
         )
-
-
-def timer_id(timer: OpenTimer) -> str:
-    """Return the request id under which a timer is carried out, once."""
-    return f"{_TIMER}{timer.offset}:{timer.timer}"
 
 
 def tag(request_id: str) -> str:

@@ -5,7 +5,7 @@ Invariant: the conditions of a scope exclude every event that reading it would g
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from headwater.log.conditional import ConditionalProducer
@@ -27,6 +27,10 @@ class Scope(NamedTuple):
         return [
             Condition(tags=each, after=Position(topic.name, {0: version}, topic.id)) for each in self.tags
         ]
+
+    def includes(self, tags: Collection[str]) -> bool:
+        """Tell whether reading it would give an event of its key, or of any, that has some tags."""
+        return self.key is not None or any(set(each) <= set(tags) for each in self.tags)
 
     def end(self, producer: ConditionalProducer) -> int:
         """Return a version before which all of its events lie; the same one if nothing has come."""

@@ -1,13 +1,15 @@
 """Snapshots of states, so that a long history need not be folded anew; never the truth.
 
 Each says up to which event it goes and when that was recorded: one that does not meet its event in the log is
-not used, whatever the reason. One of another fold, by the fingerprint of its code, is removed.
+not used, whatever the reason, and neither is one whose checksum is wrong. One of another fold, by the
+fingerprint of its code, is removed.
 
 Invariant: a state that comes from a snapshot and the events after it is the one that all events give.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import pickle
 import sqlite3
@@ -23,6 +25,7 @@ from headwater.sqlite_wal import discard_damaged, write_ahead
 
 FILE = "snapshots.db"
 _BUSY_SECONDS = 10.0
+_CHECKSUM_BYTES = 16
 _TABLE = """CREATE TABLE IF NOT EXISTS snapshots (
     key TEXT PRIMARY KEY, fingerprint TEXT, version INTEGER, content BLOB
 ) WITHOUT ROWID"""
@@ -60,7 +63,7 @@ class Snapshots:
         try:
             with self._lock:
                 row = self._db.execute(query, (key, self._fingerprint)).fetchone() if self._db else None
-            return None if row is None else pickle.loads(row[0])
+            return None if row is None else self._opened(key, row[0])
         except Exception as error:  # a snapshot is a help: of whatever it fails, the events are there
             _log.warning('snapshot of "%s" was not used: %s', key, error)
             return None
@@ -71,7 +74,8 @@ class Snapshots:
             fingerprint = excluded.fingerprint, version = excluded.version, content = excluded.content
             WHERE excluded.version > version OR excluded.fingerprint <> fingerprint"""
         try:
-            content = pickle.dumps(folded, protocol=5)
+            pickled = pickle.dumps(folded, protocol=5)
+            content = self._checksum(key, pickled) + pickled
             with self._lock:
                 if self._db is not None:
                     self._db.execute(statement, (key, self._fingerprint, folded.version, content))
@@ -83,6 +87,17 @@ class Snapshots:
         with self._lock, suppress(sqlite3.Error):
             if self._db is not None:
                 self._db.execute("DELETE FROM snapshots WHERE key = ?", (key,))
+
+    def _opened(self, key: str, content: bytes) -> FoldedState:
+        checksum, pickled = content[:_CHECKSUM_BYTES], content[_CHECKSUM_BYTES:]
+        if checksum != self._checksum(key, pickled):
+            raise ValueError("it is damaged")
+        folded: FoldedState = pickle.loads(pickled)
+        return folded
+
+    def _checksum(self, key: str, pickled: bytes) -> bytes:
+        about = f"{len(key)} {key} {self._fingerprint} ".encode()
+        return hashlib.blake2b(about + pickled, digest_size=_CHECKSUM_BYTES).digest()
 
     def close(self) -> None:
         """Let go of the file."""

@@ -4,7 +4,8 @@ What is due is decided by the events alone, and carried out once by its request 
 it happens in time. It follows the events as a group, and commits up to the oldest event whose timer is still
 to come: after a restart it goes on from there.
 
-Invariant: no timer is passed over: one that was due while no worker ran is carried out when one does.
+Invariant: no timer is passed over: one that was due while no worker ran is carried out when one does, and an
+event that cannot be read is not committed.
 """
 
 from __future__ import annotations
@@ -50,7 +51,12 @@ class TimerWorker(Closing):
 
         - ``timeout=0.0``: how many seconds to wait for events.
         """
-        for each in self._feed.poll(self._wait(timeout)):
+        try:
+            published = self._feed.poll(self._wait(timeout))
+        except BaseException:
+            self._waiting = []  # all of them lie behind what is committed, from where the feed begins again
+            raise
+        for each in published:
             self._take(each)
         now, count = self._aggregates.clock(), 0
         while self._waiting and self._waiting[0][0] <= now:

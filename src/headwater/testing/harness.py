@@ -57,6 +57,7 @@ class Harness(Closing):
         self._directory = Path(tempfile.mkdtemp(prefix="headwater-harness-"))
         self.pipeline = _with_own_views(pipeline)
         self.pipeline.log, self.pipeline.home = f"file:{self._directory / 'log'}", self._directory / "home"
+        self.pipeline.home_store = None
         self.log = open_log(self.pipeline.log)
         self._gate = self._directory / "open"
         self._make = partial(Runner, self.pipeline, spark=spark, limit=limit, patient=True, gate=self._gate)

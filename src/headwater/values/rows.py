@@ -137,7 +137,7 @@ def _checked(batch: pa.RecordBatch, topic: Topic, extras: Extras = _NO_EXTRAS) -
 def _check_size(batch: pa.RecordBatch, topic: Topic, headers: pa.Array | None) -> None:
     """Refuse a record that is too large, its headers counted."""
     whole = batch if headers is None else batch.append_column("_headers", headers)
-    large, limit = oversized(whole), record.MAX_BYTES
+    large, limit = _too_large(whole), record.MAX_BYTES
     if large is not None:
         size, own = whole.slice(large, 1).nbytes, batch.slice(large, 1).nbytes
         what = f"it has {size:,} bytes" + (f", {size - own:,} of them in its headers" if size > own else "")
@@ -147,6 +147,16 @@ def _check_size(batch: pa.RecordBatch, topic: Topic, headers: pa.Array | None) -
             row=large,
             hint="store the large part elsewhere and send a reference to it",
         )
+
+
+def _too_large(batch: pa.RecordBatch) -> int | None:
+    """Return the first row that is too large; a dead letter may be so by its own headers."""
+    if oversized(batch) is None or "_headers" not in batch.schema.names:
+        return oversized(batch)
+    letters = [record.ORIGIN in dict(each or ()) for each in batch.column("_headers").to_pylist()]
+    limits = {False: record.MAX_BYTES, True: record.MAX_BYTES + record.LETTER_BYTES}
+    rows = (row for row, letter in enumerate(letters) if batch.slice(row, 1).nbytes > limits[letter])
+    return next(rows, None)
 
 
 def _check_json(batch: pa.RecordBatch, topic: Topic) -> None:

@@ -68,7 +68,7 @@ def _write(path: Path, written: int, chance: random.Random) -> int:
 
 def _await(url: str, written: int) -> None:
     expected = sum(1 for number in range(written) if number % 97)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 120 + written / 1000  # pieces are small here, and the machine may be busy
     with headwater.open(url) as log:
         while sum(log.resolve("lines", "latest").offsets.values()) < expected and time.monotonic() < deadline:
             time.sleep(0.1)

@@ -25,6 +25,9 @@ def test_a_client_sends_by_the_log_and_hears_the_reply(tmp_path: Path) -> None:
         with pytest.raises(Rejected):
             client.execute("ada", Withdraw(51))
         assert client.ask("balance", "ada", why="audit") == {"cents": 50, "why": "audit"}
+        with pytest.raises(UsageError, match='answers no query "blance"; its queries: balance'):
+            client.ask("blance", "ada")
+        assert client.execute("ada", Deposit(1)).version == 2, "and it goes on"
         with pytest.raises(Behind, match="no reply"):
             client.execute("ada", Deposit(1), timeout=0.0)
 

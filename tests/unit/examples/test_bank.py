@@ -26,6 +26,7 @@ def log() -> Iterator[Log]:
         yield opened
 
 
+@pytest.mark.slow
 def test_transfers_between_partitions_add_up_and_an_overdraft_is_refused(log: Log) -> None:
     chance, names = random.Random(3), [f"account-{n}" for n in range(8)]
     with bank.account.open(log) as accounts, bank.transfer.open(log) as transfers:
@@ -53,6 +54,7 @@ def test_transfers_between_partitions_add_up_and_an_overdraft_is_refused(log: Lo
         assert moved == {f"t-{n}" for n in range(40) if n not in refused}
 
 
+@pytest.mark.slow
 def test_money_in_flight_is_counted(log: Log) -> None:
     with bank.account.open(log) as accounts, bank.transfer.open(log) as transfers:
         accounts.execute("ada", bank.Deposit(100))
@@ -92,6 +94,7 @@ def test_what_is_checked_after_the_fact_is_made_good(log: Log) -> None:
         assert [type(each).__name__ for each in accounts.events("ada")][-1:] == ["OverdraftForgiven"]
 
 
+@pytest.mark.slow
 def test_what_each_costs_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     latency.COUNT = 20
     latency.main(str(tmp_path / "log"))

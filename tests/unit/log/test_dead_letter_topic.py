@@ -30,6 +30,13 @@ def test_a_dead_letter_tells_why_and_keeps_its_own_headers(log: Log) -> None:
     assert dict(retried) == {"trace": b"x", ORIGIN: b"t:0:5"}
 
 
+def test_an_empty_topic_of_the_name_that_cannot_take_its_records_is_refused(log: Log) -> None:
+    log.create_topic("t.g.dead", "x STRING, y INT NOT NULL")
+    with pytest.raises(TopicError, match="cannot have topic") as refused:
+        log.queue("t", "g")
+    assert "delete that topic" in str(refused.value)
+
+
 def test_a_letter_that_was_written_twice_is_read_once(log: Log) -> None:
     side = DeadLetterTopic(log, "t", "g")
     side.prepared(side.name)

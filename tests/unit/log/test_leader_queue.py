@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -97,3 +98,59 @@ def test_a_leader_waits_for_those_who_were_there_the_last_time() -> None:
         list(pool.map(call, range(4)))
     assert sum(groups) == 80
     assert sum(groups) / len(groups) > 2.5, "in two halves that take turns it would be two"
+
+
+@pytest.mark.parametrize("where", ["_gather", "_results"])
+def test_those_who_wait_are_told_or_led_on_wherever_the_leader_is_interrupted(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = LeaderQueue[int, int](lambda items: list(items), most=2)
+    usual, leading, others_wait = getattr(queue, where), threading.Event(), threading.Event()
+
+    def interrupted(*given: object) -> None:
+        monkeypatch.setattr(queue, where, usual)
+        leading.set()
+        assert others_wait.wait(10)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(queue, where, interrupted)
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(queue.submit, 0)
+        assert leading.wait(10)
+        others = [pool.submit(queue.submit, n) for n in (1, 2, 3)]
+        while len(queue._queue) < (4 if where == "_gather" else 3):
+            threading.Event().wait(0.001)
+        others_wait.set()
+        with pytest.raises(KeyboardInterrupt):
+            first.result(10)
+        assert [each.result(10) for each in others] == [1, 2, 3]
+    assert queue.submit(7) == 7
+
+
+def test_one_who_is_interrupted_while_it_waits_is_not_made_the_leader() -> None:
+    seen, working, go_on = list[int](), threading.Event(), threading.Event()
+
+    def work(items: Sequence[int]) -> list[int | BaseException]:
+        seen.extend(items)
+        working.set()
+        assert go_on.wait(10)
+        return list(items)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    queue = LeaderQueue[int, int](work, most=1)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(queue.submit, 0)
+            assert working.wait(10)
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with pytest.raises(KeyboardInterrupt):
+                queue.submit(1)
+            last = pool.submit(queue.submit, 2)
+            go_on.set()
+            assert (first.result(10), last.result(10)) == (0, 2)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert seen == [0, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -46,6 +47,22 @@ def test_what_a_topic_does_not_have_is_refused(settings: QueueSettings, reason: 
     with pytest.raises(UsageError) as error:
         check(settings, TOPIC)
     assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_deliveries": "3"},
+        {"max_deliveries": 2.5},
+        {"delay": timedelta(minutes=5)},
+        {"time_to_live": 5},
+        {"priority": 5},
+        {"ordered": "yes"},
+    ],
+)
+def test_settings_of_another_type_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=next(iter(settings))):
+        QueueSettings(**settings)
 
 
 def test_order_needs_a_key() -> None:

@@ -124,17 +124,7 @@ LOGGED, SPILLED = Limits(1 << 20, 3, 1 << 20), Limits(0, 0, 1)
 
 def reopened(operator: Operator[Any], schema: pa.Schema, saved: StoredMemory, files: TablesInMemory) -> Any:
     state = operator.initial_state(schema)
-    memory = operator.memory(state)
-    assert memory is not None
-    memory.open(StoredMemory.from_json(json.loads(json.dumps(saved.to_json()))), files)
-    return state
-
-
-def restarted(operator: Operator[Any], schema: pa.Schema, chunks: list[pa.Table]) -> Any:
-    state = operator.initial_state(schema)
-    for chunk in chunks:
-        assert chunk.schema.equals(chunks[0].schema)
-        operator.restore_chunk(state, stored(chunk))
+    operator.memory(state).open(StoredMemory.from_json(json.loads(json.dumps(saved.to_json()))), files)
     return state
 
 
@@ -143,19 +133,11 @@ class Restarts:
 
     def __init__(self, operator: Operator[Any], schema: pa.Schema):
         self._operator, self._schema = operator, schema
-        self._chunks: list[pa.Table] = []
         self._files = TablesInMemory()
 
     def before_step(self, state: Any, restart: str | None) -> Any:
-        if (memory := self._operator.memory(state)) is not None:
-            saved = memory.save(self._files, SPILLED if restart == "snapshot" else LOGGED)
-            return state if restart is None else reopened(self._operator, self._schema, saved, self._files)
-        if restart == "snapshot":
-            self._chunks = [self._operator.snapshot(state)]
-        return state if restart is None else restarted(self._operator, self._schema, self._chunks)
-
-    def after_step(self, step: Step) -> None:
-        self._chunks += [] if step.chunk is None else [step.chunk]
+        saved = self._operator.memory(state).save(self._files, SPILLED if restart == "snapshot" else LOGGED)
+        return state if restart is None else reopened(self._operator, self._schema, saved, self._files)
 
 
 def play(operator: Operator[Any], moves: list[Move], schema: pa.Schema = SCHEMA) -> Played:
@@ -164,7 +146,6 @@ def play(operator: Operator[Any], moves: list[Move], schema: pa.Schema = SCHEMA)
         played.state = restarts.before_step(played.state, move.restart)
         step = operator.step(played.state, table(move.rows, schema), move.clock)
         assert step.out.schema.equals(operator.output_schema(schema))
-        restarts.after_step(step)
         played.steps.append(step)
         timer = operator.next_timer(played.state)
         assert timer is None or timer > move.clock

@@ -10,12 +10,14 @@ import uuid
 from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 
+from headwater.engine.files.local_files import LocalFiles
 from headwater.engine.stage.bucket_step import StepContext, step_in_driver
 from headwater.engine.state.bucket import BucketMeta
 from headwater.operators.dedup import Dedup
@@ -58,7 +60,9 @@ def ran(operator: Operator[Any], steps: Steps, count: int, forgetful: bool = Fal
         for rows, now in steps:
             node = uuid.uuid4().hex if forgetful else node  # a name under which nothing is remembered
             done = step_in_driver(
-                StepContext(node, operator, rows.schema, place, clock, now, buckets), rows, count
+                StepContext(node, operator, rows.schema, LocalFiles(Path(place)), clock, now, buckets),
+                rows,
+                count,
             )
             assert sum(each.rows for each in done) == len(rows)
             told.out.append(Counter(text for each in done for out in each.out for text in texts(listed(out))))

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.errors import UsageError
-from headwater.operators.columns import check_columns, check_time, one_array
+from headwater.operators.columns import check_columns, check_time, one_array, unused_name
 from headwater.schema import parse
 
 SCHEMA = parse("shop STRING, cents BIGINT, at TIMESTAMP, day DATE")
@@ -44,6 +44,11 @@ def test_a_timestamp_of_another_unit_is_refused_and_one_that_is_not_there_too() 
     assert "in microseconds" in str(refused.value)
     with pytest.raises(UsageError, match='scan finds no column "when"'):
         check_time("scan", "when", SCHEMA)
+
+
+def test_a_column_of_ours_has_a_name_that_is_free() -> None:
+    assert unused_name("_low", SCHEMA.names) == "_low"
+    assert unused_name("_low", ["_low", "_low_"]) == "_low__"
 
 
 @pytest.mark.parametrize("chunks", [[], [[1]], [[1], [], [2]]])

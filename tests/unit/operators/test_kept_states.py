@@ -180,12 +180,9 @@ def stem(name: str, operator: Operator[Any]) -> str:
 def restored(name: str, case: Case) -> Any:
     """Return the state that a step has left in files."""
     state = case.operator.initial_state(case.steps[0].schema)
-    memory, path = case.operator.memory(state), KEPT / stem(name, case.operator)
-    if memory is None:
-        case.operator.restore_chunk(state, feather.read_table(f"{path}.chunk.arrow"))
-    else:
-        stored = json.loads(Path(f"{path}.memory.json").read_text())
-        memory.open(StoredMemory.from_json(stored), FilesByName(path.name))
+    path = KEPT / stem(name, case.operator)
+    stored = json.loads(Path(f"{path}.memory.json").read_text())
+    case.operator.memory(state).open(StoredMemory.from_json(stored), FilesByName(path.name))
     return state
 
 
@@ -199,12 +196,9 @@ def results(case: Case, state: Any) -> pa.Table:
 def keep(name: str, case: Case) -> None:
     """Write what the first step leaves, and what the next one makes of it."""
     state, path = case.operator.initial_state(case.steps[0].schema), KEPT / stem(name, case.operator)
-    step = case.operator.step(state, case.steps[0], 0)
-    if (memory := case.operator.memory(state)) is None:
-        feather.write_feather(step.chunk, f"{path}.chunk.arrow", compression="uncompressed")
-    else:
-        stored = memory.save(FilesByName(path.name)).to_json()
-        Path(f"{path}.memory.json").write_text(json.dumps(stored, indent=1) + "\n")
+    case.operator.step(state, case.steps[0], 0)
+    stored = case.operator.memory(state).save(FilesByName(path.name)).to_json()
+    Path(f"{path}.memory.json").write_text(json.dumps(stored, indent=1) + "\n")
     out = results(case, restored(name, case))
     feather.write_feather(out, f"{path}.out.arrow", compression="uncompressed")
 

@@ -6,13 +6,15 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.event_time import FOREVER, NEVER, times
+from headwater.operators.memory.operator_memory import OperatorMemory
+from headwater.operators.memory.rows_in_time import RowsInTime
 from headwater.operators.operator import ERROR, Operator, Step, rejected, run
 from headwater.schema import parse
 
 SCHEMA = parse("v BIGINT, at TIMESTAMP")
 
 
-class Waiting(Operator[list[pa.Table]]):
+class Waiting(Operator[RowsInTime]):
     """Lets rows out when the clock has passed them."""
 
     key = ("v",)
@@ -20,23 +22,21 @@ class Waiting(Operator[list[pa.Table]]):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         return schema
 
-    def initial_state(self, schema: pa.Schema) -> list[pa.Table]:
-        return [schema.empty_table()]
+    def initial_state(self, schema: pa.Schema) -> RowsInTime:
+        return RowsInTime(schema)
 
-    def restore_chunk(self, state: list[pa.Table], chunk: pa.Table) -> None:
-        state[0] = pa.concat_tables([state[0], chunk])
+    def memory(self, state: RowsInTime) -> OperatorMemory:
+        return OperatorMemory({"waiting": state.runs}, {"added": (state, "added")})
 
-    def step(self, state: list[pa.Table], rows: pa.Table, clock: int) -> Step:
-        known = pa.concat_tables([state[0], rows])
-        ready = times(known, "at") < clock
-        state[0] = known.filter(pa.array(~ready))
-        return Step(known.filter(pa.array(ready)), chunk=rows)
+    def step(self, state: RowsInTime, rows: pa.Table, clock: int) -> Step:
+        state.add(rows, times(rows, "at"))
+        ready = state.until(clock)
+        state.drop(clock)
+        return Step(ready.take(pa.array(np.argsort(ready["v"].to_numpy(), kind="stable"))))
 
-    def next_timer(self, state: list[pa.Table]) -> int | None:
-        return int(times(state[0], "at").min()) + 1 if len(state[0]) else None
-
-    def snapshot(self, state: list[pa.Table]) -> pa.Table:
-        return state[0]
+    def next_timer(self, state: RowsInTime) -> int | None:
+        first = state.first()
+        return None if first is None else first + 1
 
 
 def rows(*at: int) -> pa.Table:

@@ -156,10 +156,6 @@ def test_what_the_fold_raises_is_passed_on_and_leaves_the_state_as_it_was() -> N
     assert len(state.states.runs) == 0
 
 
-def test_a_step_that_learns_nothing_has_no_chunk() -> None:
-    assert SCAN.step(SCAN.initial_state(SCHEMA), table([row(1)]), 5).chunk is None
-
-
 def test_the_output_is_the_key_the_time_and_the_state() -> None:
     assert SCAN.output_schema(SCHEMA).names == ["k", "x", "at", *STATE.names]
     assert Scan(trail, ("at", "k"), "at", STATE, False).output_schema(SCHEMA).names == [

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.table_changes import identical, last
+from headwater.operators.memory.key_hash import hashes
+from headwater.operators.memory.sorted_runs import FoundRows
+from headwater.operators.table_changes import effective, identical, last
 
 FLOATS = st.none() | st.sampled_from([0.0, -0.0, 1.5, float("nan"), float("inf")])
 COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
@@ -41,5 +44,15 @@ def test_the_last_change_of_each_key_is_found_in_the_order_of_arrival(changes: l
     rows = pa.table({"id": pa.array(keys, pa.int64()), "_deleted": pa.array(deleted, pa.bool_())})
     found = last(rows, ("id",))
     newest = sorted({key: place for place, key in enumerate(keys)}.items(), key=lambda each: each[1])
-    assert list(zip(found.keys.tolist(), found.indices.tolist(), strict=True)) == newest
+    assert [(keys[place], place) for place in found.indices.tolist()] == newest
+    hashed = hashes([pa.array([key for key, _ in newest], pa.int64())], len(newest))
+    assert [half.tolist() for half in found.keys] == [half.tolist() for half in hashed]
     assert found.deleted.tolist() == [bool(deleted[place]) for _, place in newest]
+
+
+def test_a_row_as_it_is_and_the_deletion_of_none_are_no_changes() -> None:
+    flags = [False, False, True, False, True]
+    changes = pa.table({"id": [1, 2, 3, 4, 5], "v": [5, 7, None, 8, None], "_deleted": flags})
+    old = pa.table({"id": [1, 2, None, None, 5], "v": [5, 6, None, None, 1]})
+    known = FoundRows(np.array([True, True, False, False, True]), old)
+    assert effective(last(changes, ("id",)), changes, known).tolist() == [1, 3, 4]

@@ -258,3 +258,15 @@ def test_a_pipeline_tells_its_name_and_size() -> None:
 def test_nodes_are_of_type_node() -> None:
     made = Pipeline("shop").sql("seen", "SELECT 1 FROM orders", key="id")
     assert isinstance(made, Node)
+
+
+def test_a_home_in_an_object_store_has_a_copy_on_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    shop = Pipeline("shop", home="s3://bucket/shop")
+    assert shop.home_store == "s3://bucket/shop"
+    assert shop.home.parent == tmp_path / "headwater" / "homes"
+    assert Pipeline("shop", home=tmp_path).home_store is None
+    with pytest.raises(PipelineError, match="is no address of a pipeline's home"):
+        Pipeline("shop", home="hdfs://server/shop")

@@ -148,3 +148,51 @@ def test_a_log_that_refuses_ends_the_work(log: Log, queue: Queue) -> None:
     with pytest.raises(UnknownTopic):
         Worker(queue, lambda message: None, QUICK).run()
     log.create_topic("t", "n BIGINT")
+
+
+class Untold(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (SystemExit("bye"), "SystemExit: bye"),
+        (KeyboardInterrupt(), "KeyboardInterrupt: "),
+        (FileNotFoundError("no file \udcff"), "FileNotFoundError: no file \\udcff"),
+        (Untold(), "Untold"),
+    ],
+)
+@pytest.mark.parametrize("awaited", [False, True])
+def test_whatever_a_function_raises_gives_its_message_back(
+    log: Log, queue: Queue, error: BaseException, reason: str, awaited: bool
+) -> None:
+    send(log, 1)
+
+    def call(message: Message) -> None:
+        raise error
+
+    async def call_async(message: Message) -> None:
+        raise error
+
+    worker = Worker(queue, call_async if awaited else call, QUICK)
+    while not worker.status().dead:
+        worker.run(until_empty=True)
+    assert (worker.status().retried, worker.status().dead) == (2, 1)
+    assert [dead.reason for dead in queue.dead()] == [reason]
+
+
+def test_the_first_failure_of_each_kind_is_logged(
+    log: Log, queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    send(log, 0, 1, 2, 3)
+
+    def call(message: Message) -> None:
+        raise (KeyError("gest") if message.value["n"] % 2 else ValueError("no"))
+
+    Worker(queue, call, WorkerSettings(concurrency=1, backoff="1 hour")).run(until_empty=True)
+    assert [each.getMessage() for each in caplog.records] == [
+        "message t:0:0 failed, delivery 1 of 3: ValueError: no",
+        "message t:0:1 failed, delivery 1 of 3: KeyError: 'gest'",
+    ]

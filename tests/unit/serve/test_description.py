@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import headwater
 from headwater.sinks.push.subscriptions import PushSubscriptions
 from headwater_server import HeadwaterServer
@@ -51,6 +53,7 @@ def checked(folder: Path, url: str, *which: str) -> subprocess.CompletedProcess[
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_server_does_what_its_description_says(tmp_path: Path) -> None:
     make_log(tmp_path).close()
     (tmp_path / "schemathesis.toml").write_text(NAMES)
@@ -62,6 +65,7 @@ def test_the_server_does_what_its_description_says(tmp_path: Path) -> None:
         assert all(set(row) == {"id", "item", "price", "at"} for row in stored(log))
 
 
+@pytest.mark.slow
 def test_so_do_the_routes_of_a_pipeline_that_notifies(tmp_path: Path) -> None:
     (tmp_path / "schemathesis.toml").write_text('[parameters]\n"path.pipeline" = "shop"\n')
     (tmp_path / "shop.py").write_text(NOTIFYING)

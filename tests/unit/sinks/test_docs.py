@@ -12,6 +12,7 @@ import pytest
 DOCS = Path(__file__).parents[3] / "docs"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["views.md", "sinks.md"])
 def test_the_examples_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other, in one place, as a reader would try them."""

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from account_kit import Deposit, Deposited, Withdraw, Withdrawn, account, evolve
-from headwater.errors import Rejected, UsageError
+import headwater
+from account_kit import Deposit, Deposited, Withdraw, Withdrawn, account, decide, evolve
+from headwater.errors import Rejected, SchemaError, UsageError
 from headwater.sourcing import Aggregates, Decider, DurableTimer
 from headwater.testing.manual_clock import ManualClock
 
@@ -126,6 +127,39 @@ def test_threads_that_withdraw_at_once_never_overdraw(bank: Aggregates) -> None:
 def test_what_cannot_be_meant_is_refused(bank: Aggregates, key: Any, command: Any, id: Any) -> None:
     with pytest.raises(UsageError):
         bank.execute(key, command, request_id=id)
+
+
+def unlucky(balance: int, event: Any) -> int:
+    if event.cents == 13:
+        raise ValueError("unlucky")
+    return evolve(balance, event)
+
+
+@pytest.mark.parametrize("cents", [13, None])
+def test_what_cannot_be_folded_or_read_again_is_not_stored(cents: Any) -> None:
+    deposits = account(evolve=unlucky, decide=lambda balance, command: [Deposited(command.cents)])
+    with deposits.open("memory:") as bank:
+        bank.execute("ada", Deposit(5))
+        with pytest.raises((ValueError, SchemaError), match=r"unlucky|is None"):
+            bank.execute("ada", Deposit(cents), request_id="r1")
+        bank.execute("ada", Deposit(2), request_id="r1")
+        assert (bank.state("ada"), bank.version("ada")) == (7, 2)
+
+
+def test_a_repeated_request_gets_the_first_reply_though_it_could_not_be_decided_now() -> None:
+    def fails_when_empty(balance: int, command: Any) -> Sequence[Any]:
+        if isinstance(command, Withdraw) and not balance:
+            raise KeyError("there is nothing")
+        return decide(balance, command)
+
+    with account(decide=fails_when_empty).open("memory:") as bank:
+        bank.execute("ada", Deposit(5))
+        first = bank.execute("ada", Withdraw(5), request_id="r1")
+        assert bank.execute("ada", Withdraw(5), request_id="r1") == first
+        for remember in (False, True):
+            with pytest.raises(KeyError, match="nothing"):
+                bank.execute("ada", Withdraw(5), request_id="r2", remember=remember)
+        assert bank.version("ada") == 2, "an error is not remembered"
 
 
 # Snapshots
@@ -281,6 +315,56 @@ def test_two_processes_that_see_a_timer_due_carry_it_out_once(tmp_path: Path) ->
         assert list(one.events("7a")) == [Reserved("ada"), Expired("ada")]
 
 
+def test_timers_of_one_old_event_that_was_split_are_each_carried_out() -> None:
+    clock, old = ManualClock(), account("pots", timers=())
+    new = account(
+        "pots",
+        commands=[Deposit, Withdraw],
+        events=[Withdrawn],
+        decide=lambda balance, command: [Withdrawn(command.cents * 10)],
+        upcasters={"Deposited": lambda fields: [Withdrawn(1), Withdrawn(2)]},
+        timers=[DurableTimer(Withdrawn, after="1 hour", command=lambda e: Withdraw(e.cents), by=["cents"])],
+    )
+    with headwater.open("memory:") as log:
+        with old.open(log, clock=clock) as pots:
+            pots.execute("ada", Deposit(3))
+        clock.advance("1 hour")
+        with new.open(log, clock=clock) as pots:
+            pots.settle("ada")
+            assert list(pots.events("ada")) == [Withdrawn(1), Withdrawn(2), Withdrawn(10), Withdrawn(20)]
+
+
+def test_a_timer_that_was_rejected_has_ended_for_every_process() -> None:
+    clock = ManualClock()
+    timers = [DurableTimer(Deposited, after="1 hour", command=lambda event: Withdraw(10))]
+    decider = account(timers=timers)
+    with (
+        headwater.open("memory:") as log,
+        decider.open(log, clock=clock) as one,
+        decider.open(log, clock=clock) as other,
+    ):
+        one.execute("ada", Deposit(5))
+        clock.advance("1 hour")
+        one.settle("ada")
+        assert one.open_timers("ada") == other.open_timers("ada") == []
+        one.execute("ada", Deposit(50))
+        other.settle("ada")
+        assert one.state("ada") == other.state("ada") == 55
+
+
+def test_a_timer_that_is_declared_before_another_changes_nothing_about_it() -> None:
+    clock, late = ManualClock(), DurableTimer(Deposited, after="2 hours", command=lambda event: Withdraw(1))
+    soon = DurableTimer(Deposited, after="1 hour", command=lambda event: Deposit(0))
+    with headwater.open("memory:") as log:
+        with account(timers=[late]).open(log, clock=clock) as bank:
+            bank.execute("ada", Deposit(5))
+            clock.advance("3 hours")
+            bank.settle("ada")
+        with account(timers=[soon, late]).open(log, clock=clock) as bank:
+            bank.settle("ada")
+            assert list(bank.events("ada")) == [Deposited(5), Withdrawn(1)]
+
+
 # A boundary over several keys
 
 
@@ -326,6 +410,28 @@ def test_a_decision_over_several_keys_is_made_on_all_events_it_depends_on(tmp_pa
         assert one.execute("ada", Enrol("maths", "ada"), request_id="1").repeated
         with pytest.raises(Rejected, match="full"):
             other.execute("kim", Enrol("maths", "kim"))
+
+
+def test_an_event_of_ones_own_that_the_boundary_does_not_name_is_no_part_of_its_state() -> None:
+    seen = list[Any]()
+
+    def decide_and_tell(state: Any, command: Enrol) -> Sequence[Enrolled]:
+        seen.append(state)
+        return [Enrolled(command.course, command.student)]
+
+    moving = Decider(
+        "moving", initial=(), decide=decide_and_tell, evolve=lambda state, event: (*state, event),
+        commands=[Enrol], events=[Enrolled], tags=lambda event: [f"course:{event.course}"],
+        boundary=lambda key, command: [[f"course:{command.student}"]],
+    )  # fmt: skip
+    with headwater.open("memory:") as log:
+        with moving.open(log) as opened:
+            opened.execute("k", Enrol("8", "7"))
+            opened.execute("k", Enrol("7", "7"))
+            opened.execute("k", Enrol("9", "7"))
+        with moving.open(log) as opened:
+            opened.execute("k", Enrol("9", "7"))
+    assert seen == [(), (), (Enrolled("7", "7"),), (Enrolled("7", "7"),)]
 
 
 def test_threads_that_decide_over_one_boundary_never_both_pass() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
@@ -141,3 +141,17 @@ def test_events_of_one_name_and_events_of_others_are_refused() -> None:
         EventSchema("shop", [Named, Named], {})
     with pytest.raises(SchemaError, match='no event "Priced"'):
         SCHEMA.row(Priced("5"), Recording("k", AT, None, None))
+
+
+def test_a_field_that_may_be_none_and_has_another_default_is_refused() -> None:
+    @dataclass(frozen=True)
+    class Noted:
+        note: str | None = "n/a"
+
+    @dataclass(frozen=True)
+    class Listed:
+        names: list[str] | None = field(default_factory=list)
+
+    for kind in (Noted, Listed):
+        with pytest.raises(SchemaError, match="may be None, and has another default"):
+            EventSchema("notes", [kind], {})

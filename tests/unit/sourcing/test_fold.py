@@ -20,5 +20,9 @@ def test_events_that_were_decided_and_those_that_are_read_give_the_same_state() 
     assert fold.rows(fold.beginning, rows, schema) == decided
     assert (decided.state, decided.version, decided.count, decided.recorded_at) == (9, 13, 3, 12_000)
     [(key, timer)] = decided.timers.items()
-    assert timer.offset == 11
+    assert timer.place.offset == 11
     assert fold.without_timer(decided, key).timers == {}
+    ahead = fold.ahead(fold.beginning, events, 12_000, None)
+    placed = fold.placed(ahead, 12_000, range(10, 13))
+    assert (placed.state, placed.version, placed.count, placed.recorded_at) == (9, 13, 3, 12_000)
+    assert [each.place for each in placed.timers.values()] == [timer.place]

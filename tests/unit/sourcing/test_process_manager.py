@@ -84,6 +84,24 @@ def test_a_compensation_that_is_rejected_stops_the_process(log: Log) -> None:
             running.catch_up()
 
 
+def test_a_compensation_that_its_decider_accepts_later_is_carried_out_then(log: Log) -> None:
+    process = ProcessManager(
+        "moving",
+        reads=SAVINGS,
+        react=lambda published: [Send(FEES, "all", Withdraw(500))],
+        compensate=lambda refusal: [Send(FEES, "all", Withdraw(60)), Send(FEES, "all", Deposit(0))],
+    )
+    with SAVINGS.open(log) as savings, FEES.open(log) as fees, process.open(log) as running:
+        savings.execute("ada", Deposit(100))
+        with pytest.raises(HeadwaterError, match="cannot make good"):
+            running.catch_up()
+        fees.execute("all", Deposit(100))
+        assert running.catch_up() == 1
+        assert (running.replay(), fees.state("all")) == (1, 40)
+        stored = [row["event"] for batch in log.read("fees") for row in batch.to_pylist()]
+        assert stored == ["NothingHappened", "Deposited", "Withdrawn", "NothingHappened"]
+
+
 def test_what_is_no_command_is_refused(log: Log) -> None:
     process = ProcessManager("moving", reads=SAVINGS, react=lambda published: ["no"])  # type: ignore[list-item]
     with SAVINGS.open(log) as savings:
@@ -106,3 +124,33 @@ def test_a_process_runs_until_it_is_told_to_stop(log: Log) -> None:
         stop.set()
         thread.join()
         assert savings.state("ada") == 90
+
+
+@pytest.mark.parametrize("failing", ["react", "effect"])
+def test_an_event_that_was_not_handled_is_the_first_of_the_next_step(log: Log, failing: str) -> None:
+    broken, told = [failing], list[int]()
+
+    def fails(what: str, published: PublishedEvent) -> None:
+        if what in broken and published.event.cents == 2:
+            raise OSError("the network is down")
+
+    def copies(published: PublishedEvent) -> list[Send]:
+        fails("react", published)
+        return [Send(FEES, "all", Deposit(published.event.cents))]
+
+    def tells(published: PublishedEvent) -> None:
+        fails("effect", published)
+        told.append(published.event.cents)
+
+    process = ProcessManager("copying", reads=SAVINGS, react=copies, effect=tells)
+    with SAVINGS.open(log) as savings, FEES.open(log) as fees, process.open(log) as running:
+        for cents in (1, 2, 3):
+            savings.execute("ada", Deposit(cents))
+        for _ in range(2):
+            with pytest.raises(OSError, match="network"):
+                running.catch_up()
+        broken.clear()
+        savings.execute("ada", Deposit(4))
+        assert running.catch_up() == 3
+        assert told == [1, 2, 3, 4], "what was handled before the failure is not handled again"
+        assert list(fees.events("all")) == [Deposited(1), Deposited(2), Deposited(3), Deposited(4)]

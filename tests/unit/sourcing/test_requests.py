@@ -12,7 +12,7 @@ from headwater.log.position import Position
 from headwater.sourcing import Aggregates, requests
 from headwater.sourcing.event_schema import META
 from headwater.sourcing.requests import StoredRequests
-from headwater.sourcing.timer import OpenTimer
+from headwater.sourcing.timer import DurableTimer, EventPlace, OpenTimer, TimerFold
 
 
 @pytest.fixture
@@ -76,9 +76,9 @@ def test_what_is_no_request_id_of_a_caller_is_refused(id: object) -> None:
         requests.check(id)  # type: ignore[arg-type]
 
 
-def test_the_request_id_of_a_timer_is_refused_to_callers_and_names_its_event() -> None:
-    id = requests.timer_id(OpenTimer(due=0, event=None, offset=7, timer=1))
-    assert id == "timer:7:1"
+def test_the_request_id_of_a_timer_is_refused_to_callers() -> None:
+    timer = DurableTimer(Deposited, after="1 minute", command=lambda event: Deposit(event.cents))
+    id = TimerFold([timer], [Deposited]).id(OpenTimer(0, Deposited(1), EventPlace(7), 0))
     with pytest.raises(UsageError, match="of a timer"):
         requests.check(id)
     requests.check("é" * 100)

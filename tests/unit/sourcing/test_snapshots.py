@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import logging
+import pickle
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -48,4 +51,18 @@ def test_what_cannot_be_read_or_stored_is_told_and_not_used(
         snapshots.save("ada", FoldedState(1, 5))
         assert snapshots.newest("ada") == FoldedState(1, 5)
     assert "not kept" in caplog.text and "cannot be used" in caplog.text
+    snapshots.close()
+
+
+def test_one_that_was_damaged_anywhere_is_as_none(tmp_path: Path) -> None:
+    snapshots = Snapshots(tmp_path / "s.db", "one")
+    snapshots.save("ada", FoldedState(1, 5))
+    with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as db:
+        [(content,)] = db.execute("SELECT content FROM snapshots")
+        flipped = [content[:n] + bytes([content[n] ^ 1]) + content[n + 1 :] for n in range(len(content))]
+        for damaged in (*flipped, b"", content[:-1], pickle.dumps(FoldedState(2, 5))):
+            db.execute("UPDATE snapshots SET content = ?", (damaged,))
+            assert snapshots.newest("ada") is None
+        db.execute("UPDATE snapshots SET content = ?", (content,))
+    assert snapshots.newest("ada") == FoldedState(1, 5)
     snapshots.close()

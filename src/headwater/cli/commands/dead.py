@@ -17,7 +17,7 @@ from headwater.cli.options import format_option, verbose_option
 
 @click.group()
 def dead() -> None:
-    """List, show and redrive dead letters."""
+    """List, show and redrive dead letters of a pipeline's nodes; those of queues: `headwater queue dead`."""
 
 
 @dead.command("list")
@@ -78,18 +78,24 @@ def redrive(file: str, node: str) -> None:
 
     Correct the code and restart the pipeline first. Each becomes a new record of its topic, which all
     readers of the topic get. It is appended once, however often this command is run. Deliveries are sent
-    again, in their order, by the pipeline that runs or when it runs next.
+    again, in their order, by the pipeline that runs or when it runs next. What has no place in a topic, as a
+    command of a handler or the result of an operator, is left out: that is said, and the exit code is 1.
 
     \b
     Example:
       headwater dead redrive shop.py totals
     """
-    delivers = any(letter.delivery for letter in headwater.dead_letters(file, node))
+    letters = headwater.dead_letters(file, node)
+    delivers = any(letter.delivery for letter in letters)
     count = headwater.redrive(file, node)
     if delivers:
         click.echo(f"{units.plural(count, 'delivery')} to be sent again")
     else:
         click.echo(f"appended {units.plural(count, 'record')} again")
+    homeless = sum(letter.topic is None and not letter.delivery for letter in letters)
+    if homeless:
+        click.echo(f"{units.plural(homeless, 'record')} without a place in a topic: left out", err=True)
+        raise click.exceptions.Exit(1)
 
 
 @dead.command()

@@ -36,6 +36,7 @@ from headwater.engine.plan.node_plan import NodePlan
 from headwater.engine.plan.phases import Stage
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.engine.state.state_manifests import StateManifests
+from headwater.engine.stored_home import state_files
 from headwater.errors import HeadwaterError, UnreadableRecord
 from headwater.log import Position
 from headwater.operators.event_time import NEVER
@@ -48,7 +49,8 @@ from headwater.stores import disk
 class NodeRun:
     """A node, as part of the query that runs it."""
 
-    def __init__(self, plan: NodePlan, inputs: Inputs, home: Path):
+    def __init__(self, plan: NodePlan, inputs: Inputs, home: Path, store: str | None = None):
+        """``store`` is the address of the pipeline's home, if that is in an object store."""
         self.node, self.plan, self.inputs = plan.node, plan, inputs
         self.upstreams, self._names = plan.upstreams, list(plan.upstreams)
         self.home = home
@@ -56,7 +58,7 @@ class NodeRun:
         self.counts = NodeCounts()
         self.error: HeadwaterError | None = None
         """Why it failed, if it has since it began."""
-        self._states = StateManifests(home / "state")
+        self._store = store
         self.done = NodeProgress()
         """What it has committed; its query notes it when all nodes have."""
         self._sink: Sink | None = None
@@ -84,6 +86,7 @@ class NodeRun:
         resume_checks.check_query(self.node, self.done, self.checkpoint, self._names)
         self.check_inputs()
         if self.stage is not None:
+            self._states = StateManifests(state_files(self.home, self._store))
             self._states.begin()
 
     def _resume(self, sink: Sink) -> None:
@@ -206,7 +209,7 @@ class NodeRun:
             str(self.home),
             stage.operator,
             stage.schema,
-            str(self._states.home.absolute()),
+            self._states.files,
             before=_or_never(self.done.watermark(number - 1, self.restrict(micro_batch.before))),
             now=_or_never(self.done.watermark(number, self.restrict(micro_batch.after))),
             buckets=self._states.before(number),

@@ -41,13 +41,20 @@ SIDE_BY_SIDE = 4
 class Query:
     """Runs nodes, together."""
 
-    def __init__(self, checkpoint: Path, inputs: Inputs, detach: Callable[[str], Path]):
+    def __init__(
+        self,
+        checkpoint: Path,
+        inputs: Inputs,
+        detach: Callable[[str], Path],
+        publish: Callable[[Path], None],
+    ):
+        """``publish`` puts a folder where it outlives the machine, if the home is not on a disk."""
         self.checkpoint = checkpoint
         self.node_runs: dict[str, NodeRun] = {}
         """Replaced, never changed, while it runs: others look at it meanwhile."""
         self.detached: list[tuple[str, Path]] = []
         """Nodes that were detached while it ran, each with the checkpoint that it goes on from."""
-        self._inputs, self._detach = inputs, detach
+        self._inputs, self._detach, self._publish = inputs, detach, publish
         self.spark: StreamingQuery | None = None
         self._planner: PlannerProcess | None = None
         self.retry = Retry()
@@ -148,6 +155,7 @@ class Query:
     def _process(self, rows: DataFrame, number: int) -> None:
         checkpoint.sync_offsets(self.checkpoint, number, first=not self._offsets_synced)
         self._offsets_synced = True
+        self._publish_plan()
         before, after = (checkpoint.input_progress(self.checkpoint, end) for end in (number - 1, number))
         micro_batch = MicroBatch(before, after)
         crash.point("query: planned")
@@ -160,6 +168,15 @@ class Query:
         crash.point("query: noted")
         self.done += 1
         self.retry.clear()
+
+    def _publish_plan(self) -> None:
+        """Put the plan where it outlives the machine, with what was noted since the last one."""
+        try:
+            self._publish(self.checkpoint)
+        except HeadwaterError as error:  # which Spark would pass on as text
+            for node_run in self.node_runs.values():
+                node_run.error = error
+            raise
 
     def _compute(self, number: int, micro_batch: MicroBatch, session: SparkSession) -> None:
         """Let every node do its part; those whose code fails are detached, if there are others."""

@@ -29,7 +29,7 @@ def read(path: Path) -> Any:
         raise damaged(path, str(error)) from None
 
 
-def damaged(path: Path, reason: str) -> HeadwaterError:
+def damaged(path: Path | str, reason: str) -> HeadwaterError:
     """Return the error for a file that a pipeline relies on and cannot use."""
     return HeadwaterError(
         f'file "{path}" of a pipeline is damaged',

@@ -11,6 +11,7 @@ refers to do, however far away; and the text is the same in every process.
 from __future__ import annotations
 
 import ast
+import dataclasses
 import dis
 import hashlib
 import inspect
@@ -88,6 +89,9 @@ class _Description:
         return self._all("object", [list(each) if isinstance(each, Iterator) else each for each in parts])
 
     def _function(self, function: FunctionType) -> str:
+        registry = getattr(function, "registry", None)
+        if registry is not None and hasattr(function, "dispatch"):  # functools.singledispatch
+            return self._all("singledispatch", [each for item in registry.items() for each in item])
         if _is_installed(function.__module__):
             return f"function {function.__module__}.{function.__qualname__}"
         cells = [_contents(cell) for cell in function.__closure__ or ()]
@@ -99,7 +103,7 @@ class _Description:
         if _is_installed(kind.__module__):
             return f"class {kind.__module__}.{kind.__qualname__}"
         parts = [each for item in vars(kind).items() if _counts(*item) for each in item]
-        return self._all("class", [*kind.__bases__, *parts])
+        return self._all("class", [*kind.__bases__, *parts, *_field_defaults(kind)])
 
     def _code(self, code: CodeType) -> str:
         names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
@@ -126,6 +130,15 @@ def _counts(name: str, part: Any) -> bool:
     if isinstance(part, FunctionType):
         return part.__code__.co_filename != "<string>"  # a dataclass makes such ones of its fields
     return name == "__match_args__" or not name.startswith("__")
+
+
+def _field_defaults(kind: type) -> Iterator[Any]:
+    """Yield the defaults of a dataclass that are no attributes of the class: factories, those of slots."""
+    for each in dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ():
+        if each.default_factory is not dataclasses.MISSING:
+            yield from (each.name, each.default_factory)
+        elif each.default is not dataclasses.MISSING and getattr(kind, each.name, None) is not each.default:
+            yield from (each.name, each.default)
 
 
 def _contents(cell: Any) -> Any:

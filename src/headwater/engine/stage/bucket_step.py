@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.engine.exchange import blobs, routing
+from headwater.engine.files.home_files import HomeFiles
 from headwater.engine.state.bucket import Bucket, BucketMeta
 from headwater.engine.state.chunk_files import Pack
 from headwater.engine.state.run_files import StateRunFiles
@@ -33,8 +33,8 @@ class StepContext:
     operator: Operator[Any]
     schema: pa.Schema
     """Of the rows that go in."""
-    chunks: str
-    """Where the chunks of states are."""
+    files: HomeFiles
+    """Where the states are; it travels to the workers."""
     before: int = NEVER
     """The clock from before the micro-batch."""
     now: int = NEVER
@@ -47,7 +47,7 @@ class StepContext:
 
     def step(self, number: int, rows: pa.Table) -> StepResult:
         """Let a bucket take its new rows, and store what it learns: in one file, where that is small."""
-        pack = Pack(Path(self.chunks))
+        pack = Pack(self.files)
         done = self.step_into(pack, number, rows)
         pack.write()
         return done
@@ -55,19 +55,18 @@ class StepContext:
     def step_into(self, pack: Pack, number: int, rows: pa.Table) -> StepResult:
         """Let a bucket take its new rows; what it learns is stored when the pack is written."""
         meta = self.buckets.get(number, BucketMeta())
-        files = StateRunFiles(Path(self.chunks), pack)
+        files = StateRunFiles(self.files, pack)
         bucket = Bucket(self.operator, self.schema, (self.node, number), files)
         loaded = bucket.load(meta)
         steps = list(self._steps(loaded.state, rows))
-        learnt = [step.chunk.combine_chunks() for step in steps if step.chunk is not None]
-        after = bucket.store(meta, loaded.state, pa.concat_tables(learnt) if learnt else None)
+        after = bucket.store(meta, loaded.state)
         return StepResult(
             number,
             rows.num_rows,
             steps,
             after,
             hit=loaded.hit,
-            loaded=bool(meta.stored),
+            loaded=bool(meta.save),
             read=loaded.bytes_read,
         )
 
@@ -118,7 +117,7 @@ class StepResult:
 def step_in_driver(work: StepContext, rows: pa.Table, count: int) -> list[StepResult]:
     """Let all buckets take their rows, in this process."""
     parts = dict(blobs.split(rows, routing.buckets(rows, work.operator.key, count)))
-    numbers, pack = sorted({*parts, *work.due()}), Pack(Path(work.chunks))
+    numbers, pack = sorted({*parts, *work.due()}), Pack(work.files)
     done = [work.step_into(pack, number, parts.get(number, work.schema.empty_table())) for number in numbers]
     pack.write()
     return done

@@ -1,8 +1,8 @@
-"""Decoded states of buckets, kept in a worker's memory from one micro-batch to the next.
+"""States of buckets, kept in a process's memory from one micro-batch to the next, up to a limit.
 
 A state changes in place, so an entry is worth something only while what is stored is exactly what
-it was made from. That is known by the random name of the newest chunk's file: a task that was retried,
-or run twice at a time, has stored another one.
+it was made from. That is known by the random name under which it was saved: a task that was retried,
+or run twice at a time, has saved it under another one.
 
 Invariant: an entry is out of the cache while it is being changed, and comes back only with the
 name of what was stored; one whose name is in no manifest counts for nothing.
@@ -11,30 +11,38 @@ name of what was stored; one whose name is in no manifest counts for nothing.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-MIN_BYTES = 256 << 20
-OVERHEAD = 4
-"""How many times larger a decoded state is than its chunks; a guess on the safe side."""
+from headwater.errors import UsageError
 
+VARIABLE = "HEADWATER_MEMORY"
+MIN_BYTES = 256 << 20
 _CONTAINER = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """Where a container's memory limit can be read, by the version of cgroups."""
 Key = tuple[str, int]
 
 
 def default_limit() -> int:
-    """Return how many bytes of states a process may keep: its part of a quarter of the memory.
+    """Return how many bytes of states a process may hold: its part of a quarter of the memory.
 
-    There is a worker for each core, and the driver. ``HEADWATER_CACHE_BYTES`` says it instead.
+    There is a worker for each core, and the driver. ``HEADWATER_MEMORY`` says it instead, as ``512MB``.
     """
-    limit = os.environ.get("HEADWATER_CACHE_BYTES")
+    limit = os.environ.get(VARIABLE)
     if limit is not None:
-        return int(limit)
+        return _limit(limit)
     return max(MIN_BYTES, memory_bytes() // 4 // ((os.cpu_count() or 1) + 1))
+
+
+def _limit(text: str) -> int:
+    found = re.fullmatch(r"(\d+) ?([kmgt]?)i?b?", text.strip(), re.IGNORECASE)
+    if found is None:
+        raise UsageError(f"{VARIABLE} is no size: {text!r:.40}", hint="as 512MB, 2GB, or a number of bytes")
+    return int(found[1]) << 10 * " kmgt".index(found[2].lower() or " ")
 
 
 def memory_bytes() -> int:
@@ -48,10 +56,10 @@ def memory_bytes() -> int:
 
 @dataclass
 class CachedState:
-    """A state, and the newest chunk that it was made from."""
+    """A state, and the name under which it was saved."""
 
     state: Any
-    file: str
+    save: str
     size: int = 0
 
 
@@ -70,11 +78,16 @@ class Cache:
             self._size -= entry.size if entry else 0
             return entry
 
-    def put(self, key: Key, entry: CachedState, stored: int) -> None:
-        """Put an entry in; those used longest ago make room for it."""
+    @property
+    def size(self) -> int:
+        """The bytes that its states hold."""
+        return self._size
+
+    def put(self, key: Key, entry: CachedState, size: int) -> None:
+        """Put an entry in that holds so many bytes; those used longest ago make room for it."""
         with self._lock:
             self.take(key)
-            entry.size = stored * OVERHEAD
+            entry.size = size
             self._entries[key] = entry
             self._size += entry.size
             while self._size > self._limit and self._entries:

@@ -1,4 +1,4 @@
-"""Chunks of states as files of one directory, which all workers see.
+"""Chunks of states as files of one folder, which all workers see.
 
 A chunk is a stretch of a file that is never changed, under a random name. The small chunks of a step are in
 one file; those of all buckets of a node, where the driver steps them itself: then they cost one sync, however
@@ -11,10 +11,10 @@ manifest is.
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Protocol
 
-from headwater import durable
+from headwater.engine.files.home_files import HomeFiles
 from headwater.engine.home.notes import damaged
 from headwater.operators.memory.run import Stretch
 
@@ -29,33 +29,31 @@ class Chunks(Protocol):
         """Return a chunk's bytes."""
 
     def put(self, data: bytes) -> Stretch:
-        """Store a chunk, in a file of which this bucket has no other."""
+        """Store a chunk."""
 
 
 class Files:
     """A file for each chunk."""
 
-    def __init__(self, folder: Path):
-        self._folder = folder
+    def __init__(self, files: HomeFiles):
+        self._files = files
 
     def get(self, chunk: Stretch) -> bytes:
         """Return a chunk's bytes."""
-        with open(self._folder / chunk.file, "rb") as file:
-            file.seek(chunk.at)
-            return file.read(chunk.size)
+        return self._files.read(chunk)
 
     def put(self, data: bytes) -> Stretch:
         """Store a chunk."""
         name = new_name()
-        durable.create(self._folder / name, data)
+        self._files.create(name, data)
         return Stretch(name, len(data))
 
 
 class Pack(Files):
-    """One file for the small chunks of several buckets, each of which puts one; written at the end."""
+    """One file for the small chunks of several buckets and their containers; written at the end."""
 
-    def __init__(self, folder: Path):
-        super().__init__(folder)
+    def __init__(self, files: HomeFiles):
+        super().__init__(files)
         self._name, self._data = new_name(), bytearray()
 
     def put(self, data: bytes) -> Stretch:
@@ -69,16 +67,16 @@ class Pack(Files):
     def write(self) -> None:
         """Store what was put, if anything was."""
         if self._data:
-            durable.create(self._folder / self._name, bytes(self._data))
+            self._files.create(self._name, bytes(self._data))
 
 
-def check(folder: Path, chunks: list[Stretch]) -> None:
-    """Refuse chunks that are not there whole."""
+def check(location: str, sizes: Mapping[str, int], chunks: list[Stretch]) -> None:
+    """Refuse chunks that are not whole among the files that are there."""
     for chunk in chunks:
-        path = folder / chunk.file
-        size = path.stat().st_size if path.exists() else None
+        size = sizes.get(chunk.file)
         if size is None or size < chunk.at + chunk.size:
-            raise damaged(path, "it is missing" if size is None else f"it has {size} bytes only")
+            reason = "it is missing" if size is None else f"it has {size} bytes only"
+            raise damaged(f"{location}/{chunk.file}", reason)
 
 
 def new_name() -> str:

@@ -5,12 +5,10 @@ Invariant: a file that is mapped has one table, and is never changed.
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pyarrow as pa
 
 from headwater.engine.exchange import blobs
+from headwater.engine.files.home_files import HomeFiles
 from headwater.engine.state.chunk_files import Chunks, new_name
 from headwater.operators.memory.run import Stretch
 
@@ -18,30 +16,30 @@ from headwater.operators.memory.run import Stretch
 class StateRunFiles:
     """The files of one node's runs; small tables are put where the chunks of a step are."""
 
-    def __init__(self, folder: Path, chunks: Chunks):
-        self._folder, self.chunks = folder, chunks
+    def __init__(self, files: HomeFiles, chunks: Chunks):
+        self._files, self._chunks = files, chunks
         self.bytes_read = 0
 
     def put(self, table: pa.Table) -> Stretch:
         """Store a table that is read back whole."""
-        return self.chunks.put(blobs.encode(table))
+        return self._chunks.put(blobs.encode(table))
 
     def put_mapped(self, table: pa.Table) -> Stretch:
         """Store a table in a file of its own."""
-        path = self._folder / new_name()
-        with open(path, "xb") as file:
+
+        def write(file: pa.NativeFile) -> None:
             with pa.ipc.new_stream(file, table.schema) as writer:
                 writer.write_table(table.combine_chunks())
-            file.flush()
-            os.fsync(file.fileno())
-            return Stretch(path.name, file.tell())
+
+        name = new_name()
+        return Stretch(name, self._files.create_mapped(name, write))
 
     def get(self, stretch: Stretch) -> pa.Table:
         """Return a table that was stored, in memory."""
-        data = self.chunks.get(stretch)
+        data = self._chunks.get(stretch)
         self.bytes_read += len(data)
         return blobs.decode(data)
 
     def map(self, stretch: Stretch) -> pa.Table:
         """Return a table that was stored to be mapped."""
-        return pa.ipc.open_stream(pa.memory_map(str(self._folder / stretch.file))).read_all()
+        return pa.ipc.open_stream(self._files.map(stretch.file)).read_all()

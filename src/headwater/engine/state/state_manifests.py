@@ -2,156 +2,185 @@
 
 The driver lists the chunks of all buckets in one file, the manifest, per micro-batch before the results of
 that micro-batch are committed, and retains the manifests of the last few: a micro-batch that is repeated
-begins from the manifest before it. Each runner has an epoch of its own, so what a runner that has been
-replaced still writes is not taken for its successor's.
+begins from the manifest before it.
+
+Manifests are numbered, and each is committed under the number after the last one that its runner knows, if
+none has it yet. A runner that takes over begins with a mark, a manifest without buckets: so the number that
+the one before would take next is taken, and that one is fenced. Marks stay when what follows them is
+removed, so a runner that wakes after any time finds its number taken.
 
 Invariant: a manifest is there whole or not at all; once a micro-batch is committed, its manifest and the
-chunks that it names are durable.
+chunks that it names are durable; and no manifest follows one that its writer has not seen.
 """
 
 from __future__ import annotations
 
-import os
+import json
 import re
-from collections.abc import Mapping
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
-from headwater import durable
+from headwater.engine.files.home_files import HomeFiles
 from headwater.engine.home import notes
 from headwater.engine.state import chunk_files
 from headwater.engine.state.bucket import BucketMeta
-from headwater.errors import HeadwaterError
+from headwater.engine.state.chunk_files import new_name
+from headwater.errors import Fenced, HeadwaterError
 
 RETAINED = 3
 """Micro-batches whose manifests are retained; the last one alone can be repeated, however often."""
+MARKS = 1000
+"""Marks that are retained: how many runners later the number of one that was replaced is still taken."""
 
-_TRIMMED = "trimmed"
-"""A file that is there once a manifest was removed: then there was a state before the oldest that is left."""
-
-_EPOCH = "term-"
-"""How the names of the files begin that number runners."""
-
-_MANIFEST = re.compile(r"(\d+)\.(\d+)\.json")
+_MANIFEST = re.compile(r"(\d+)\.json")
+_FORMER = re.compile(r"\d+\.\d+\.json")
 _CHUNK = re.compile(r"[0-9a-f]{16}")
 
 Buckets = dict[int, BucketMeta]
 
 
-class ManifestName(NamedTuple):
-    """Which manifest it is: of two of one micro-batch, that of the later epoch counts."""
+@dataclass(frozen=True)
+class StateManifest:
+    """The buckets after a micro-batch; a mark has none, and no micro-batch."""
 
-    batch: int
-    epoch: int
+    batch: int | None
+    buckets: Buckets
+    trimmed: bool
+    """Whether manifests of earlier micro-batches were removed: then there was a state before the oldest."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that is stored; its name makes it one that no other runner would write."""
+        buckets = {number: meta.to_json() for number, meta in self.buckets.items()}
+        return {"id": new_name(), "batch": self.batch, "trimmed": self.trimmed, "buckets": buckets}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> StateManifest:
+        """Read what ``to_json`` has written."""
+        buckets = {int(number): BucketMeta.from_json(meta) for number, meta in stored["buckets"].items()}
+        return cls(stored["batch"], buckets, stored["trimmed"])
 
 
 class StateManifests:
     """The states of one version of a node."""
 
-    def __init__(self, home: Path):
-        self.home = home
-        """Where the manifests are, and the chunks: one sync makes the names of both durable."""
-        self._manifests: dict[ManifestName, Buckets] = {}
-        self._unchecked: set[ManifestName] = set()
-        self._epoch = 0
+    def __init__(self, files: HomeFiles):
+        self.files = files
+        """Where the manifests are, and the chunks."""
+        self._manifests: dict[int, StateManifest] = {}
+        self._marks: list[int] = []
+        self._sizes: dict[str, int] = {}
+        self._unchecked: set[int] = set()
+        self._last, self._trimmed = 0, False
 
     def begin(self) -> None:
-        """Begin a new epoch, and remove the chunks that no manifest names."""
-        durable.make(self.home)
-        durable.sweep(self.home)
-        names = self._names()
-        self._epoch = _next_epoch(self.home, names)
-        self._manifests = {name: _read(self._path(name)) for name in names}
+        """Take over from any runner before, and remove the chunks that no manifest names."""
+        self.files.make()
+        while not self._take_over():  # another has committed, or taken over, since its manifests were read
+            pass
+        # Those that were there before the mark: what a runner that has taken over since stores is not.
+        self._sweep({name for name in self._sizes if _CHUNK.fullmatch(name)})
+
+    def _take_over(self) -> bool:
+        """Read what is there, and put a mark behind it; tell whether nobody was faster."""
+        self._sizes = self.files.sizes()
+        self._check_format()
+        numbers = sorted(int(match[1]) for match in map(_MANIFEST.fullmatch, self._sizes) if match)
+        try:
+            read = {number: self._read(number) for number in numbers}
+        except FileNotFoundError:
+            return False  # removed by one who goes on meanwhile
+        self._last = max(numbers, default=0)
+        self._trimmed = any(each.trimmed for each in read.values())
+        self._marks = [number for number, each in read.items() if each.batch is None]
+        self._manifests = {number: each for number, each in read.items() if each.batch is not None}
         self._unchecked = set(self._manifests)
-        self._sweep({path.name for path in self.home.iterdir() if _CHUNK.fullmatch(path.name)})
+        return self._append(StateManifest(None, {}, self._trimmed))
 
     def before(self, batch: int) -> Buckets:
         """Return the buckets as they were before a micro-batch."""
-        names = [name for name in self._manifests if name.batch < batch]
-        if not names and self._trimmed():
-            raise HeadwaterError(f'the state before batch {batch} is no longer kept in "{self.home}"')
-        return self._checked(max(names)) if names else {}
+        found = [(_batch(each), number) for number, each in self._manifests.items() if _batch(each) < batch]
+        if not found and self._trimmed:
+            location = self.files.location
+            raise HeadwaterError(f'the state before batch {batch} is no longer kept in "{location}"')
+        return self._checked(max(found)[1]) if found else {}
 
-    def _checked(self, name: ManifestName) -> Buckets:
+    def _checked(self, number: int) -> Buckets:
         """Return a manifest; one that an earlier runner wrote, and that counts, must have all its chunks.
 
         One that does not count may lack some after a power loss, as it names what was not committed.
         """
-        buckets = self._manifests[name]
-        if name in self._unchecked:
-            chunk_files.check(self.home, [chunk for meta in buckets.values() for chunk in meta.stored])
-            self._unchecked.discard(name)
+        buckets = self._manifests[number].buckets
+        if number in self._unchecked:
+            stored = [chunk for meta in buckets.values() for chunk in meta.stored]
+            chunk_files.check(self.files.location, self._sizes, stored)
+            self._unchecked.discard(number)
         return buckets
 
     def commit(self, batch: int, changed: Mapping[int, BucketMeta]) -> None:
         """Note the buckets as they are after a micro-batch, given those that it has changed."""
-        name, buckets = ManifestName(batch, self._epoch), {**self.before(batch), **changed}
-        notes.write(self._path(name), {number: meta.to_json() for number, meta in buckets.items()})
-        self._manifests[name] = buckets
-        self._trim()
+        buckets, number = {**self.before(batch), **changed}, self._last + 1
+        outdated = self._outdated(batch)
+        retained = {batch, *(each.batch for key, each in self._manifests.items() if key not in outdated)}
+        trimmed = self._trimmed or any(self._manifests[key].batch not in retained for key in outdated)
+        manifest = StateManifest(batch, buckets, trimmed)
+        if not self._append(manifest):
+            raise Fenced(
+                "another runner has taken over this node",
+                detail=f'its state in "{self.files.location}" has gone on without this runner',
+                hint="let this runner end: the other goes on from the last batch",
+            )
+        self._manifests[number], self._trimmed = manifest, trimmed
+        self._trim(outdated)
 
-    def _trim(self) -> None:
-        """Remove the outdated manifests, and the chunks that they alone name."""
-        outdated = self._outdated()
-        retained = {name.batch for name in self._manifests.keys() - outdated}
-        if any(name.batch not in retained for name in outdated):  # not where only an earlier epoch's goes
-            self._note_trimmed()
-        chunk_names = _files(*(self._manifests.pop(name) for name in outdated))
-        for name in outdated:
-            self._path(name).unlink(missing_ok=True)
+    def _append(self, manifest: StateManifest) -> bool:
+        """Commit a manifest under the next number; tell whether nobody else has taken it."""
+        data = json.dumps(manifest.to_json()).encode()
+        if not self.files.commit(f"{self._last + 1}.json", data):
+            return False
+        self._last += 1
+        return True
+
+    def _outdated(self, batch: int) -> list[int]:
+        """Return what one of a micro-batch outdates: those too long ago, and earlier ones of the same."""
+        newest = {each.batch: number for number, each in sorted(self._manifests.items())}
+        newest[batch] = self._last + 1
+        retained = {newest[each] for each in sorted(map(_number, newest))[-RETAINED:]}
+        return [number for number in self._manifests if number not in retained]
+
+    def _trim(self, outdated: Iterable[int]) -> None:
+        """Remove outdated manifests, and the chunks that they alone name; of marks the oldest."""
+        chunk_names = _files(*(self._manifests.pop(number) for number in outdated))
+        marks, self._marks = self._marks[:-MARKS], self._marks[-MARKS:]
+        self.files.remove(f"{number}.json" for number in [*outdated, *marks])
         self._sweep(chunk_names)
-
-    def _outdated(self) -> list[ManifestName]:
-        """Return the manifests of micro-batches too long ago, and those of earlier epochs of the others."""
-        batches = sorted({name.batch for name in self._manifests})[-RETAINED:]
-        retained = {max(name for name in self._manifests if name.batch == batch) for batch in batches}
-        return [name for name in self._manifests if name not in retained]
-
-    def _trimmed(self) -> bool:
-        return (self.home / _TRIMMED).exists()
-
-    def _note_trimmed(self) -> None:
-        if not self._trimmed():
-            durable.write(self.home / _TRIMMED, b"")
 
     def _sweep(self, candidates: set[str]) -> None:
         """Remove those of some files of chunks that no manifest names any more."""
-        for name in candidates - _files(*self._manifests.values()):
-            (self.home / name).unlink(missing_ok=True)
+        self.files.remove(candidates - _files(*self._manifests.values()))
 
-    def _path(self, name: ManifestName) -> Path:
-        return self.home / f"{name.batch}.{name.epoch}.json"
+    def _check_format(self) -> None:
+        """Refuse manifests of a release that did not number them: they would be taken for none."""
+        former = next(filter(_FORMER.fullmatch, self._sizes), None)
+        if former is not None:
+            raise notes.damaged(f"{self.files.location}/{former}", "an earlier release has written it")
 
-    def _names(self) -> list[ManifestName]:
-        matches = map(_MANIFEST.fullmatch, os.listdir(self.home))
-        return [ManifestName(int(match[1]), int(match[2])) for match in matches if match]
-
-
-def _files(*manifests: Buckets) -> set[str]:
-    return {chunk.file for buckets in manifests for meta in buckets.values() for chunk in meta.stored}
-
-
-def _next_epoch(folder: Path, names: list[ManifestName]) -> int:
-    """Return a number higher than that of any runner before, which no other runner gets.
-
-    A power loss may take back the newest of the files that number runners, but not the manifests that count.
-    """
-    numbers = [
-        *(int(path.name[len(_EPOCH) :]) for path in folder.glob(f"{_EPOCH}*")),
-        *(name.epoch for name in names),
-    ]
-    epoch = 1 + max(numbers, default=0)
-    while True:
+    def _read(self, number: int) -> StateManifest:
+        name = f"{number}.json"
         try:
-            os.close(os.open(folder / f"{_EPOCH}{epoch}", os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-            break
-        except FileExistsError:
-            epoch += 1
-    for path in folder.glob(f"{_EPOCH}*"):
-        if int(path.name[len(_EPOCH) :]) < epoch - 1:
-            path.unlink(missing_ok=True)
-    return epoch
+            return StateManifest.from_json(json.loads(self.files.listed(name)))
+        except (ValueError, KeyError, TypeError) as error:
+            raise notes.damaged(f"{self.files.location}/{name}", str(error)) from None
 
 
-def _read(path: Path) -> Buckets:
-    return {int(number): BucketMeta.from_json(meta) for number, meta in notes.read(path).items()}
+def _batch(manifest: StateManifest) -> int:
+    return _number(manifest.batch)
+
+
+def _number(batch: int | None) -> int:
+    assert batch is not None, "a mark is of no micro-batch"
+    return batch
+
+
+def _files(*manifests: StateManifest) -> set[str]:
+    return {chunk.file for each in manifests for meta in each.buckets.values() for chunk in meta.stored}

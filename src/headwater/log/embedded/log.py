@@ -42,6 +42,7 @@ from headwater.log.embedded.stream import RecordReader
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.interface import Log, no_formats
 from headwater.log.position import Extent, Start, check_start, check_within
+from headwater.log.queue import check_alterable
 from headwater.log.queue_report import QueueStatus
 from headwater.log.queue_settings import QueueSettings
 from headwater.log.report import Finding, Lag, TopicInfo, Verification
@@ -108,6 +109,9 @@ class EmbeddedLog(Log):
 
     def alter_topic(self, name: str, **changes: Any) -> Topic:
         """Add nullable columns, or change partitions, retention, cleanup, archive."""
+        check_alterable(
+            name, changes, lambda: [group for topic, group in queue_names(self.root) if topic == name]
+        )
         return self._storage.catalog.alter(name, changes).topic
 
     def delete_topic(self, name: str) -> None:

@@ -41,6 +41,8 @@ _ATTEMPTS = 20
 _SPAN = 500
 """Records further apart than this are read one by one: what lies between costs more than to begin anew."""
 
+SETTLE_SECONDS = 10.0
+"""How long a broker is given, after it has started, to know again where a topic ends."""
 Read = Callable[[Topic, Mapping[int, int], Mapping[int, int], bool], Iterator[pa.RecordBatch]]
 
 
@@ -226,7 +228,7 @@ class KafkaConditionalAppender:
         for number in numbers:
             self._index.forget(number)
         starts = {number: self._index.reached(number).until for number in numbers}
-        ends = self._cluster.ends(topic.name, numbers)
+        ends = self._settled_ends(topic, starts)
         for number, end in ends.items():
             if end < starts[number]:
                 raise HeadwaterError(
@@ -240,6 +242,15 @@ class KafkaConditionalAppender:
             self._index.reach(number, _until(end))
             self._index.flush(number)
         self._is_sure = True
+
+    def _settled_ends(self, topic: Topic, starts: Mapping[int, int]) -> dict[int, int]:
+        """Return where partitions end; a broker that has just started may know of less than it has."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while True:
+            ends = self._cluster.ends(topic.name, range(self._partitions))
+            if all(end >= starts[number] for number, end in ends.items()) or time.monotonic() > deadline:
+                return ends
+            time.sleep(0.1)
 
     def _add(self, batch: pa.RecordBatch, topic: Topic) -> None:
         columns = [batch.column(name) for name in topic.key]

@@ -31,6 +31,7 @@ from headwater.log.kafka.queue import KafkaQueue, delete_queue, has_queue, open_
 from headwater.log.kafka.read_ahead import ReadAhead
 from headwater.log.kafka.reader import Reader
 from headwater.log.position import Extent, Position, Start, check_start
+from headwater.log.queue import check_alterable
 from headwater.log.queue_report import QueueStatus
 from headwater.log.queue_settings import QueueSettings
 from headwater.log.report import Lag, TopicInfo, Verification
@@ -67,6 +68,7 @@ class KafkaLog(Log):
 
     def alter_topic(self, name: str, **changes: Any) -> Topic:
         """Add nullable columns, or change partitions, retention, cleanup."""
+        check_alterable(name, changes, lambda: [each.group for each in self.queues() if each.topic == name])
         return self._catalog.alter(name, changes).topic
 
     def delete_topic(self, name: str) -> None:

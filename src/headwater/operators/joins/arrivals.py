@@ -5,7 +5,6 @@ Invariant: a null in a key makes it equal to none, as in SQL; every row that is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,24 +13,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.operators.event_time import NEVER, Times
-from headwater.operators.groups import Flags, Keys, Numbers, group, with_nulls
-from headwater.operators.memory.numbered_rows import NOWHERE
-from headwater.operators.memory.rows_by_key_and_time import KeySlots
+from headwater.operators.groups import Flags, with_nulls
+from headwater.operators.memory.key_hash import NO_KEY, KeyHashes, hashed_groups
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing
 
 
 class Arrived(NamedTuple):
-    """Rows of one input, their times, and the numbers of their keys; NOWHERE for a key with a null."""
+    """Rows of one input, their times, and their keys; NO_KEY for one with a null."""
 
     rows: pa.Table
     at: Times
-    slots: Numbers
+    keys: KeyHashes
+
+    @property
+    def keyed(self) -> Flags:
+        """Tell which rows have a key that may be equal to another."""
+        flags: Flags = self.keys.low != NO_KEY
+        return flags
 
     def only(self, chosen: Flags) -> Arrived:
         """Return some of the rows."""
         if chosen.all():
             return self
-        return Arrived(self.rows.filter(pa.array(chosen)), self.at[chosen], self.slots[chosen])
+        return Arrived(self.rows.filter(pa.array(chosen)), self.at[chosen], self.keys.take(chosen))
 
 
 @dataclass(frozen=True)
@@ -55,32 +59,24 @@ def is_left(rows: pa.Table) -> Flags:
     return flags
 
 
-def arrivals(rows: pa.Table, at: Times, late: Flags, pairing: Pairing, slots: KeySlots | None) -> Arrivals:
-    """Part rows on their way into left ones, right ones and late ones; without slots their keys have none."""
+def arrivals(rows: pa.Table, at: Times, late: Flags, pairing: Pairing) -> Arrivals:
+    """Part rows on their way into left ones, right ones and late ones."""
     judged = rows.filter(pa.array(late)) if late.any() else None
     if judged is not None:
         rows, at = rows.filter(pa.array(~late)), at[~late]
-    mine = is_left(rows)
-    numbers = np.full(len(rows), NOWHERE) if slots is None else _numbered(rows.select(pairing.key), slots.of)
-    left = Arrived(pairing.left(rows), at[mine], numbers[mine])
-    right = Arrived(pairing.right(rows), at[~mine], numbers[~mine])
+    mine, keys = is_left(rows), _keys(rows.select(pairing.key))
+    left = Arrived(pairing.left(rows), at[mine], keys.take(mine))
+    right = Arrived(pairing.right(rows), at[~mine], keys.take(~mine))
     return Arrivals(left, right, judged)
 
 
-def slots_of(
-    rows: pa.Table, names: Sequence[str], types: Sequence[pa.DataType], numbers: Callable[[Keys], Numbers]
-) -> Numbers:
-    """Return the numbers of the keys of rows of one side, which have these types on their way."""
-    columns = [rows[name].cast(kind) for name, kind in zip(names, types, strict=True)]
-    return _numbered(pa.table(columns, [str(place) for place in range(len(columns))]), numbers)
-
-
-def _numbered(keys: pa.Table, numbers: Callable[[Keys], Numbers]) -> Numbers:
-    groups = group(keys, keys.column_names)
-    known = ~with_nulls(keys.take(pa.array(groups.first)))
-    slots = np.full(len(known), NOWHERE)
-    slots[known] = numbers(groups.keys[known])
-    return slots[groups.of]
+def _keys(keys: pa.Table) -> KeyHashes:
+    groups = hashed_groups(keys, keys.column_names)
+    if not any(column.null_count for column in keys.columns):
+        return groups.keys.take(groups.of)
+    null = with_nulls(keys.take(pa.array(groups.first)))
+    high, low = np.where(null, 0, groups.keys.high), np.where(null, NO_KEY, groups.keys.low)
+    return KeyHashes(high[groups.of], low[groups.of])
 
 
 def _field(rows: pa.Table, side: str, name: str) -> Times:

@@ -17,39 +17,57 @@ import pyarrow as pa
 
 from headwater.durations import MICROSECOND
 from headwater.errors import UsageError
-from headwater.operators.columns import check_columns, check_time
+from headwater.operators.columns import check_columns, check_time, unused_name
 from headwater.operators.event_time import NEVER, Times, behind, moved, times
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.joined import Joined
-from headwater.operators.joins.arrivals import Arrived, arrivals, is_left, slots_of, times_of
+from headwater.operators.joins.arrivals import Arrived, arrivals, is_left, times_of
 from headwater.operators.joins.deletions import deletions
-from headwater.operators.memory.chunk_codec import decode, decode_watermark, encode, extra_column
-from headwater.operators.memory.numbered_rows import NOWHERE
-from headwater.operators.memory.rows_by_key_and_time import LITTLE, KeySlots, RowsByKeyAndTime, rekeyed
-from headwater.operators.memory.timeline import Timeline
-from headwater.operators.memory.versions import RowVersions
+from headwater.operators.memory.key_hash import KeyHashes
+from headwater.operators.memory.operator_memory import OperatorMemory
+from headwater.operators.memory.publications import PublicationCounts
+from headwater.operators.memory.rows_by_key_and_time import KeyedRows, RowsByKeyAndTime
+from headwater.operators.memory.rows_in_time import RowsInTime
+from headwater.operators.memory.versions import NOWHERE, RowVersions, ValidVersions
 from headwater.operators.operator import Operator, Step
 from headwater.operators.order import order
-from headwater.operators.pairing import LEFT, RIGHT, Pairing, sides
+from headwater.operators.pairing import Pairing, sides
 from headwater.record import DELETED
 
 VERSION, REVISION = "version_at", "revision"
-_DONE = "_done"
 
 
-@dataclass
 class AsOfState:
     """The versions of a table, the events that wait for them, and those that may have to be corrected."""
 
-    joined: Joined
-    types: list[pa.DataType]
-    """Of the keys."""
-    slots: KeySlots
-    versions: RowVersions
-    waiting: Timeline
-    done: RowsByKeyAndTime
-    """Events that have come out, by the time they asked for; how often each was corrected is noted."""
-    watermark: int = NEVER
+    def __init__(self, joined: Joined, left: pa.Schema, right: pa.Schema):
+        self.joined = joined
+        self.versions = RowVersions(right)
+        hashes = [pa.field(unused_name(name, left.names), pa.int64()) for name in ("_high", "_low")]
+        self._left, self._waiting = left, pa.schema([*left, *hashes])
+        self.waiting = RowsInTime(self._waiting)
+        self.done = RowsByKeyAndTime(left)
+        """Events that have come out, by the time they asked for."""
+        self.corrections = PublicationCounts(counting=True)
+        """How often events that have come out were corrected, by that time and their number."""
+
+    def wait(self, new: Arrived) -> None:
+        """Let events wait, with their keys."""
+        columns = [*new.rows.columns, *map(pa.array, new.keys)]
+        self.waiting.add(pa.Table.from_arrays(columns, schema=self._waiting), new.at)
+
+    def drop(self, floor: int) -> None:
+        """Forget what no event asks for any more, once those that the clock has passed have asked."""
+        self.versions.floor = floor
+        self.done.drop(floor)
+        self.corrections.drop(floor)
+
+    def ripe(self, watermark: int) -> tuple[pa.Table, KeyHashes]:
+        """Return the events from before the clock, and their keys; they wait no longer."""
+        found = self.waiting.until(watermark)
+        self.waiting.drop(watermark)
+        keys = KeyHashes(*(found.column(place).to_numpy() for place in (-2, -1)))
+        return found.select(self._left.names), keys
 
 
 @dataclass(frozen=True)
@@ -74,6 +92,7 @@ class AsOf(Operator[AsOfState]):
     ['silver', 'gold']
     """
 
+    version = 2
     pairing: Pairing
     times: tuple[str, str]
     """The event-time columns of the left and of the right."""
@@ -122,37 +141,29 @@ class AsOf(Operator[AsOfState]):
 
     def initial_state(self, schema: pa.Schema) -> AsOfState:
         """Return a state without events and versions."""
-        left, right = sides(schema)
-        types = [schema.field(name).type for name in self.key]
-        return AsOfState(
-            self._joined(schema),
-            types,
-            KeySlots(),
-            RowVersions(right),
-            Timeline(left),
-            RowsByKeyAndTime(left),
-        )
+        return AsOfState(self._joined(schema), *sides(schema))
 
-    def restore_chunk(self, state: AsOfState, chunk: pa.Table) -> None:
-        """Take over rows as the step did, but for what came out."""
-        left, right = decode(chunk, LEFT), decode(chunk, RIGHT)
-        self._take(state, _timed(left, self.times[0]), _timed(right, self.times[1]), decode_watermark(chunk))
-        done = decode(chunk, _DONE)
-        state.done.note(self._remember(state, done), extra_column(chunk, _DONE, REVISION))
+    def memory(self, state: AsOfState) -> OperatorMemory:
+        """Return versions, the events that wait, and those that may be corrected, if any."""
+        containers = {"versions": state.versions.held.runs, "waiting": state.waiting.runs}
+        numbers = {"versions": (state.versions.held, "added"), "waiting": (state.waiting, "added")}
+        if self.correct:
+            containers |= {"done": state.done.runs, "corrections": state.corrections.runs}
+            numbers |= {"done": (state.done, "added")}
+        return OperatorMemory(containers, numbers)
 
     def step(self, state: AsOfState, rows: pa.Table, watermark: int) -> Step:
         """Take new versions, and join the events that the clock has passed."""
         at = times_of(rows, *self.times)
-        come = arrivals(rows, at, self._is_late(rows, at, watermark), self.pairing, None)
-        ripe, out = self._take(state, come.left, come.right, watermark)
-        learnt = ripe or len(come.left.at) or len(come.right.at)
-        none = state.done.take(np.empty(0, np.int64))
-        chunk = self._chunk(come.left.rows, come.right.rows, none, np.empty(0, np.int64), watermark)
-        return Step(out, come.late, chunk=chunk if learnt else None)
+        come = arrivals(rows, at, self._is_late(rows, at, watermark), self.pairing)
+        out = [*self._learn(state, come.right.only(come.right.keyed)), self._ripe(state, watermark)]
+        state.wait(come.left)
+        state.drop(self._floor(watermark))
+        return Step(pa.concat_tables(out), come.late)
 
     def next_timer(self, state: AsOfState) -> int | None:
-        """Return the clock that has just passed the first event that waits, or that need not be kept."""
-        first, done = state.waiting.first(), state.done.first()
+        """Return the clock that has just passed the first event that waits, or that some need not be kept."""
+        first, done = state.waiting.first(), state.done.fading()
         ends = [None if first is None else first + 1, None if done is None else done + self._back + 1]
         return min((end for end in ends if end is not None), default=None)
 
@@ -160,19 +171,9 @@ class AsOf(Operator[AsOfState]):
         """Return how far back corrections go, if there are any."""
         return behind(watermark, self._back) if self.correct else watermark
 
-    def snapshot(self, state: AsOfState) -> pa.Table:
-        """Return the events that wait, those that may be corrected, and the versions in use."""
-        versions, numbers = state.versions.since(self._floor(state.watermark)), state.done.numbers()
-        events, revisions = state.done.take(numbers), state.done.notes(numbers)
-        return self._chunk(state.waiting.rows(), versions, events, revisions, state.watermark)
-
     @property
     def _back(self) -> int:
         return 0 if self.keep is None else self.keep // MICROSECOND
-
-    @property
-    def _names(self) -> tuple[tuple[str, ...], ...]:
-        return tuple(zip(*self.pairing.on, strict=True))
 
     def _floor(self, watermark: int) -> int:
         """Return the earliest time for which the table may still be asked."""
@@ -197,87 +198,51 @@ class AsOf(Operator[AsOfState]):
             late |= mine & ((asked == NEVER) | (asked < oldest))
         return late
 
-    def _take(self, state: AsOfState, left: Arrived, right: Arrived, watermark: int) -> tuple[int, pa.Table]:
-        """Take new rows; return how many events were waited for, and what comes out."""
-        state.watermark = max(state.watermark, watermark)
-        corrected = self._learn(state, right)
-        events = state.waiting.until(watermark)
-        events = events.take(pa.array(order(events, times(events, self.times[0]))))
-        out = [
-            corrected,
-            self._out(state, events, self._versions(state, events), np.zeros(len(events), np.int64)),
-        ]
+    def _ripe(self, state: AsOfState, watermark: int) -> pa.Table:
+        """Join the events that the clock has passed, in the order of their time."""
+        events, keys = state.ripe(watermark)
+        places = order(events, times(events, self.times[0]))
+        events, keys = events.take(pa.array(places)), keys.take(places)
+        asked = self._asked(events)
         if self.correct:
-            self._remember(state, events)
-        state.waiting.drop(watermark)
-        state.waiting.add(left.rows, left.at)
-        state.done.drop(self._floor(watermark))
-        self._tidy(state)
-        return len(events), pa.concat_tables(out)
+            state.done.add(events, asked, keys)
+        return self._out(state, events, state.versions.valid(keys, asked), np.zeros(len(events), np.int64))
 
-    def _learn(self, state: AsOfState, new: Arrived) -> pa.Table:
+    def _learn(self, state: AsOfState, new: Arrived) -> list[pa.Table]:
         """Take new versions, and return the events that come out again with another one."""
-        slots = slots_of(new.rows, self._names[1], state.types, state.slots.of)
-        known = slots != NOWHERE
-        rows, at, slots = new._replace(slots=slots).only(known)
-        touched = self._touched(state, slots, at)
-        events = state.done.take(touched)
-        before = self._versions(state, events)
-        state.versions.add(rows, at, slots, deletions(rows))
-        after = self._versions(state, events)
-        changed = np.flatnonzero(before != after)
-        revisions = state.done.notes(touched[changed]) + 1
-        state.done.note(touched[changed], revisions)
-        return self._out(state, events.take(pa.array(changed)), after[changed], revisions)
-
-    def _touched(self, state: AsOfState, slots: Numbers, at: Times) -> Numbers:
-        """Return the events that have come out and ask for a time from a version's to the next one's."""
         if not len(state.done):
-            return np.empty(0, np.int64)
-        return np.unique(state.done.find(slots, at, state.versions.next(slots, at) - 1).number)
+            state.versions.add(*new, deletions(new.rows))
+            return []
+        touched = self._touched(state, new)
+        before = state.versions.valid(touched.keys, touched.at)
+        state.versions.add(*new, deletions(new.rows))
+        after = state.versions.valid(touched.keys, touched.at)
+        changed = np.flatnonzero(before.numbers != after.numbers)
+        events = touched.take(changed)
+        revisions = state.corrections.of(events.at, events.numbers) + 1
+        state.corrections.publish(events.at, events.numbers)
+        return [self._out(state, events.rows, after.take(changed), revisions)]
+
+    def _touched(self, state: AsOfState, new: Arrived) -> KeyedRows:
+        """Return the events that have come out and ask for a time from a version's to the next one's.
+
+        Each once, in the order in which they came out.
+        """
+        found = state.done.find(new.keys, new.at, state.versions.next(new.keys, new.at) - 1)
+        return found.take(np.unique(found.numbers, return_index=True)[1])
 
     def _asked(self, events: pa.Table) -> Times:
         """Return the time for which each event asks: not one after it, for which it would have to wait."""
         at = times(events, self.times[0])
         return at if self.at is None else np.minimum(at, times(events, self.at))
 
-    def _versions(self, state: AsOfState, events: pa.Table) -> Numbers:
-        """Return the version of each event; NOWHERE if there is none."""
-        slots = slots_of(events, self._names[0], state.types, state.slots.find)
-        return state.versions.valid(slots, self._asked(events))
-
-    def _remember(self, state: AsOfState, events: pa.Table) -> Numbers:
-        """Keep events that have come out, for they may have to be corrected."""
-        slots = slots_of(events, self._names[0], state.types, state.slots.of)
-        return state.done.add(events, self._asked(events), slots)
-
-    def _out(self, state: AsOfState, events: pa.Table, versions: Numbers, revisions: Numbers) -> pa.Table:
+    def _out(
+        self, state: AsOfState, events: pa.Table, versions: ValidVersions, revisions: Numbers
+    ) -> pa.Table:
         if self.how == "inner":
-            there = np.flatnonzero(versions != NOWHERE)
-            events, versions, revisions = events.take(pa.array(there)), versions[there], revisions[there]
-        right = state.versions.take(versions)
-        at = right.column_names.index(self.times[1])
-        right = right.append_column(VERSION, right.column(at))
+            there = np.flatnonzero(versions.numbers != NOWHERE)
+            events, versions, revisions = events.take(pa.array(there)), versions.take(there), revisions[there]
+        right = versions.rows
+        right = right.append_column(VERSION, right.column(right.column_names.index(self.times[1])))
         rows = state.joined.rows(events, right)
         return rows.append_column(REVISION, pa.array(revisions)) if self.correct else rows
-
-    def _tidy(self, state: AsOfState) -> None:
-        """Give back memory where about half of it is of no use."""
-        forgotten = len(state.slots) > 2 * (len(state.versions) + len(state.done)) + LITTLE
-        if state.versions.crowded or forgotten:
-            state.versions.tidy(self._floor(state.watermark))
-        if state.done.crowded or forgotten:
-            state.done.tidy()
-        if forgotten:
-            rekeyed(state.slots, state.versions, state.done)
-
-    def _chunk(
-        self, left: pa.Table, right: pa.Table, done: pa.Table, revisions: Numbers, watermark: int
-    ) -> pa.Table:
-        tables = {LEFT: left, RIGHT: right, _DONE: done}
-        noted = np.append(np.zeros(len(left) + len(right), np.int64), revisions)
-        return encode(tables, watermark, {REVISION: noted})
-
-
-def _timed(rows: pa.Table, column: str) -> Arrived:
-    return Arrived(rows, times(rows, column), np.full(len(rows), NOWHERE))

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,41 +21,26 @@ import pyarrow.compute as pc
 
 from headwater.durations import MICROSECOND
 from headwater.operators.columns import check_time
-from headwater.operators.event_time import FOREVER, NEVER, Times, behind, moved, times
+from headwater.operators.event_time import NEVER, Times, behind, moved
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.joined import Joined
-from headwater.operators.joins.arrivals import Arrivals, Arrived, arrivals, slots_of, times_of
-from headwater.operators.memory.chunk_codec import decode, decode_watermark, encode, extra_column
-from headwater.operators.memory.numbered_rows import NOWHERE
-from headwater.operators.memory.rows_by_key_and_time import KeySlots, RowsByKeyAndTime, tidied
-from headwater.operators.memory.runs import Runs
+from headwater.operators.joins.arrivals import Arrivals, Arrived, arrivals, times_of
+from headwater.operators.joins.waiting_rows import WaitingRows
+from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.operator import Operator, Step
-from headwater.operators.pairing import LEFT, RIGHT, Pairing, sides
+from headwater.operators.pairing import Pairing, sides
 
 HOW = ("inner", "left", "right", "full", "semi", "anti")
 _LEFT_ALONE, _RIGHT_ALONE = ("left", "full", "anti"), ("right", "full")
-_MARKED = "marked"
-_MATCHED = 1
 
 
 @dataclass(frozen=True)
 class IntervalJoinState:
-    """The rows of both sides that wait, those that have had a match marked, and the numbers of their keys."""
+    """The rows of both sides that wait, and how rows of both come out; nothing where only left ones do."""
 
-    slots: KeySlots
-    left: RowsByKeyAndTime
-    right: RowsByKeyAndTime
-    types: list[pa.DataType]
-    """Of the keys."""
+    left: WaitingRows
+    right: WaitingRows
     joined: Joined | None
-    """How rows of both come out; nothing where only left ones do."""
-
-
-class _Rows(NamedTuple):
-    """Left and right rows by their numbers: pairs of them, or some of each."""
-
-    left: Numbers
-    right: Numbers
 
 
 @dataclass(frozen=True)
@@ -84,6 +68,7 @@ class Within(Operator[IntervalJoinState]):
     (['b'], [None])
     """
 
+    version = 2
     pairing: Pairing
     times: tuple[str, str]
     """The event-time columns of the left and of the right."""
@@ -111,55 +96,46 @@ class Within(Operator[IntervalJoinState]):
     def initial_state(self, schema: pa.Schema) -> IntervalJoinState:
         """Return a state without rows."""
         left, right = sides(schema)
-        types = [schema.field(name).type for name in self.key]
         return IntervalJoinState(
-            KeySlots(), RowsByKeyAndTime(left), RowsByKeyAndTime(right), types, self._joined(schema)
+            WaitingRows(left, self.how in _LEFT_ALONE, once=self.how == "semi"),
+            WaitingRows(right, self.how in _RIGHT_ALONE),
+            self._joined(schema),
         )
 
-    def restore_chunk(self, state: IntervalJoinState, chunk: pa.Table) -> None:
-        """Take over rows that wait, mark those that they match, and forget what has come out."""
-        self._drop(state, decode_watermark(chunk))
-        names = tuple(zip(*self.pairing.on, strict=True))
-        new = (
-            self._stored(state, decode(chunk, LEFT), names[0], self.times[0]),
-            self._stored(state, decode(chunk, RIGHT), names[1], self.times[1]),
-        )
-        if self.how != "inner":
-            # Marks of new rows are told; those that waited are marked again by whoever has come.
-            self._mark_met(state, *new)
-        numbers = _Rows(state.left.add(*new[0]), state.right.add(*new[1]))
-        marks = (extra_column(chunk, side, _MARKED) for side in (LEFT, RIGHT))
-        _mark(state, _Rows(*(each[mark] for each, mark in zip(numbers, marks, strict=True))))
-        tidied(state.slots, state.left, state.right)
+    def memory(self, state: IntervalJoinState) -> OperatorMemory:
+        """Return the rows that wait, and which of them have had a match."""
+        both = {"left": state.left, "right": state.right}
+        containers = {
+            f"{side}_{name}": runs
+            for side, waiting in both.items()
+            for name, runs in waiting.containers.items()
+        }
+        return OperatorMemory(containers, {side: (waiting.rows, "added") for side, waiting in both.items()})
 
     def step(self, state: IntervalJoinState, rows: pa.Table, watermark: int) -> Step:
         """Let new rows meet those that wait, and let go those that the clock has passed."""
         at = times_of(rows, *self.times)
-        come = arrivals(rows, at, _is_late(at, watermark), self.pairing, state.slots)
-        due = self._due(state, watermark)
-        meet = self._meet if state.joined is not None else self._meet_once
-        numbers, pairs = meet(state, *self._useful(come))
-        out = pa.concat_tables([self._matched(state, pairs), self._unmatched(state, due)])
-        _mark(state, pairs)
-        learnt = any(map(len, (*numbers, *due)))
-        chunk = self._chunk(state, numbers, watermark) if learnt else None
-        self._drop(state, watermark)
-        tidied(state.slots, state.left, state.right)
-        return Step(out, come.late, chunk=chunk)
+        come = arrivals(rows, at, _is_late(at, watermark), self.pairing)
+        ends = self._ends(watermark)
+        due = state.left.due(ends[0]), state.right.due(ends[1])
+        left, right = self._useful(come)
+        if state.joined is None:
+            out = [*self._meet_once(state, left, right), due[0]]
+        else:
+            out = [*self._meet(state, state.joined, left, right), *self._alone(state.joined, *due)]
+        state.left.drop(ends[0])
+        state.right.drop(ends[1])
+        return Step(pa.concat_tables(out), come.late)
 
     def next_timer(self, state: IntervalJoinState) -> int | None:
-        """Return the clock from which on a row can have no match any more."""
-        ends = ((state.left.first(), self._after), (state.right.first(), self._before))
-        return min((first + wait + 1 for first, wait in ends if first is not None), default=None)
+        """Return the clock from which on a row can have no match any more, or some can be given back."""
+        ends = state.left.next_timer(self._after), state.right.next_timer(self._before)
+        return min((end for end in ends if end is not None), default=None)
 
     def output_watermark(self, watermark: int) -> int:
         """Return how far back a left row may lie that waits; or a right one that may come out alone."""
         wait = max(self._after, self._before) if self.how in _RIGHT_ALONE else self._after
         return behind(watermark, wait)
-
-    def snapshot(self, state: IntervalJoinState) -> pa.Table:
-        """Return the rows that wait."""
-        return self._chunk(state, _Rows(state.left.numbers(), state.right.numbers()), NEVER)
 
     @property
     def _before(self) -> int:
@@ -175,95 +151,61 @@ class Within(Operator[IntervalJoinState]):
         left, right = sides(schema)
         return Joined("within", self.pairing, left, right, self.prefix, optional=self.how in _RIGHT_ALONE)
 
-    def _stored(self, state: IntervalJoinState, rows: pa.Table, names: tuple[str, ...], time: str) -> Arrived:
-        slots = slots_of(rows, names, state.types, state.slots.of)
-        return Arrived(rows, times(rows, time), slots)
-
     def _useful(self, come: Arrivals) -> tuple[Arrived, Arrived]:
         """Return the rows that can match, or come out though they cannot."""
         left, right = come.left, come.right
         return (
-            left if self.how in _LEFT_ALONE else left.only(left.slots != NOWHERE),
-            right if self.how in _RIGHT_ALONE else right.only(right.slots != NOWHERE),
+            left if self.how in _LEFT_ALONE else left.only(left.keyed),
+            right if self.how in _RIGHT_ALONE else right.only(right.keyed),
         )
 
-    def _meet(self, state: IntervalJoinState, left: Arrived, right: Arrived) -> tuple[_Rows, _Rows]:
-        """Add new rows; return their numbers, and the pairs of which they are."""
-        known = state.left.find(right.slots, moved(right.at, -self._after), moved(right.at, self._before))
-        new = _Rows(state.left.add(*left), state.right.add(*right))
-        fresh = state.right.find(left.slots, *self._matching(left.at))
-        pairs = _Rows(
-            np.concatenate([new.left[fresh.query], known.number]),
-            np.concatenate([fresh.number, new.right[known.query]]),
-        )
-        return new, pairs
+    def _meet(
+        self, state: IntervalJoinState, joined: Joined, left: Arrived, right: Arrived
+    ) -> list[pa.Table]:
+        """Add new rows, and return the pairs of which they are: of new left rows, then of new right ones."""
+        known = state.left.rows.find(right.keys, moved(right.at, -self._after), moved(right.at, self._before))
+        new_right = state.right.add(right)
+        needed = () if joined.optional else tuple(joined.added)
+        span = moved(left.at, -self._before), moved(left.at, self._after)
+        fresh = state.right.rows.find(left.keys, *span, *needed)
+        state.left.note(state.left.add(left), _flags(fresh.query, len(left.at)), known)
+        state.right.note(new_right, _flags(known.query, len(right.at)), fresh)
+        return [
+            joined.rows(left.rows.take(pa.array(fresh.query)), fresh.rows),
+            joined.rows(known.rows, right.rows.take(pa.array(known.query))),
+        ]
 
-    def _meet_once(self, state: IntervalJoinState, left: Arrived, right: Arrived) -> tuple[_Rows, _Rows]:
-        """Add new rows; return their numbers, and the left rows that have a first match.
+    def _meet_once(self, state: IntervalJoinState, left: Arrived, right: Arrived) -> list[pa.Table]:
+        """Add new rows, and return the left rows that have a first match, if those come out.
 
         Whether there is a match is asked of each left row: the pairs may be many more than the rows.
         """
-        known = _met(state.left, self.times[0], right, (self._before, self._after))
-        new = _Rows(state.left.add(*left), state.right.add(*right))
-        fresh = state.right.any(left.slots, *self._matching(left.at))
-        return new, _Rows(np.concatenate([known, new.left[fresh]]), np.empty(0, np.int64))
+        known = state.left.meeting(right, self._before, self._after)
+        state.right.add(right)
+        fresh = state.right.meets(left, self._before, self._after)
+        state.left.note(state.left.add(left), fresh, known)
+        if self.how == "anti":
+            return []
+        return [state.left.take(known), left.rows.filter(pa.array(fresh))]
 
-    def _mark_met(self, state: IntervalJoinState, left: Arrived, right: Arrived) -> None:
-        """Mark the rows that wait and match new ones."""
-        state.left.note(_met(state.left, self.times[0], right, (self._before, self._after)), _MATCHED)
-        if self.how in _RIGHT_ALONE:
-            state.right.note(_met(state.right, self.times[1], left, (self._after, self._before)), _MATCHED)
-
-    def _matching(self, at: Times) -> tuple[Times, Times]:
-        """Return from when to when right rows match left ones."""
-        return moved(at, -self._before), moved(at, self._after)
-
-    def _due(self, state: IntervalJoinState, watermark: int) -> _Rows:
-        """Return the rows that can have no match any more and had none, of the sides that come out alone."""
-        none = np.empty(0, np.int64)
-        left, right = self._ends(watermark)
-        return _Rows(
-            _unmarked(state.left, state.left.until(left)) if self.how in _LEFT_ALONE else none,
-            _unmarked(state.right, state.right.until(right)) if self.how in _RIGHT_ALONE else none,
-        )
-
-    def _matched(self, state: IntervalJoinState, pairs: _Rows) -> pa.Table:
-        """Return pairs as rows out, or left rows that have their first match."""
-        if state.joined is not None:
-            return _side_by_side(state, state.joined, pairs)
-        first = np.unique(pairs.left) if self.how == "semi" else pairs.left[:0]
-        return state.left.take(_unmarked(state.left, first))
-
-    def _unmatched(self, state: IntervalJoinState, due: _Rows) -> pa.Table:
+    def _alone(self, joined: Joined, left: pa.Table, right: pa.Table) -> list[pa.Table]:
         """Return rows of one side as rows out."""
-        if state.joined is None:
-            return state.left.take(due.left)
-        missing = [np.full(len(numbers), NOWHERE) for numbers in due]
-        both = _Rows(np.append(due.left, missing[1]), np.append(missing[0], due.right))
-        rows = _side_by_side(state, state.joined, both)
-        return self._timed(rows, state.right.take(both.right, self.times[1])) if len(due.right) else rows
+        nothing = joined.right.empty_table().take(pa.nulls(len(left), pa.int64()))
+        out = [joined.rows(left, nothing)]
+        if len(right):
+            missing = joined.left.empty_table().take(pa.nulls(len(right), pa.int64()))
+            out.append(self._timed(joined.rows(missing, right), right))
+        return out
 
     def _timed(self, rows: pa.Table, right: pa.Table) -> pa.Table:
         """Give right rows that come out alone their time as the event time, so that time goes on."""
         place = rows.column_names.index(self.times[0])
-        filled = pc.coalesce(rows.column(place), right.column(0).cast(rows.column(place).type))
+        filled = pc.coalesce(rows.column(place), right[self.times[1]].cast(rows.column(place).type))
         return rows.set_column(place, rows.schema.field(place), filled)
 
     def _ends(self, watermark: int) -> tuple[int, int]:
         """Return the times before which no left row, and no right one, can have another match."""
         return behind(watermark, self._after), behind(watermark, self._before)
-
-    def _drop(self, state: IntervalJoinState, watermark: int) -> None:
-        for waiting, end in zip((state.left, state.right), self._ends(watermark), strict=True):
-            waiting.drop(end)
-
-    def _chunk(self, state: IntervalJoinState, numbers: _Rows, watermark: int) -> pa.Table:
-        """Return rows with their marks; left ones that have done all they can are left out."""
-        if state.joined is None:
-            numbers = numbers._replace(left=_unmarked(state.left, numbers.left))
-        tables = {LEFT: state.left.take(numbers.left), RIGHT: state.right.take(numbers.right)}
-        marks = np.append(state.left.notes(numbers.left), state.right.notes(numbers.right)) == _MATCHED
-        return encode(tables, watermark, {_MARKED: marks})
 
 
 def _is_late(at: Times, watermark: int) -> Flags:
@@ -272,33 +214,8 @@ def _is_late(at: Times, watermark: int) -> Flags:
     return late
 
 
-def _mark(state: IntervalJoinState, rows: _Rows) -> None:
-    state.left.note(rows.left, _MATCHED)
-    state.right.note(rows.right, _MATCHED)
-
-
-def _met(waiting: RowsByKeyAndTime, time: str, new: Arrived, span: tuple[int, int]) -> Numbers:
-    """Return the rows without a mark that match a new one: from so long before them to so long after them."""
-    back, ahead = span
-    known = new.only(new.slots != NOWHERE)
-    slots, of = np.unique(known.slots, return_inverse=True)
-    first, last = np.full(len(slots), FOREVER), np.full(len(slots), NEVER)
-    np.minimum.at(first, of, known.at)
-    np.maximum.at(last, of, known.at)
-    query, number = waiting.find(slots, moved(first, -ahead), moved(last, back))
-    free = waiting.notes(number) != _MATCHED
-    query, number = query[free], number[free]
-    at, runs = times(waiting.take(number, time), time), Runs()
-    runs.add(known.slots, known.at, np.arange(len(known.at)))
-    met: Numbers = number[runs.any(slots[query], moved(at, -back), moved(at, ahead))]
-    return met
-
-
-def _unmarked(waiting: RowsByKeyAndTime, numbers: Numbers) -> Numbers:
-    unmarked: Numbers = numbers[waiting.notes(numbers) != _MATCHED]
-    return unmarked
-
-
-def _side_by_side(state: IntervalJoinState, joined: Joined, pairs: _Rows) -> pa.Table:
-    needed = () if joined.optional else joined.added
-    return joined.rows(state.left.take(pairs.left), state.right.take(pairs.right, *needed))
+def _flags(indices: Numbers, count: int) -> Flags:
+    """Tell which of so many rows are among some."""
+    flags = np.zeros(count, np.bool_)
+    flags[indices] = True
+    return flags

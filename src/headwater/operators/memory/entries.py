@@ -1,12 +1,14 @@
 """Rows with two numbers each, by which they are sorted and found: what runs are made of.
 
-Invariant: within sorted entries each pair of numbers is there once.
+Invariant: within sorted entries each pair of numbers is there once; where rows are not merged, those of one
+pair are in the order in which they came.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +31,7 @@ class Entries:
     def __len__(self) -> int:
         return len(self.major)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The bytes of its rows and numbers."""
         return 16 * len(self) + int(self.rows.nbytes)
@@ -60,17 +62,22 @@ def newest(rows: pa.Table, groups: Numbers, count: int) -> pa.Table:
     return rows.take(pa.array(last))
 
 
-def merged(pieces: list[Entries], merge: Merge) -> Entries:
-    """Return entries sorted by their numbers, those of equal numbers merged."""
+def merged(pieces: list[Entries], merge: Merge | None) -> Entries:
+    """Return entries sorted by their numbers, those of equal numbers merged; without a merge all stay."""
     major = np.concatenate([piece.major for piece in pieces])
     minor = np.concatenate([piece.minor for piece in pieces])
     rows = pa.concat_tables([piece.rows for piece in pieces]).combine_chunks()
     indices = arranged(major, minor)
-    major, minor, rows = major[indices], minor[indices], rows.take(pa.array(indices))
+    major, minor = major[indices], minor[indices]
+    if merge is None:
+        return Entries(major, minor, rows.take(pa.array(indices)))
     new = opening(major, minor)
     if new.all():
-        return Entries(major, minor, rows)
-    rows = merge(rows, np.cumsum(new) - 1, int(new.sum()))
+        return Entries(major, minor, rows.take(pa.array(indices)))
+    if merge is newest:  # the last of each, taken at once
+        last = np.append(new[1:], True)
+        return Entries(major[last], minor[last], rows.take(pa.array(indices[last])))
+    rows = merge(rows.take(pa.array(indices)), np.cumsum(new) - 1, int(new.sum()))
     return Entries(major[new], minor[new], rows)
 
 
@@ -79,10 +86,25 @@ def arranged(major: Numbers, minor: Numbers) -> Numbers:
     if not len(major):
         return np.empty(0, np.int64)
     width = int(minor.max()) - int(minor.min()) + 1
-    if (int(major.max()) - int(major.min()) + 1) * width > FOREVER:
-        return np.lexsort((minor, major))
-    # As one number: that is sorted once, and fast where it is of a few sorted runs.
-    return np.argsort((major - major.min()) * width + (minor - minor.min()), kind="stable")
+    if (int(major.max()) - int(major.min()) + 1) * width <= FOREVER:
+        # As one number: that is sorted once, and fast where it is of a few sorted runs.
+        return np.argsort((major - major.min()) * width + (minor - minor.min()), kind="stable")
+    indices = np.argsort(major, kind="stable")  # hashes: the second one decides hardly ever
+    ordered = major[indices]
+    tied = ordered[1:] == ordered[:-1]
+    if not (minor[indices[:-1][tied]] > minor[indices[1:][tied]]).any():
+        return indices
+    ranks = np.empty(len(major), np.int64)
+    ranks[indices] = np.cumsum(np.append(False, ~tied))
+    return _arranged_ranks(ranks, minor, width)
+
+
+def _arranged_ranks(ranks: Numbers, minor: Numbers, width: int) -> Numbers:
+    """Return the indices of pairs of which the first are below their count: as one number they are small."""
+    if len(ranks) * width > FOREVER:
+        distinct_minor, minor = np.unique(minor, return_inverse=True)
+        width = len(distinct_minor)
+    return np.argsort(ranks * width + (minor - minor.min()), kind="stable")
 
 
 def opening(major: Numbers, minor: Numbers) -> Flags:
@@ -101,7 +123,27 @@ def distinct(major: Numbers, minor: Numbers) -> tuple[Numbers, Numbers]:
 def spans(entries: Entries, major: Numbers, first: Numbers, last: Numbers) -> tuple[Numbers, Numbers]:
     """Return where, in sorted entries, the range of second numbers of each first number is."""
     low, high = np.searchsorted(entries.major, major), np.searchsorted(entries.major, major, side="right")
-    return _bisect(entries.minor, low, high, first), _bisect(entries.minor, low, high, last)
+    return bisect(entries.minor, low, high, first), bisect(entries.minor, low, high, last)
+
+
+def closed_spans(entries: Entries, major: Numbers, first: Numbers, last: Numbers) -> tuple[Numbers, Numbers]:
+    """Return where, in sorted entries, the range of second numbers of each first one is, ends included."""
+    low, high = stretches(entries, major)
+    return bisect(entries.minor, low, high, first), beyond(entries, low, high, last)
+
+
+def stretches(entries: Entries, major: Numbers) -> tuple[Numbers, Numbers]:
+    """Return where, in sorted entries, each first number begins and ends."""
+    low = np.searchsorted(entries.major, major)
+    high = low.copy()
+    there = np.flatnonzero(entries.major[np.minimum(low, len(entries) - 1)] == major)
+    high[there] = np.searchsorted(entries.major, major[there], side="right")
+    return low, high
+
+
+def beyond(entries: Entries, low: Numbers, high: Numbers, last: Numbers) -> Numbers:
+    """Return the first position, of some from low to high, whose second number is after the last one."""
+    return np.where(last == FOREVER, high, bisect(entries.minor, low, high, last + 1))
 
 
 def spread(starts: Numbers, ends: Numbers) -> Numbers:
@@ -111,7 +153,7 @@ def spread(starts: Numbers, ends: Numbers) -> Numbers:
     return np.repeat(starts - before, lengths) + np.arange(lengths.sum())
 
 
-def _bisect(values: Numbers, low: Numbers, high: Numbers, wanted: Numbers) -> Numbers:
+def bisect(values: Numbers, low: Numbers, high: Numbers, wanted: Numbers) -> Numbers:
     """Return the first position, of some from low to high, whose value is not before the wanted one."""
     while (more := low < high).any():
         middle = np.where(more, (low + high) >> 1, 0)

@@ -1,121 +1,146 @@
-"""The rows of a table as they are now, by primary key, and by what they are joined or grouped by.
+"""The rows of a table as they are now, by primary key, and by what they are joined by, their index key.
 
-A row is in a slot, which it keeps while its key is there; the row itself is in numbered rows, under a number
-that tells its age. A row that was replaced stays there until there are more of those than of the
-others. What rows are joined or grouped by is given by the caller as a number, their index key: rows of one
-index key are found together.
+Rows lie under their index keys, so that those of one key are read together, each at the number that it
+keeps while its primary key is there. The primary key tells where that is. Of an index key one half of the
+hash is what rows are sorted by, and the other one lies beside the row and is compared.
 
-Invariant: ages are in the order in which the rows were put, also after a restart; so rows that are
-sorted by their ages come in an order that does not depend on slots.
+Invariant: ages are in the order in which the rows were put, also after a restart; so rows that are sorted by
+their ages come in an order that does not depend on runs.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.groups import Flags, Keys, Numbers
-from headwater.operators.memory.int_multimap import IntMultimap
-from headwater.operators.memory.numbered_rows import NOWHERE, NumberedRows
-from headwater.operators.memory.slots import Slots, sized
-from headwater.operators.table_changes import identical
-from headwater.record import DELETED
+from headwater.operators.columns import unused_name
+from headwater.operators.event_time import FOREVER
+from headwater.operators.groups import Flags, Numbers
+from headwater.operators.memory.entries import Entries, newest
+from headwater.operators.memory.key_hash import KeyHashes
+from headwater.operators.memory.row_by_key import RowByKey
+from headwater.operators.memory.run import Run
+from headwater.operators.memory.sorted_runs import FoundRows, SortedRuns
 
-_LITTLE = 1024
+UNMET = -1
+"""The second half of an index key that is equal to none, as it has a null."""
+_PLACE = pa.schema([("high", pa.int64()), ("id", pa.int64())])
 
 
-class Delta(NamedTuple):
-    """What becomes of some keys: the slot of each, the index key it had and the one it will have.
+@dataclass(frozen=True)
+class IndexedRows:
+    """Rows, each with its index key, the number that it keeps, and its age."""
 
-    An index key is NOWHERE for a row that meets no other; ``was`` and ``is_`` tell whether there is a row.
-    """
+    index: KeyHashes
+    ids: Numbers
+    ages: Numbers
+    rows: pa.Table
 
-    slots: Numbers
-    before: Numbers
-    after: Numbers
-    was: Flags
-    is_: Flags
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def take(self, indices: Numbers) -> IndexedRows:
+        """Return some of the rows."""
+        rows = self.rows.take(pa.array(indices))
+        return IndexedRows(self.index.take(indices), self.ids[indices], self.ages[indices], rows)
 
 
 class IndexedTable:
-    """Rows by primary key, with an index by what they are joined or grouped by."""
+    """Rows by primary key and by index key."""
 
     def __init__(self, schema: pa.Schema):
-        self._rows = NumberedRows(schema.empty_table())
-        self._slots = Slots()
-        self._ages = np.empty(0, np.int64)
-        self._index_keys = np.empty(0, np.int64)
-        self._live = 0
-        self.index = IntMultimap()
+        self.names = schema.names
+        self._extra = [unused_name(name, self.names) for name in ("_low", "_age", "_removed")]
+        kinds = zip(self._extra, (pa.int64(), pa.int64(), pa.bool_()), strict=True)
+        fields = [field.with_nullable(True) for field in schema]
+        self._schema = pa.schema([*fields, *(pa.field(*kind) for kind in kinds)])
+        self._places = RowByKey(_PLACE)
+        self._rows = SortedRuns(self._schema.empty_table(), newest, self._is_removed)
+        self.given = 0
+        """How many numbers were given so far."""
+        self.put = 0
+        """How many rows were put so far."""
 
-    def __len__(self) -> int:
-        return self._live
+    def containers(self, side: str) -> dict[str, SortedRuns]:
+        """Return what is to be stored, under names for a side."""
+        return {f"{side}.places": self._places.runs, f"{side}.rows": self._rows}
 
-    def find(self, keys: Keys) -> Numbers:
-        """Return the slot of each key; NOWHERE for one that is not there."""
-        return self._slots.find(keys)
+    def counters(self, side: str) -> dict[str, tuple[object, str]]:
+        """Return the numbers that are to be stored, as ``OperatorMemory`` takes them."""
+        return {f"{side}.{name}": (self, name) for name in ("given", "put")}
 
-    def ages(self, slots: Numbers) -> Numbers:
-        """Return the age of the row in each slot; NOWHERE where there is none."""
-        return np.where(slots == NOWHERE, NOWHERE, self._ages[slots]) if len(self._ages) else slots
+    def find(self, keys: KeyHashes) -> tuple[FoundRows, IndexedRows]:
+        """Return which primary keys have a row, and the rows; nulls for the others, and numbers below 0."""
+        known, places = self._places.find(keys)
+        high, ids = (places.column(name).fill_null(-1).to_numpy() for name in _PLACE.names)
+        found = self._indexed(Entries(high, ids, self._rows.find(high, ids).rows))
+        return FoundRows(known, found.rows), found
 
-    def index_keys(self, slots: Numbers) -> Numbers:
-        """Return the index key of the row in each slot."""
-        return np.where(slots == NOWHERE, NOWHERE, self._index_keys[slots]) if len(self._ages) else slots
+    def under(self, index: KeyHashes) -> tuple[Numbers, IndexedRows]:
+        """Return the rows under index keys, given once and in order, and the place of the key of each."""
+        if not len(index.high):
+            none = self._rows.between(0, 0)
+            return none.major, self._indexed(none)
+        high = index.high[np.append(True, index.high[1:] != index.high[:-1])]
+        found = self._rows.within(high, np.zeros(len(high), np.int64), np.full(len(high), FOREVER))
+        low = found.rows.column(self._extra[0]).fill_null(UNMET).to_numpy()
+        of = Run((Entries(*index, found.rows),)).find(found.major, low)
+        there = np.flatnonzero((of >= 0) & ~self._is_removed(found.rows))
+        if len(there) < len(of):
+            of, found = of[there], found.take(there)
+        return of, self._indexed(found)
 
-    def take(self, ages: Numbers, *columns: str) -> pa.Table:
-        """Return rows by their ages, nulls for those that are nowhere; all columns, or some."""
-        return self._rows.take(ages, *columns)
+    def change(
+        self, keys: KeyHashes, old: IndexedRows, deleted: Flags, index: KeyHashes, rows: pa.Table
+    ) -> IndexedRows:
+        """Delete rows of some keys, and put those of the others, whose index keys and rows are given.
 
-    def effective(self, slots: Numbers, deleted: Flags, rows: pa.Table) -> Numbers:
-        """Return which changes are ones: not the deletion of what is not there, nor a row as it is."""
-        known = np.flatnonzero((slots != NOWHERE) & ~deleted)
-        changed = (slots != NOWHERE) | ~deleted
-        compared = rows.drop_columns([DELETED])
-        old = self.take(self.ages(slots[known]), *compared.column_names)
-        changed[known] = ~identical(compared.take(pa.array(known)), old)
-        return np.flatnonzero(changed)
-
-    def delta(self, keys: Keys, slots: Numbers, after: Numbers, deleted: Flags) -> Delta:
-        """Tell what becomes of keys, in the slots found for them; new ones get a slot."""
-        was = slots != NOWHERE
-        slots = slots.copy()
-        slots[~was] = self._slots.give(keys[~was])
-        self._ages = sized(self._ages, len(self._slots), NOWHERE)
-        self._index_keys = sized(self._index_keys, len(self._slots), NOWHERE)
-        return Delta(slots, self._index_keys[slots], np.where(deleted, NOWHERE, after), was, ~deleted)
-
-    def put(self, delta: Delta, rows: pa.Table) -> None:
-        """Change the rows of some keys: the rows given are those of the keys that have one then."""
-        self._move(delta)
-        start = len(self._rows)
-        self._ages[delta.slots] = NOWHERE
-        self._ages[delta.slots[delta.is_]] = np.arange(start, start + len(rows))
-        self._rows.append(rows)
-        self._live += len(rows) - int(delta.was.sum())
-
-    def tidy(self, delta: Delta) -> None:
-        """Give back the slots of keys that are gone, and the memory of rows that were replaced."""
-        self._slots.drop(delta.slots[~delta.is_])
-        if len(self._rows) > 2 * self._live + _LITTLE:
-            slots = self._by_age()
-            self._rows = NumberedRows(self._rows.take(self._ages[slots]))
-            self._ages[slots] = np.arange(len(slots))
+        ``old`` is what ``find`` says of all keys. Returns the rows that were put.
+        """
+        ids = old.ids[~deleted]
+        new = np.flatnonzero(ids < 0)
+        ids[new] = np.arange(self.given, self.given + len(new))
+        ages = np.arange(self.put, self.put + len(rows))
+        self.given += len(new)
+        self.put += len(rows)
+        put = IndexedRows(index, ids, ages, rows)
+        self._move(keys, old, deleted, put)
+        return put
 
     def rows(self) -> pa.Table:
-        """Return all rows, by their age."""
-        return self._rows.take(self._ages[self._by_age()])
+        """Return all rows, by their age: all of them at once, in memory."""
+        found = self._rows.all()
+        there = self._indexed(found.take(np.flatnonzero(~self._is_removed(found.rows))))
+        return there.rows.take(pa.array(np.argsort(there.ages)))
 
-    def _move(self, delta: Delta) -> None:
-        slots, before, after = delta.slots, delta.before, delta.after
-        leaving = (before != after) & (before != NOWHERE)
-        entering = (before != after) & (after != NOWHERE)
-        self.index.remove(before[leaving], slots[leaving])
-        self.index.add(after[entering], slots[entering])
-        self._index_keys[slots] = after
+    def _move(self, keys: KeyHashes, old: IndexedRows, deleted: Flags, put: IndexedRows) -> None:
+        """Store rows, that others are no longer where they were, and where those are that have moved."""
+        high, ids = old.index.high.copy(), old.ids.copy()
+        high[~deleted], ids[~deleted] = put.index.high, put.ids
+        moved = np.flatnonzero(deleted | (old.ids < 0) | (old.index.high != high))
+        places = pa.table([high[moved], ids[moved]], schema=_PLACE)
+        self._places.change(keys.take(moved), places, deleted[moved])
+        left = moved[old.ids[moved] >= 0]
+        major = np.concatenate([put.index.high, old.index.high[left]])
+        minor = np.concatenate([put.ids, old.ids[left]])
+        self._rows.add(Entries(major, minor, self._rows_to_store(put, len(left))))
 
-    def _by_age(self) -> Numbers:
-        slots = np.flatnonzero(self._ages != NOWHERE)
-        return slots[np.argsort(self._ages[slots])]
+    def _rows_to_store(self, put: IndexedRows, removed: int) -> pa.Table:
+        columns = [*put.rows.columns, pa.array(put.index.low), pa.array(put.ages)]
+        if not removed:
+            flags = pa.array(np.zeros(len(put), np.bool_))
+            return pa.Table.from_arrays([*columns, flags], schema=self._schema)
+        flags = pa.array(np.arange(len(put) + removed) >= len(put))
+        with_nulls = pa.array(np.arange(len(flags)), mask=flags.to_numpy(zero_copy_only=False))
+        longer = pa.Table.from_arrays(columns, names=self._schema.names[:-1]).take(with_nulls)
+        return pa.Table.from_arrays([*longer.columns, flags], schema=self._schema)
+
+    def _indexed(self, found: Entries) -> IndexedRows:
+        low, ages = (found.rows.column(name).fill_null(-1).to_numpy() for name in self._extra[:2])
+        return IndexedRows(KeyHashes(found.major, low), found.minor, ages, found.rows.select(self.names))
+
+    def _is_removed(self, rows: pa.Table) -> Flags:
+        flags: Flags = rows.column(self._extra[2]).fill_null(False).to_numpy()
+        return flags

@@ -19,11 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.operators.groups import Numbers, grouped, plain_columns
+from headwater.operators.memory.entries import arranged, opening
 
 _SECRETS = ("headwater.high.1", "headwater.low..1")
 _SALTS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03))
 _NULLS = (np.uint64(0x6A09E667F3BCC909), np.uint64(0xBB67AE8584CAA73B))
 """What stands for null: two numbers that no value has together."""
+
+NO_KEY = -1
+"""The second number of a key that is equal to none, as one with a null is in a join."""
 
 Lane = npt.NDArray[np.uint64]
 
@@ -37,6 +41,14 @@ class KeyHashes(NamedTuple):
     def take(self, indices: npt.NDArray[np.generic]) -> KeyHashes:
         """Return some of the keys, by their indices or by flags."""
         return KeyHashes(self.high[indices], self.low[indices])
+
+
+def numbered(keys: KeyHashes) -> Numbers:
+    """Number distinct keys."""
+    indices = arranged(*keys)
+    numbers = np.empty(len(indices), np.int64)
+    numbers[indices] = np.cumsum(opening(keys.high[indices], keys.low[indices])) - 1
+    return numbers
 
 
 @dataclass(frozen=True)

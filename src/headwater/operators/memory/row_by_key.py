@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from headwater.operators.columns import unused_name
 from headwater.operators.groups import Flags
 from headwater.operators.memory.entries import Entries, newest
 from headwater.operators.memory.key_hash import KeyHashes
@@ -19,9 +20,7 @@ class RowByKey:
 
     def __init__(self, schema: pa.Schema):
         self._names = schema.names
-        self._removed = "_removed"
-        while self._removed in self._names:  # a column of the user's may have any name
-            self._removed += "_"
+        self._removed = unused_name("_removed", self._names)
         fields = [field.with_nullable(True) for field in schema]
         self._schema = pa.schema([*fields, pa.field(self._removed, pa.bool_())])
         self.runs = SortedRuns(self._schema.empty_table(), newest, self._is_removed)
@@ -38,22 +37,29 @@ class RowByKey:
 
     def put(self, keys: KeyHashes, rows: pa.Table) -> None:
         """Put the rows of some keys, each key once, in place of those that they have."""
-        self._add(keys, rows, removed=False)
+        self._add(keys, rows, np.zeros(len(rows), np.bool_))
 
     def remove(self, keys: KeyHashes) -> None:
         """Take away the rows of some keys."""
         empty = self._schema.empty_table().select(self._names)
-        self._add(keys, empty.take(pa.nulls(len(keys.high), pa.int64())), removed=True)
+        count = len(keys.high)
+        self._add(keys, empty.take(pa.nulls(count, pa.int64())), np.ones(count, np.bool_))
+
+    def change(self, keys: KeyHashes, rows: pa.Table, removed: Flags) -> None:
+        """Put the rows of some keys, each key once, and take away those of the others."""
+        if removed.any():
+            rows = rows.take(pa.array(np.arange(len(rows)), mask=removed))
+        self._add(keys, rows, removed)
 
     def rows(self) -> pa.Table:
         """Return the rows of all keys: all of them at once, in memory."""
         rows = self.runs.all().rows
         return rows.filter(pa.array(~self._is_removed(rows))).select(self._names)
 
-    def _add(self, keys: KeyHashes, rows: pa.Table, removed: bool) -> None:
+    def _add(self, keys: KeyHashes, rows: pa.Table, removed: Flags) -> None:
         if not len(rows):
             return
-        columns = [*rows.columns, pa.array(np.full(len(rows), removed))]
+        columns = [*rows.columns, pa.array(removed)]
         self.runs.add(Entries(*keys, pa.Table.from_arrays(columns, schema=self._schema)))
 
     def _is_removed(self, rows: pa.Table) -> Flags:

@@ -1,186 +1,172 @@
-"""Rows that wait for others of their key: found by key and time, and forgotten in the order of time.
+"""Rows of many keys, found by key and span of time, and forgotten in the order of time.
 
-What is forgotten is taken out of reach at once, and out of memory when it is as much as what is kept.
+Rows are sorted by the first half of their key's hash, then by time; the second half is a column that is
+compared where a row is found. So no key needs a number that lasts, and none has to be forgotten.
 
-Invariant: a row has a number, rows that came later have greater ones, and those of an older time than
-what was dropped are neither told nor stored again. A number is good until the next ``tidy``.
+Invariant: a row has a number, rows that came later have greater ones; what is found is of the key that was
+asked for, though another one has the same first half.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable
-from itertools import count, repeat
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.operators.event_time import Times
-from headwater.operators.groups import Flags, Keys, Numbers
-from headwater.operators.memory.numbered_rows import NOWHERE, NumberedRows
-from headwater.operators.memory.runs import RunMatches, Runs
-from headwater.operators.memory.timeline import Timeline
-
-LITTLE = 1024
-_NUMBER = pa.schema([("number", pa.int64())])
-
-
-class KeySlots:
-    """Numbers for keys."""
-
-    def __init__(self) -> None:
-        self._slots: dict[Hashable, int] = _numbering(0)
-
-    def __len__(self) -> int:
-        return len(self._slots)
-
-    def of(self, keys: Keys) -> Numbers:
-        """Return the number of each key; new ones get the next."""
-        return np.fromiter(map(self._slots.__getitem__, keys.tolist()), np.int64, len(keys))
-
-    def find(self, keys: Keys) -> Numbers:
-        """Return the number of each key; NOWHERE for a new one."""
-        return np.fromiter(map(self._slots.get, keys.tolist(), repeat(NOWHERE)), np.int64, len(keys))
-
-    def keep(self, used: Numbers) -> Numbers:
-        """Forget all keys but some, given in order; return the new number by the old one."""
-        numbers = np.full(len(self), NOWHERE)
-        numbers[used] = np.arange(len(used))
-        keys = np.fromiter(self._slots, np.object_, len(self))[used]
-        self._slots = _numbering(len(used))
-        self._slots.update(zip(keys.tolist(), range(len(used)), strict=True))
-        return numbers
+from headwater.operators.columns import unused_name
+from headwater.operators.event_time import FOREVER, NEVER, Times
+from headwater.operators.groups import Numbers
+from headwater.operators.memory.entries import Entries, arranged, opening
+from headwater.operators.memory.key_hash import NO_KEY, KeyHashes
+from headwater.operators.memory.run import Matches
+from headwater.operators.memory.sorted_runs import SortedRuns, Useful
 
 
-def _numbering(start: int) -> dict[Hashable, int]:
-    """Return a dict that gives each key it does not know the next number."""
-    return defaultdict(count(start).__next__)
+class KeyedRows(NamedTuple):
+    """Rows that were found: for which of the keys asked for (``query``), with key, time and number."""
 
+    query: Numbers
+    keys: KeyHashes
+    at: Times
+    numbers: Numbers
+    rows: pa.Table
 
-class KeyedRows(Protocol):
-    """What holds rows under the numbers of their keys."""
-
-    def slots(self) -> Numbers:
-        """Return the keys that rows have."""
-
-    def rekey(self, slots: Numbers) -> None:
-        """Give keys new numbers, in the order of the old ones."""
+    def take(self, indices: npt.NDArray[np.generic]) -> KeyedRows:
+        """Return some of them, by their indices or by flags."""
+        if indices.dtype == np.bool_:
+            indices = np.flatnonzero(indices)
+        rows = self.rows.take(pa.array(indices))
+        return KeyedRows(
+            self.query[indices], self.keys.take(indices), self.at[indices], self.numbers[indices], rows
+        )
 
 
 class RowsByKeyAndTime:
-    """Rows of many keys, each with a time and a number that is noted of it, at first zero."""
+    """Rows by key and time."""
 
-    def __init__(self, schema: pa.Schema):
-        self._rows = NumberedRows(schema.empty_table())
-        self._runs = Runs()
-        self._times = Timeline(_NUMBER)
-        self._notes = np.zeros(LITTLE, np.int64)
+    def __init__(self, schema: pa.Schema, useful: Useful | None = None):
+        self._names = schema.names
+        self.low, self.number = (unused_name(name, schema.names) for name in ("_low", "_number"))
+        mine = [pa.field(self.low, pa.int64()), pa.field(self.number, pa.int64())]
+        self._schema = pa.schema([*schema, *mine])
+        self.runs = SortedRuns(self._schema.empty_table(), None, useful=useful)
+        self.added = 0
+        """How many rows were added so far: to be stored with the runs."""
 
     def __len__(self) -> int:
-        return len(self._times)
+        """Return how many rows are held, those among them that go when runs are merged."""
+        return len(self.runs)
 
-    @property
-    def crowded(self) -> bool:
-        """Whether more has been forgotten than is kept."""
-        return len(self._rows) > 2 * len(self) + LITTLE
-
-    def add(self, rows: pa.Table, at: Times, slots: Numbers) -> Numbers:
-        """Add rows with the numbers of their keys, NOWHERE for one that is never looked for."""
-        numbers = np.arange(len(self._rows), len(self._rows) + len(rows))
-        known = slots != NOWHERE
-        self._rows.append(rows)
-        self._runs.add(slots[known], at[known], numbers[known])
-        self._times.add(pa.table([pa.array(numbers)], schema=_NUMBER), at)
-        if len(self._rows) > len(self._notes):
-            self._notes = np.append(self._notes, np.zeros(len(self._rows), np.int64))
+    def add(self, rows: pa.Table, at: Times, keys: KeyHashes) -> Numbers:
+        """Add rows with their times and keys; return their numbers."""
+        numbers = np.arange(self.added, self.added + len(rows))
+        self.added += len(rows)
+        columns = [*rows.columns, pa.array(keys.low), pa.array(numbers)]
+        self.runs.add(Entries(keys.high, at, pa.Table.from_arrays(columns, schema=self._schema)))
         return numbers
 
-    def find(self, slots: Numbers, least: Times, most: Times) -> RunMatches:
-        """Return the rows of each key that are within a span of time, both ends included."""
-        known = np.flatnonzero(slots != NOWHERE)
-        query, number = self._runs.find(slots[known], least[known], most[known])
-        return RunMatches(known[query], number)
+    def find(self, keys: KeyHashes, first: Times, last: Times, *columns: str) -> KeyedRows:
+        """Return the rows of each key within a span of time, both ends included, in the order of arrival.
 
-    def any(self, slots: Numbers, least: Times, most: Times) -> Flags:
-        """Tell for which keys there is a row within a span of time, both ends included."""
-        there: Flags = slots != NOWHERE
-        there[there] = self._runs.any(slots[there], least[there], most[there])
-        return there
+        With some columns of them, or with all.
+        """
+        known = np.flatnonzero(keys.low != NO_KEY)
+        names = dict.fromkeys((*(columns or self._names), self.low, self.number))
+        of, entries = self.runs.matches(keys.high[known], first[known], last[known], *names)
+        found = self._keyed(Matches(known[of], entries))
+        mine = found.keys.low == keys.low[found.query]
+        if not mine.all():
+            found = found.take(mine)
+        indices = arranged(found.query, found.numbers)
+        return found if (indices[1:] > indices[:-1]).all() else found.take(indices)
 
-    def note(self, numbers: Numbers, notes: int | Numbers) -> None:
-        """Note something of rows."""
-        self._notes[numbers] = notes
+    def near(self, keys: KeyHashes, first: Times, last: Times) -> KeyedRows:
+        """Return rows that may be of these keys, from the first to the last time of each; each row once.
 
-    def notes(self, numbers: Numbers) -> Numbers:
-        """Return what is noted of rows."""
-        return self._notes[numbers]
+        They are without columns, and for no query: what is asked of them may be about many pairs.
+        """
+        known = np.flatnonzero(keys.low != NO_KEY)
+        known = known[np.argsort(keys.high[known], kind="stable")]
+        high, first, last = keys.high[known], first[known], last[known]
+        start = np.flatnonzero(np.append(True, high[1:] != high[:-1])[: len(high)])
+        if len(start):
+            first, last = np.minimum.reduceat(first, start), np.maximum.reduceat(last, start)
+        found = self._keyed(self.runs.matches(high[start], first, last, self.low, self.number))
+        return found.take(found.keys.low != NO_KEY)
 
-    def take(self, numbers: Numbers, *columns: str) -> pa.Table:
-        """Return rows by their numbers, nulls for those that are nowhere; all columns, or some."""
-        return self._rows.take(numbers, *columns)
+    def newest(self, keys: KeyHashes, until: Times) -> KeyedRows:
+        """Return the rows of the newest time of each key that is not after a time."""
+        at = self.runs.last_until(keys.high, until)
+        asked = np.flatnonzero((at != NEVER) & (keys.low != NO_KEY))
+        found = self.find(keys.take(asked), at[asked], at[asked])
+        found = found._replace(query=asked[found.query])
+        missed = _without(asked, found.query, len(at))
+        return _both(found, self._newest_among(keys, until, missed)) if len(missed) else found
 
-    def until(self, before: int) -> Numbers:
-        """Return the numbers of the rows from before a time."""
-        return _sorted(self._times.until(before))
+    def next(self, keys: KeyHashes, after: Times) -> Times:
+        """Return the time of the next row of each key after a time; FOREVER where there is none."""
+        at = self.runs.first_after(keys.high, after)
+        at[keys.low == NO_KEY] = FOREVER
+        asked = np.flatnonzero(at != FOREVER)
+        found = self.find(keys.take(asked), at[asked], at[asked], self.low)
+        missed = _without(asked, asked[found.query], len(at))
+        if len(missed):  # another key of the same first half has a row before
+            at[missed] = FOREVER
+            found = self.find(keys.take(missed), after[missed] + 1, at[missed], self.low)
+            np.minimum.at(at, missed[found.query], found.at)
+        return at
 
-    def numbers(self) -> Numbers:
-        """Return the numbers of all rows."""
-        return _sorted(self._times.rows())
+    def take(self, high: Numbers, at: Times, numbers: Numbers, *columns: str) -> pa.Table:
+        """Return rows that are held, by the first half of their keys, their times and their numbers."""
+        indices = arranged(high, at)
+        distinct = indices[opening(high[indices], at[indices])]
+        names = list(columns or self._names)
+        found = self.runs.matches(high[distinct], at[distinct], at[distinct], *names, self.number)
+        there = found.entries.rows.column(self.number).to_numpy()
+        order = np.argsort(there)
+        position = order[np.minimum(np.searchsorted(there, numbers, sorter=order), len(there) - 1)]
+        assert np.array_equal(there[position], numbers), "a row that waits is held"
+        return found.entries.rows.select(names).take(pa.array(position))
 
     def drop(self, before: int) -> None:
         """Forget the rows from before a time."""
-        self._times.drop(before)
+        if before > NEVER:
+            self.runs.forget(before - 1)
 
-    def first(self) -> int | None:
-        """Return the earliest time."""
-        return self._times.first()
+    def fading(self) -> int | None:
+        """Return the time after which rows can be given back, as many as lie together."""
+        return self.runs.fading()
 
-    def slots(self) -> Numbers:
-        """Return the keys that rows have; after ``tidy``."""
-        return self._runs.all().slot
+    def _newest_among(self, keys: KeyHashes, until: Times, missed: Numbers) -> KeyedRows:
+        """Look through all rows of keys, each of which shares its first half with another one."""
+        found = self.find(keys.take(missed), np.full(len(missed), NEVER), until[missed])
+        newest = np.full(len(missed), NEVER)
+        np.maximum.at(newest, found.query, found.at)
+        found = found.take(found.at == newest[found.query])
+        return found._replace(query=missed[found.query])
 
-    def tidy(self) -> None:
-        """Give back the memory of what was forgotten; rows get new numbers, in the order of the old ones."""
-        numbers = self.numbers()
-        kept, new = self._flags(numbers), np.full(len(self._rows), NOWHERE)
-        new[numbers] = np.arange(len(numbers))
-        self._runs.keep(kept, new)
-        self._times = self._times.mapped(lambda rows: _renumbered(rows, new))
-        self._notes = np.append(self._notes[numbers], np.zeros(LITTLE, np.int64))
-        self._rows = NumberedRows(self._rows.take(numbers))
-
-    def rekey(self, slots: Numbers) -> None:
-        """Give keys new numbers, in the order of the old ones; after ``tidy``."""
-        self._runs.rekey(slots)
-
-    def _flags(self, numbers: Numbers) -> Flags:
-        kept = np.zeros(len(self._rows), np.bool_)
-        kept[numbers] = True
-        return kept
+    def _keyed(self, found: Matches) -> KeyedRows:
+        rows = found.entries.rows
+        low, number = (rows.column(name).to_numpy() for name in (self.low, self.number))
+        names = [name for name in rows.column_names if name not in (self.low, self.number)]
+        keys = KeyHashes(found.entries.major, low)
+        return KeyedRows(found.of, keys, found.entries.minor, number, rows.select(names))
 
 
-def tidied(slots: KeySlots, *holders: RowsByKeyAndTime) -> None:
-    """Give back memory where more has been forgotten than is kept."""
-    forgotten = len(slots) > 2 * sum(map(len, holders)) + LITTLE
-    for holder in holders:
-        if holder.crowded or forgotten:
-            holder.tidy()
-    if forgotten:
-        rekeyed(slots, *holders)
+def _both(one: KeyedRows, other: KeyedRows) -> KeyedRows:
+    query, at, numbers = (
+        np.concatenate(each)
+        for each in ((one.query, other.query), (one.at, other.at), (one.numbers, other.numbers))
+    )
+    keys = KeyHashes(*(np.concatenate(each) for each in zip(one.keys, other.keys, strict=True)))
+    return KeyedRows(query, keys, at, numbers, pa.concat_tables([one.rows, other.rows]).combine_chunks())
 
 
-def rekeyed(slots: KeySlots, *holders: KeyedRows) -> None:
-    """Forget the keys of which no row is held any more."""
-    numbers = slots.keep(np.unique(np.concatenate([holder.slots() for holder in holders])))
-    for holder in holders:
-        holder.rekey(numbers)
-
-
-def _sorted(rows: pa.Table) -> Numbers:
-    numbers: Numbers = np.sort(rows.column("number").to_numpy())
-    return numbers
-
-
-def _renumbered(rows: pa.Table, numbers: Numbers) -> pa.Table:
-    return pa.table([pa.array(numbers[rows.column("number").to_numpy()])], schema=_NUMBER)
+def _without(asked: Numbers, found: Numbers, count: int) -> Numbers:
+    """Return the queries, of so many, that were asked and for which nothing was found."""
+    missed = np.zeros(count, np.bool_)
+    missed[asked] = True
+    missed[found] = False
+    return np.flatnonzero(missed)

@@ -7,7 +7,7 @@ merged by their size. What has become too old is left out at once, and goes with
 merged.
 
 Invariant: what is found is the same wherever an entry lies, and however runs came about. Rows of equal
-numbers are merged in the order in which they came.
+numbers are merged in the order in which they came, or stay in it where nothing merges them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.event_time import NEVER
+from headwater.operators.event_time import FOREVER, NEVER
 from headwater.operators.groups import Flags, Numbers
+from headwater.operators.memory.edges import Edge, edge_of
 from headwater.operators.memory.entries import Entries, Merge, merged, no_entries
-from headwater.operators.memory.run import Run, Stretch
+from headwater.operators.memory.run import Matches, Run, Stretch
 
 MAJOR, MINOR = "_major", "_minor"
+Useful = Callable[[Entries, bool], Flags]
+"""Tells which of some sorted entries are of use still; the flag says that nothing older lies behind them."""
 _FANOUT = 4
 """Runs on disk of about one size that are merged into one."""
 
@@ -92,9 +95,19 @@ class FoundRows(NamedTuple):
 class SortedRuns:
     """Rows found by a range of the first number, by one and a range of the second, or by both."""
 
-    def __init__(self, empty: pa.Table, merge: Merge, is_gone: Callable[[pa.Table], Flags] | None = None):
-        """``is_gone`` tells which merged rows stand for none: left out where nothing lies behind them."""
+    def __init__(
+        self,
+        empty: pa.Table,
+        merge: Merge | None,
+        is_gone: Callable[[pa.Table], Flags] | None = None,
+        useful: Useful | None = None,
+    ):
+        """``is_gone`` tells which merged rows stand for none: left out where nothing lies behind them.
+
+        Without ``merge`` rows of equal numbers are all held; what is not ``useful`` goes when runs merge.
+        """
         self._none, self._merge, self._is_gone = no_entries(empty), merge, is_gone
+        self._useful = useful
         self._stored: list[Run] = []
         self._recent: list[Run] = []
         self._held: list[int] = []
@@ -108,7 +121,7 @@ class SortedRuns:
     @property
     def size(self) -> int:
         """The bytes that it has in memory."""
-        return sum(run.parts[0].size for run in self._recent)
+        return sum(run.size for run in self._recent)
 
     def add(self, entries: Entries) -> None:
         """Add entries, which are merged with those of the same numbers."""
@@ -137,13 +150,19 @@ class SortedRuns:
         asked = major[order], first[order], last[order]
         return self._merged([piece for run in self._runs() for piece in run.within(*asked)])
 
+    def edge(self, asked: Edge) -> tuple[Entries, Flags]:
+        """Return the first entries of each of some first numbers, or the last, and which have no others."""
+        found = edge_of(self._parts(), asked)
+        entries = self._merged(found.pieces)
+        return entries.take(np.flatnonzero(found.reached(entries))), found.whole
+
     def find(self, major: Numbers, minor: Numbers, *columns: str) -> FoundRows:
         """Return the newest row of each pair of numbers; all columns, or some.
 
         To be called where merging means that the newest counts, and for numbers that were not dropped.
         """
         names = list(columns) or self._none.rows.column_names
-        order = np.argsort(major, kind="stable")
+        order = np.argsort(major)
         major, minor = major[order], minor[order]
         owner, position = np.full(len(major), -1), np.empty(len(major), np.int64)
         left, runs = np.arange(len(major)), self._runs()
@@ -155,6 +174,39 @@ class SortedRuns:
             owner[left[hit]], position[left[hit]] = number, found[hit]
             left = left[~hit]
         return _taken(runs, self._none.rows, (owner, position, order), names)
+
+    def matches(self, major: Numbers, first: Numbers, last: Numbers, *columns: str) -> Matches:
+        """Return what is in each range, both ends included, of a first number; all columns, or some.
+
+        Ranges may overlap. To be called where nothing merges rows: entries come as they lie, run by run.
+        """
+        names = list(columns) or self._none.rows.column_names
+        if self._minor_floor > NEVER:
+            first = np.maximum(first, self._minor_floor + 1)
+        order = np.argsort(major, kind="stable")
+        asked = major[order], first[order], last[order]
+        found = [match for run in self._runs() for match in run.matches(*asked, names)]
+        if not found:
+            none = self._none
+            return Matches(none.major, Entries(none.major, none.minor, none.rows.select(names)))
+        of = order[np.concatenate([each.of for each in found])]
+        return Matches(of, _joined([each.entries for each in found]))
+
+    def last_until(self, major: Numbers, until: Numbers) -> Numbers:
+        """Return the greatest second number up to one of each first number; NEVER where there is none."""
+        order = np.argsort(major, kind="stable")
+        found, asked = np.full(len(major), NEVER), (major[order], until[order])
+        for run in self._runs():
+            found[order] = np.maximum(found[order], run.last_until(*asked))
+        return found
+
+    def first_after(self, major: Numbers, after: Numbers) -> Numbers:
+        """Return the least second number after one of each first number; FOREVER where there is none."""
+        order = np.argsort(major, kind="stable")
+        found, asked = np.full(len(major), FOREVER), (major[order], after[order])
+        for run in self._runs():
+            found[order] = np.minimum(found[order], run.first_after(*asked))
+        return found
 
     def drop(self, before: int) -> None:
         """Forget what has a first number before one."""
@@ -184,6 +236,20 @@ class SortedRuns:
             if len(part):
                 self._push(part)
 
+    def forget(self, until: int) -> None:
+        """Forget what has a second number up to one: whole runs now, the rest when runs are merged."""
+        if until <= self._minor_floor:
+            return
+        self._minor_floor = until
+        self._stored = [run for run in self._stored if run.last_minor > until]
+        recent = zip(self._recent, self._held, strict=True)
+        left = [(run, held) for run, held in recent if run.last_minor > until]
+        self._recent, self._held = [run for run, _ in left], [held for _, held in left]
+
+    def fading(self) -> int | None:
+        """Return the least second number up to which a whole run can be forgotten, where one is known."""
+        return min((run.last_minor for run in self._runs() if run.last_minor < FOREVER), default=None)
+
     def next(self, first: int) -> int | None:
         """Return the least first number that is not before one."""
         first = max(first, self._floor)
@@ -208,7 +274,8 @@ class SortedRuns:
         if self.size > limits.spill_bytes or (self._fresh and self._is_crowded(limits)):
             self._spill(files, limits)
         elif self._fresh:
-            self._logged.append(files.put(_table(merged(self._fresh, self._merge))))
+            fresh = self._fresh[0] if len(self._fresh) == 1 else merged(self._fresh, self._merge)
+            self._logged.append(files.put(_table(fresh)))
         self._fresh = []
         return StoredRuns(
             tuple(self._logged), tuple(run.stored for run in self._stored), self._floor, self._minor_floor
@@ -244,7 +311,24 @@ class SortedRuns:
         while len(self._recent) > 1 and len(self._recent[-2]) <= 2 * len(self._recent[-1]):
             newer, older = self._recent.pop(), self._recent.pop()
             del self._held[-2:]
-            self._push(merged([*older.parts, *newer.parts], self._merge))
+            both = self._useful_only(merged([*older.parts, *newer.parts], self._merge), bottom=False)
+            if len(both):
+                self._push(both)
+
+    def _useful_only(self, found: Entries, bottom: bool) -> Entries:
+        """Leave out what is forgotten, or of no use any more."""
+        reasons = []
+        if self._floor > NEVER:
+            reasons.append(found.major >= self._floor)
+        if self._minor_floor > NEVER:
+            reasons.append(found.minor > self._minor_floor)
+        if self._useful is not None:
+            reasons.append(self._useful(found, bottom))
+        if self._is_gone is not None and bottom:
+            reasons.append(~self._is_gone(found.rows))
+        if all(keep.all() for keep in reasons):
+            return found
+        return found.take(np.flatnonzero(np.logical_and.reduce(reasons)))
 
     def _push(self, entries: Entries, held: int | None = None) -> None:
         self._recent.append(Run((entries,)))
@@ -272,12 +356,9 @@ class SortedRuns:
             pieces = [piece for run in runs for piece in run.slice(low, high)]
             if not pieces:
                 continue
-            found = merged(pieces, self._merge)
-            keep = (found.major >= self._floor) & (found.minor > self._minor_floor)
-            if self._is_gone is not None and not self._stored:
-                keep &= ~self._is_gone(found.rows)
-            if keep.any():
-                yield found if keep.all() else found.take(np.flatnonzero(keep))
+            found = self._useful_only(merged(pieces, self._merge), bottom=not self._stored)
+            if len(found):
+                yield found
 
     def _write(self, pieces: Iterator[Entries], files: RunFiles, size: int) -> Run:
         stored: list[Stretch] = []
@@ -285,11 +366,15 @@ class SortedRuns:
         for piece in pieces:
             gathered.append(piece)
             if sum(each.size for each in gathered) >= size:
-                stored.append(files.put_mapped(_table(_joined(gathered))))
+                stored.append(_put(files, _joined(gathered)))
                 gathered = []
         if gathered:
-            stored.append(files.put_mapped(_table(_joined(gathered))))
+            stored.append(_put(files, _joined(gathered)))
         return Run(tuple(_entries(files.map(each)) for each in stored), tuple(stored))
+
+
+def _put(files: RunFiles, entries: Entries) -> Stretch:
+    return files.put_mapped(_table(entries))._replace(last_minor=int(entries.minor.max()))
 
 
 def _is_small(stored: list[Run], count: int) -> bool:

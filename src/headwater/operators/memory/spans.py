@@ -39,7 +39,8 @@ class Spans:
 
         The first is after the last where no time of the span is.
         """
-        before, here, after = (self._times(numbers + beside, keys) for beside in (-1, 0, 1))
+        beside = np.concatenate([numbers - 1, numbers, numbers + 1])
+        before, here, after = self._times(beside, np.tile(keys, 3)).reshape(3, -1)
         first = np.where(before == NEVER, NEVER, before + self.width)
         last = np.where(after == NEVER, FOREVER, after - self.width)
         return np.where(here == NEVER, first, FOREVER), last

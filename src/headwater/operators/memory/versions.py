@@ -8,100 +8,115 @@ Invariant: for every time that is not before the floor, the version that was val
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from headwater.operators.columns import unused_name
 from headwater.operators.event_time import NEVER, Times
 from headwater.operators.groups import Flags, Numbers
-from headwater.operators.memory.numbered_rows import NOWHERE, NumberedRows
-from headwater.operators.memory.rows_by_key_and_time import LITTLE
-from headwater.operators.memory.runs import RunMatches, Runs
+from headwater.operators.memory.entries import Entries, opening
+from headwater.operators.memory.key_hash import KeyHashes
+from headwater.operators.memory.rows_by_key_and_time import KeyedRows, RowsByKeyAndTime
 from headwater.operators.order import order
+
+NOWHERE = -1
+"""The number of a version that is not there."""
+
+
+class ValidVersions(NamedTuple):
+    """The version that each key had at a time: its number, NOWHERE for none, and its row, with nulls then."""
+
+    numbers: Numbers
+    rows: pa.Table
+
+    def take(self, indices: npt.NDArray[np.int64]) -> ValidVersions:
+        """Return some of them."""
+        return ValidVersions(self.numbers[indices], self.rows.take(pa.array(indices)))
 
 
 class RowVersions:
     """Rows by key and by the time from which on they are valid."""
 
     def __init__(self, schema: pa.Schema):
-        self._rows = NumberedRows(schema.empty_table())
-        self._runs = Runs()
-        self._ends = np.zeros(0, np.bool_)
-        self._tidy = 0
+        self._schema, self._end = schema, unused_name("_end", schema.names)
+        stored = schema.append(pa.field(self._end, pa.bool_()))
+        self.held = RowsByKeyAndTime(stored, self._useful)
+        self.floor = NEVER
+        """The earliest time for which the table may still be asked."""
 
     def __len__(self) -> int:
-        return len(self._rows)
+        """Return how many are held, those among them that go when runs are merged."""
+        return len(self.held)
 
-    @property
-    def crowded(self) -> bool:
-        """Whether there are twice as many as there were when those without use were last left out."""
-        return len(self) > 2 * self._tidy + LITTLE
+    def add(self, rows: pa.Table, at: Times, keys: KeyHashes, ends: Flags) -> None:
+        """Add versions; those that are an end say that from then on there is none."""
+        self.held.add(rows.append_column(self._end, pa.array(ends)), at, keys)
 
-    def add(self, rows: pa.Table, at: Times, slots: Numbers, ends: Flags) -> None:
-        """Add versions of known keys; those that are an end say that from then on there is none."""
-        self._runs.add(slots, at, np.arange(len(self), len(self) + len(rows)))
-        self._rows.append(rows)
-        if len(self) > len(self._ends):
-            self._ends = np.append(self._ends, np.zeros(len(self) + LITTLE, np.bool_))
-        self._ends[len(self) - len(rows) : len(self)] = ends
+    def valid(self, keys: KeyHashes, at: Times) -> ValidVersions:
+        """Return the version of each key that was valid at a time."""
+        found = self._greatest(self.held.newest(keys, at))
+        numbers, position = np.full(len(at), NOWHERE), np.full(len(at), NOWHERE)
+        lives = np.flatnonzero(~found.rows.column(self._end).to_numpy())
+        numbers[found.query[lives]], position[found.query[lives]] = found.numbers[lives], lives
+        rows = found.rows.select(self._schema.names)
+        return ValidVersions(numbers, rows.take(pa.array(position, mask=position == NOWHERE)))
 
-    def valid(self, slots: Numbers, at: Times) -> Numbers:
-        """Return the number of the version of each key that was valid at a time; NOWHERE for none."""
-        valid = np.full(len(slots), NOWHERE)
-        known = np.flatnonzero(slots != NOWHERE)
-        newest = self._runs.newest(slots[known], at[known])
-        known, newest = known[newest != NEVER], newest[newest != NEVER]
-        found = self._greatest(self._runs.find(slots[known], newest, newest))
-        valid[known[found.query]] = np.where(self._ends[found.number], NOWHERE, found.number)
-        return valid
-
-    def next(self, slots: Numbers, after: Times) -> Times:
+    def next(self, keys: KeyHashes, after: Times) -> Times:
         """Return the time of the next version of each key after a time; FOREVER where there is none."""
-        return self._runs.next(slots, after)
+        return self.held.next(keys, after)
 
-    def take(self, numbers: Numbers, *columns: str) -> pa.Table:
-        """Return versions by their numbers, nulls for those that are nowhere; all columns, or some."""
-        return self._rows.take(numbers, *columns)
-
-    def since(self, floor: int) -> pa.Table:
-        """Return the versions that were valid at a time that is not before the floor, or will be."""
-        return self._rows.take(self._useful(floor))
-
-    def tidy(self, floor: int) -> None:
-        """Forget the versions that were replaced before the floor."""
-        numbers = self._useful(floor)
-        kept, new = np.zeros(len(self), np.bool_), np.full(len(self), NOWHERE)
-        kept[numbers], new[numbers] = True, np.arange(len(numbers))
-        self._runs.keep(kept, new)
-        self._ends = self._ends[numbers]
-        self._rows = NumberedRows(self._rows.take(numbers))
-        self._tidy = len(numbers)
-
-    def slots(self) -> Numbers:
-        """Return the keys that versions have."""
-        return self._runs.all().slot
-
-    def rekey(self, slots: Numbers) -> None:
-        """Give keys new numbers, in the order of the old ones."""
-        self._runs.rekey(slots)
-
-    def _greatest(self, matches: RunMatches) -> RunMatches:
+    def _greatest(self, found: KeyedRows) -> KeyedRows:
         """Return the greatest of the versions that are of one time."""
-        if not (np.diff(matches.query) == 0).any():
-            return matches
-        # The last of equal rows is chosen: backwards, that is the first to come.
-        query, number = matches.query[::-1], matches.number[::-1]
-        places = order(self._rows.take(number), query)
-        last = np.flatnonzero(np.diff(query[places], append=NOWHERE))
-        return RunMatches(query[places][last], number[places][last])
+        if len(np.unique(found.query)) == len(found.query):
+            return found
+        return found.take(_last_of(found.rows, found.numbers, found.query))
 
-    def _useful(self, floor: int) -> Numbers:
-        slot, at, number = self._runs.all()
-        newest = np.full(slot.max(initial=NOWHERE) + 1, NEVER)
-        old = at <= floor
-        np.maximum.at(newest, slot[old], at[old])
-        # What ended before the floor, and has not begun again, is as if it had never been. At the floor
-        # itself another version may still come, and be less than the end.
-        lives = np.zeros(len(newest), np.bool_)
-        last = old & (at == newest[slot])
-        lives[slot[last & (~self._ends[number] | (at == floor))]] = True
-        return np.sort(number[~old | (last & lives[slot])])
+    def _useful(self, entries: Entries, bottom: bool) -> Flags:
+        """Tell which versions may still be asked for, as far as these entries tell."""
+        useful = ~self._replaced(entries)
+        again = ~opening(entries.major, entries.minor)
+        if again.any():
+            useful[self._outdone(entries, again | np.append(again[1:], False))] = False
+        return self._begun(entries, useful) if bottom else useful
+
+    def _replaced(self, entries: Entries) -> Flags:
+        """Tell which versions have a later one of their key that is not after the floor."""
+        low = entries.rows.column(self.held.low).to_numpy()
+        follows = (entries.major[1:] == entries.major[:-1]) & (low[1:] == low[:-1])
+        follows &= (entries.minor[1:] > entries.minor[:-1]) & (entries.minor[1:] <= self.floor)
+        return np.append(follows, False)[: len(entries)]
+
+    def _outdone(self, entries: Entries, tied: Flags) -> Numbers:
+        """Return which of the versions that share key and time with others are not the greatest."""
+        some = np.flatnonzero(tied)
+        rows = entries.rows.take(pa.array(some))
+        low, number = (rows.column(name).to_numpy() for name in (self.held.low, self.held.number))
+        pair = np.cumsum(opening(entries.major[some], entries.minor[some]))
+        group = np.unique(np.column_stack([pair, low]), axis=0, return_inverse=True)[1].reshape(-1)
+        names = [*self._schema.names, self._end]
+        return np.delete(some, _last_of(rows.select(names), number, group))
+
+    def _begun(self, entries: Entries, useful: Flags) -> Flags:
+        """Leave out ends from before the floor with nothing before them: as if the key had never been.
+
+        At the floor itself another version may still come, and be less than the end. What came before the
+        first key of these entries may lie elsewhere, and must stay covered.
+        """
+        left = np.flatnonzero(useful)
+        major = entries.major[left]
+        over = (entries.minor[left] < self.floor) & (major != entries.major[:1])
+        over &= entries.rows.column(self._end).to_numpy()[left]
+        over &= np.append(True, major[1:] != major[:-1])[: len(left)]
+        useful[left[over]] = False
+        return useful
+
+
+def _last_of(rows: pa.Table, numbers: Numbers, group: Numbers) -> Numbers:
+    """Return the index of the greatest row of each group; of equal ones that of the least number."""
+    backwards = np.argsort(-numbers, kind="stable")
+    places = backwards[order(rows.take(pa.array(backwards)), group[backwards])]
+    last: Numbers = places[np.append(group[places][1:] != group[places][:-1], True)]
+    return last

@@ -1,93 +1,112 @@
 """Sums of numbers by group without rounding, to which numbers are added and from which they are taken.
 
-A number is an integer times a power of two: integers, the unscaled values of decimals, and floats too.
-A group's sum is a Python integer in the same scale. Rows are added up in bulk first, in pieces of a few
-bits that cannot overflow; Python sees each group once for each power of two that its rows have.
+A sum is a few columns of its group's row. Integers, and the unscaled values of decimals, are cut into limbs
+of 32 bits, which are added up by themselves; floats are digits in base 2**32 (``aggregates/digits.py``).
 
 Invariant: a sum depends on the numbers that are in it, and not on their order nor on those taken out.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.operators.groups import Numbers
+from headwater.operators.aggregates import digits
+from headwater.operators.groups import Flags, Numbers
+from headwater.operators.memory.value_digits import decimal_words
 
-SCALE = 1200
-"""Floats are integers times two to the power of this, negative: more than the smallest one needs."""
-_PIECE = 27
-_SHIFTS = 4096
-
-
-class Pieces(NamedTuple):
-    """Integers, and the powers of two that they are times of."""
-
-    numbers: Numbers
-    shifts: Numbers
+_BITS = 32
+_MASK = np.int64((1 << _BITS) - 1)
 
 
-class Sums:
-    """An integer of any size for each group; a group without one has zero."""
+class ExactSums(Protocol):
+    """How the numbers of one kind of type are added."""
+
+    fields: list[pa.Field]
+
+    def changed(
+        self, columns: Sequence[pa.Array], groups: Numbers, values: pa.Array, signs: Numbers
+    ) -> list[pa.Array]:
+        """Return sums with values added (1) and taken out (-1), none of them null or without a limit."""
+
+    def fractions(self, columns: Sequence[pa.Array]) -> list[tuple[int, int]]:
+        """Return each sum as an integer, and the power of two by which it is divided."""
+
+
+class LimbSums:
+    """Sums of integers, or of the unscaled values of decimals."""
+
+    def __init__(self, kind: pa.DataType):
+        self._is_decimal = pa.types.is_decimal(kind)
+        self.fields = [pa.field(f"limb{place}", pa.int64()) for place in range(4 if self._is_decimal else 2)]
+
+    def changed(
+        self, columns: Sequence[pa.Array], groups: Numbers, values: pa.Array, signs: Numbers
+    ) -> list[pa.Array]:
+        """Add limbs, and carry what is beyond 32 bits of each to the next."""
+        carry, made = np.zeros(len(columns[0]), np.int64), []
+        limbs = _decimal_limbs(values) if self._is_decimal else _integer_limbs(values)
+        for column, limb in zip(columns, limbs, strict=True):
+            sums = column.to_numpy() + carry
+            np.add.at(sums, groups, signs * limb)
+            carry = sums >> _BITS
+            made.append(sums & _MASK)
+        made[-1] += carry << _BITS  # the last one has the sign, and no next one
+        return [pa.array(limb) for limb in made]
+
+    def fractions(self, columns: Sequence[pa.Array]) -> list[tuple[int, int]]:
+        """Return the integers, over one."""
+        limbs = zip(*(column.to_pylist() for column in columns), strict=True)
+        return [(sum(limb << _BITS * n for n, limb in enumerate(each)), 1) for each in limbs]
+
+    def integers(self, columns: Sequence[pa.Array]) -> tuple[Numbers, Flags]:
+        """Return the sums of integers, and which of them have no place among those of 64 bits."""
+        low, high = (column.to_numpy() for column in columns)
+        return (high << _BITS) | low, (high >> (_BITS - 1)) != (high >> 63)
+
+
+class FloatSums:
+    """Sums of floats, digit by digit."""
 
     def __init__(self) -> None:
-        self._sums: dict[int, int] = {}
+        self.fields = digits.fields("sum")
 
-    def change(self, groups: Numbers, column: pa.Array, sign: int) -> None:
-        """Add the values of a column, none of them null or without a limit, or take them out."""
-        for numbers, shifts in _pieces(column):
-            cells, of = np.unique(groups * _SHIFTS + shifts, return_inverse=True)
-            sums = np.zeros(len(cells), np.int64)
-            np.add.at(sums, of, numbers)
-            self._add((cells // _SHIFTS).tolist(), (cells % _SHIFTS).tolist(), (sign * sums).tolist())
+    def changed(
+        self, columns: Sequence[pa.Array], groups: Numbers, values: pa.Array, signs: Numbers
+    ) -> list[pa.Array]:
+        """Add digits."""
+        floats, count = values.cast(pa.float64()).to_numpy(zero_copy_only=False) * signs, len(columns[0])
+        more = digits.stored(digits.summed(floats, groups, count))
+        both = [pa.concat_arrays(pair) for pair in zip(columns, more, strict=True)]
+        return digits.stored(digits.merged(both, np.tile(np.arange(count), 2), count))
 
-    def of(self, groups: Numbers) -> list[int]:
-        """Return the sums of some groups."""
-        return [self._sums.get(group, 0) for group in groups.tolist()]
-
-    def _add(self, groups: list[int], shifts: list[int], sums: list[int]) -> None:
-        # Numpy has no integers that are wide enough.
-        for group, shift, number in zip(groups, shifts, sums, strict=True):
-            total = self._sums.get(group, 0) + (number << shift)
-            if total:
-                self._sums[group] = total
-            else:
-                self._sums.pop(group, None)
+    def fractions(self, columns: Sequence[pa.Array]) -> list[tuple[int, int]]:
+        """Return the numbers, over powers of two."""
+        return [
+            (number << exponent, 1) if exponent >= 0 else (number, 1 << -exponent)
+            for number, exponent in digits.numbers(list(columns))
+        ]
 
 
-def _pieces(column: pa.Array) -> list[Pieces]:
-    if pa.types.is_floating(column.type):
-        return _of_floats(column.cast(pa.float64()).to_numpy(zero_copy_only=False))
-    if pa.types.is_decimal(column.type):
-        return _of_decimals(column.cast(pa.decimal128(38, column.type.scale)))
-    return _cut(column.cast(pa.int64()).to_numpy(zero_copy_only=False), 32, 0)
+def exact_sums(kind: pa.DataType) -> LimbSums | FloatSums:
+    """Return how values of a type are added."""
+    return FloatSums() if pa.types.is_floating(kind) else LimbSums(kind)
 
 
-def _of_floats(floats: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[Pieces]:
-    mantissas, exponents = np.frexp(floats)
-    shifts = exponents.astype(np.int64) - 53 + SCALE
-    return _cut(np.ldexp(mantissas, 53).astype(np.int64), _PIECE, shifts)
+def _integer_limbs(column: pa.Array) -> list[Numbers]:
+    numbers = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return [numbers & _MASK, numbers >> _BITS]
 
 
-def _of_decimals(column: pa.Array) -> list[Pieces]:
-    words = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset :][: 2 * len(column)]
-    low, high = words[::2], words[1::2]
+def _decimal_limbs(column: pa.Array) -> list[Numbers]:
+    low, high = decimal_words(column)
     # The lower word has no sign: its upper half is shifted in as zeros.
-    middle = (low.view(np.uint64) >> np.uint64(32)).astype(np.int64)
-    pieces = [_piece(low & 0xFFFFFFFF, 0), _piece(middle, 32)]
-    return [*pieces, *_cut(high, 32, 64)]
-
-
-def _cut(numbers: Numbers, bits: int, shift: Numbers | int) -> list[Pieces]:
-    """Cut integers in two, so that very many of each part add up to no more than 64 bits."""
-    return [_piece(numbers & ((1 << bits) - 1), shift), _piece(numbers >> bits, shift + bits)]
-
-
-def _piece(numbers: Numbers, shift: Numbers | int) -> Pieces:
-    return Pieces(numbers, np.broadcast_to(np.asarray(shift, np.int64), numbers.shape))
+    middle = (low.view(np.uint64) >> np.uint64(_BITS)).astype(np.int64)
+    return [low & _MASK, middle, high & _MASK, high >> _BITS]
 
 
 def finite(column: pa.Array) -> pa.Array:

@@ -11,54 +11,61 @@ and groups whose last result is a deletion have no rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from functools import reduce
+from operator import or_
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from headwater.errors import UsageError
-from headwater.operators.columns import check_columns
-from headwater.operators.groups import Flags, Numbers, group
-from headwater.operators.memory.indexed_table import Delta, IndexedTable
-from headwater.operators.memory.numbered_rows import NOWHERE
-from headwater.operators.memory.slots import Slots
+from headwater.operators.aggregates.by_group import added
+from headwater.operators.columns import check_columns, one_array
+from headwater.operators.groups import Flags, Numbers
+from headwater.operators.memory.key_hash import HashedGroups, hashed_groups
+from headwater.operators.memory.operator_memory import OperatorMemory
+from headwater.operators.memory.row_by_key import RowByKey
 from headwater.operators.operator import Operator, Step
 from headwater.operators.order import order
-from headwater.operators.table_changes import check_table, identical, last
-from headwater.operators.tables.retracting import Retractable, Tally
+from headwater.operators.table_changes import check_table, effective, identical, last
+from headwater.operators.tables.retracting import Retractable
+from headwater.operators.tables.tallies import Tally, ValueChanges
 from headwater.record import DELETED
 
 WHAT = "tables.group"
-Tallies = dict[tuple[type[Any], str], Any]
+_ID, _ROWS = pa.field("id", pa.int64()), pa.field("rows", pa.int64())
 
 
 @dataclass(frozen=True)
+class NamedTally:
+    """A tally of a column, and the names under which a group's row has what it knows."""
+
+    tally: Tally
+    column: str
+    names: tuple[str, ...]
+
+
+@dataclass
 class Grouped:
-    """The rows of a table, the numbers of its groups, and what is known of each."""
+    """The rows of a table, and of each group a row with all that is known of it."""
 
     output: pa.Schema
-    groups: Slots
-    rows: IndexedTable
-    tallies: Tallies
+    rows: RowByKey
+    groups: RowByKey
+    tallies: tuple[NamedTally, ...]
+    read_by: tuple[int, ...]
+    """The tally that each aggregate is read from."""
+    given: int = 0
+    """How many groups were given a number so far."""
 
 
-class _GroupChange(NamedTuple):
-    """What a step changes: where that is in its rows, which slots, and the old and new rows."""
+@dataclass(frozen=True)
+class _Shift:
+    """Rows that leave groups (-1) and enter them (1), by group."""
 
-    indices: Numbers
-    delta: Delta
-    old: pa.Table
-    new: pa.Table
-
-    @property
-    def old_groups(self) -> Numbers:
-        """The groups that the old rows were in."""
-        return self.delta.before[self.delta.was]
-
-    @property
-    def new_groups(self) -> Numbers:
-        """The groups that the new rows are in."""
-        return self.delta.after[self.delta.is_]
+    rows: pa.Table
+    signs: Numbers
+    groups: HashedGroups
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,7 @@ class TableGroup(Operator[Grouped]):
     [{'shop': 'a', 'cents': 12, '_deleted': False}]
     """
 
+    version = 2
     primary: tuple[str, ...]
     by: tuple[str, ...]
     aggregates: tuple[tuple[str, Retractable], ...]
@@ -105,81 +113,72 @@ class TableGroup(Operator[Grouped]):
 
     def initial_state(self, schema: pa.Schema) -> Grouped:
         """Return a table without rows."""
-        tallies: Tallies = {}
-        for _, each in self.aggregates:
-            tallies.setdefault((each.tally, each.column), each.tally(_kind(each, schema)))
+        kinds = list(dict.fromkeys((each.tally, each.column) for _, each in self.aggregates))
+        tallies = tuple(self._tally(number, kind, schema) for number, kind in enumerate(kinds))
+        known = pa.schema([_ID, _ROWS, *(field for each in tallies for field in _fields(each))])
         columns = pa.schema([schema.field(name) for name in self._columns()])
-        return Grouped(self.output_schema(schema), Slots(), IndexedTable(columns), tallies)
+        read_by = tuple(kinds.index((each.tally, each.column)) for _, each in self.aggregates)
+        return Grouped(self.output_schema(schema), RowByKey(columns), RowByKey(known), tallies, read_by)
 
-    def restore_chunk(self, state: Grouped, chunk: pa.Table) -> None:
-        """Make the changes of a chunk."""
-        self._make(state, self._change(state, chunk))
+    def memory(self, state: Grouped) -> OperatorMemory:
+        """Return the rows, the groups, and the values that are held in order."""
+        containers = {"rows": state.rows.runs, "groups": state.groups.runs}
+        counters: dict[str, tuple[object, str]] = {"given": (state, "given")}
+        for number, each in enumerate(state.tallies):
+            containers |= {f"{number}.{name}": runs for name, runs in each.tally.containers().items()}
+            counters |= {f"{number}.{name}": place for name, place in each.tally.counters().items()}
+        return OperatorMemory(containers, counters)
 
     def step(self, state: Grouped, rows: pa.Table, watermark: int) -> Step:
         """Make changes, and compare the groups that they touch before and after."""
-        rows = rows.select(self._columns()).combine_chunks()
-        change = self._change(state, rows)
-        if not len(change.indices):
+        shift = self._shift(state, rows.select([*self._columns(), DELETED]).combine_chunks())
+        if not len(shift.rows):
             return Step(state.output.empty_table())
-        touched, keys = self._touched(change)
-        before, was = self._read(state, touched), state.rows.index.count(touched) > 0
-        self._make(state, change)
-        after, is_ = self._read(state, touched), state.rows.index.count(touched) > 0
-        changed = np.flatnonzero((was != is_) | (is_ & ~identical(before, after)))
-        out = self._result_rows(
-            state, keys.take(pa.array(changed)), after.take(pa.array(changed)), ~is_[changed]
-        )
-        return Step(out, chunk=rows.take(pa.array(change.indices)))
+        known, groups = state.groups.find(shift.groups.keys)
+        before = _filled(state, known, groups)
+        after = _changed(state, before, shift)
+        gone = one_array(after["rows"]).to_numpy() == 0
+        state.groups.change(shift.groups.keys, after, gone)
+        was, is_ = self._read(state, before), self._read(state, after)
+        changed = np.flatnonzero(np.where(known & ~gone, ~identical(was, is_), known != ~gone))
+        keys = shift.rows.select(self.by).take(pa.array(shift.groups.first[changed]))
+        return Step(self._result_rows(state, keys, is_.take(pa.array(changed)), gone[changed]))
 
     def next_timer(self, state: Grouped) -> int | None:
         """Return None: time alone changes nothing."""
         return None
 
-    def snapshot(self, state: Grouped) -> pa.Table:
-        """Return the columns needed of all rows."""
-        return state.rows.rows().combine_chunks()
-
     def _columns(self) -> list[str]:
         needed = (each.column for _, each in self.aggregates if each.column)
-        return list(dict.fromkeys((*self.primary, *self.by, *needed, DELETED)))
+        return list(dict.fromkeys((*self.primary, *self.by, *needed)))
 
-    def _change(self, state: Grouped, rows: pa.Table) -> _GroupChange:
-        found, table = last(rows, self.primary), state.rows
-        slots = table.find(found.keys)
-        effective = table.effective(slots, found.deleted, rows.take(pa.array(found.indices)))
-        indices, slots, deleted = found.indices[effective], slots[effective], found.deleted[effective]
-        new = rows.take(pa.array(indices[~deleted]))
-        after = np.full(len(effective), NOWHERE)
-        after[~deleted] = self._groups(state.groups, new)
-        delta = table.delta(found.keys[effective], slots, after, deleted)
-        return _GroupChange(indices, delta, table.take(table.ages(delta.slots[delta.was])), new)
+    def _tally(self, number: int, kind: tuple[type[Any], str], schema: pa.Schema) -> NamedTally:
+        """Make the tally that some aggregates share."""
+        users = [each for _, each in self.aggregates if (each.tally, each.column) == kind]
+        ends = reduce(or_, (each.ends for each in users))
+        tally = kind[0](_kind(users[0], schema), ends)
+        return NamedTally(tally, kind[1], tuple(f"{number}.{field.name}" for field in tally.fields))
 
-    def _groups(self, numbering: Slots, rows: pa.Table) -> Numbers:
-        """Return the number of each row's group, a new one if need be."""
-        groups = group(rows, self.by)
-        numbers = numbering.find(groups.keys)
-        new = numbers == NOWHERE
-        numbers[new] = numbering.give(groups.keys[new])
-        return numbers[groups.of]
+    def _shift(self, state: Grouped, rows: pa.Table) -> _Shift:
+        """Change the rows of the table, and return those that leave groups and enter them."""
+        found = last(rows, self.primary)
+        known = state.rows.find(found.keys)
+        some = effective(found, rows, known)
+        found, was = found.take(some), known.known[some]
+        old, new = known.rows.take(pa.array(some)), rows.take(pa.array(found.indices)).drop_columns([DELETED])
+        state.rows.change(found.keys, new, found.deleted)
+        left, entered = old.filter(pa.array(was)), new.filter(pa.array(~found.deleted))
+        moved = pa.concat_tables([left, entered.cast(left.schema)]).combine_chunks()
+        signs = np.where(np.arange(len(moved)) < len(left), -1, 1)
+        return _Shift(moved, signs, hashed_groups(moved, self.by))
 
-    def _touched(self, change: _GroupChange) -> tuple[Numbers, pa.Table]:
-        """Return the groups that rows leave or enter, and the columns of each."""
-        touched, first = np.unique(np.concatenate([change.old_groups, change.new_groups]), return_index=True)
-        rows = pa.concat_tables([change.old.select(self.by), change.new.select(self.by)])
-        return touched, rows.combine_chunks().take(pa.array(first))
-
-    def _make(self, state: Grouped, change: _GroupChange) -> None:
-        for (_, column), tally in state.tallies.items():
-            _tell(tally, change.old_groups, change.old, column, -1)
-            _tell(tally, change.new_groups, change.new, column, 1)
-        state.rows.put(change.delta, change.new)
-        left = np.unique(change.old_groups)
-        state.groups.drop(left[state.rows.index.count(left) == 0])
-        state.rows.tidy(change.delta)
-
-    def _read(self, state: Grouped, groups: Numbers) -> pa.Table:
+    def _read(self, state: Grouped, groups: pa.Table) -> pa.Table:
+        """Return the aggregates of groups, given what is known of them."""
         schema = pa.schema(list(state.output)[len(self.by) : -1])
-        columns = [each.read(state.tallies[each.tally, each.column], groups) for _, each in self.aggregates]
+        columns = []
+        for (_, each), number in zip(self.aggregates, state.read_by, strict=True):
+            held = state.tallies[number]
+            columns.append(each.read(held.tally, [one_array(groups[name]) for name in held.names]))
         return pa.Table.from_arrays(columns, schema=schema)
 
     def _result_rows(self, state: Grouped, keys: pa.Table, results: pa.Table, deleted: Flags) -> pa.Table:
@@ -190,10 +189,34 @@ class TableGroup(Operator[Grouped]):
         return rows.take(pa.array(order(keys, np.zeros(len(keys), np.int64))))
 
 
-def _tell(tally: Tally, groups: Numbers, rows: pa.Table, column: str, sign: int) -> None:
-    # What counts rows counts a column that is never null.
-    values = rows[column].combine_chunks() if column else pa.repeat(True, len(rows))
-    tally.change(groups, values, sign)
+def _fields(held: NamedTally) -> list[pa.Field]:
+    pairs = zip(held.tally.fields, held.names, strict=True)
+    return [field.with_name(name) for field, name in pairs]
+
+
+def _filled(state: Grouped, known: Flags, groups: pa.Table) -> pa.Table:
+    """Return what is known of groups, those that are new with a number and zeros."""
+    if known.all():
+        return groups
+    new = np.flatnonzero(~known)
+    ids = groups.column(0).fill_null(0).to_numpy().copy()
+    ids[new] = np.arange(state.given, state.given + len(new))
+    state.given += len(new)
+    rest = [each if pa.types.is_list(each.type) else each.fill_null(0) for each in groups.columns[1:]]
+    return pa.Table.from_arrays([pa.array(ids), *rest], schema=groups.schema)
+
+
+def _changed(state: Grouped, groups: pa.Table, shift: _Shift) -> pa.Table:
+    """Return what is known of groups after rows have left them and entered them."""
+    ids, rows = (one_array(groups[field.name]) for field in (_ID, _ROWS))
+    of = shift.groups.of
+    columns = [ids, pa.array(rows.to_numpy() + added(shift.signs, of, len(ids)))]
+    for held in state.tallies:
+        # What counts rows counts a column that is never null.
+        values = one_array(shift.rows[held.column]) if held.column else pa.repeat(True, len(of))
+        changes = ValueChanges(ids.to_numpy(), of, shift.signs, values)
+        columns += held.tally.changed([one_array(groups[name]) for name in held.names], changes)
+    return pa.Table.from_arrays(columns, schema=groups.schema)
 
 
 def _kind(aggregate: Retractable, schema: pa.Schema) -> pa.DataType:

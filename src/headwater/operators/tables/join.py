@@ -11,53 +11,55 @@ gives, and identities whose last result is a deletion are not in that join.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.groups import Flags, Numbers, alike, group, with_nulls
+from headwater.operators.groups import Flags, Numbers, alike, plain_columns, with_nulls
 from headwater.operators.joined import Joined
-from headwater.operators.memory.indexed_table import Delta, IndexedTable
-from headwater.operators.memory.numbered_rows import NOWHERE
-from headwater.operators.memory.slots import Slots
+from headwater.operators.memory.indexed_table import UNMET, IndexedRows, IndexedTable
+from headwater.operators.memory.key_hash import KeyHashes, hashes
+from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.operator import Operator, Step
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing, side_of
 from headwater.operators.spec import Side
-from headwater.operators.table_changes import last
+from headwater.operators.table_changes import effective, last
+from headwater.operators.tables.matching import (
+    NOBODY,
+    Candidates,
+    JoinPairs,
+    MeetingRows,
+    candidates,
+    joined_pairs,
+    numbered,
+)
 from headwater.operators.tables.shape import TableShape
 from headwater.record import DELETED
 
 
 @dataclass(frozen=True)
 class TableJoinState:
-    """The rows of both tables, and the numbers of the keys by which they meet."""
+    """The rows of both tables, and how they come out."""
 
-    schema: pa.Schema
     output: pa.Schema
     joined: Joined
-    keys: Slots
     left: IndexedTable
     right: IndexedTable
 
 
-class _JoinChange(NamedTuple):
-    """What a step changes on one side: where that is in its rows, which slots, and the new rows."""
+@dataclass(frozen=True)
+class _JoinChange:
+    """What a step changes on one side: keys, what they had, which are deleted, and what the others get."""
 
-    indices: Numbers
-    delta: Delta
+    keys: KeyHashes
+    old: IndexedRows
+    deleted: Flags
+    index: KeyHashes
     rows: pa.Table
 
-
-class _Results(NamedTuple):
-    """Results, as pairs of slots in one number each, and the ages of their left and right rows."""
-
-    pairs: Numbers
-    left: Numbers
-    right: Numbers
-
-    def only(self, flags: Flags) -> _Results:
-        return _Results(self.pairs[flags], self.left[flags], self.right[flags])
+    def put(self, table: IndexedTable) -> IndexedRows:
+        """Make the change."""
+        return table.change(self.keys, self.old, self.deleted, self.index, self.rows)
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ class TableJoin(Operator[TableJoinState]):
     [{'id': 1, 'name': 'ada', 'age': 36, '_deleted': False}]
     """
 
+    version = 2
     pairing: Pairing
     left: Side
     right: Side
@@ -103,94 +106,72 @@ class TableJoin(Operator[TableJoinState]):
 
     def initial_state(self, schema: pa.Schema) -> TableJoinState:
         """Return two tables without rows."""
-        sides = (IndexedTable(self.left.schema), IndexedTable(self.right.schema))
-        return TableJoinState(
-            schema.remove_metadata(), self.output_schema(schema), self._shape().joined, Slots(), *sides
-        )
+        joined = self._shape().joined
+        sides = (IndexedTable(joined.left), IndexedTable(joined.right))
+        return TableJoinState(self.output_schema(schema), joined, *sides)
 
-    def restore_chunk(self, state: TableJoinState, chunk: pa.Table) -> None:
-        """Make the changes of a chunk."""
-        changes = self._changes(state, chunk)
-        _put(state, changes)
-        _tidy(state, changes)
+    def memory(self, state: TableJoinState) -> OperatorMemory:
+        """Return the rows of both tables."""
+        sides = {"left": state.left, "right": state.right}
+        containers = {n: runs for side, table in sides.items() for n, runs in table.containers(side).items()}
+        counters = {n: number for side, table in sides.items() for n, number in table.counters(side).items()}
+        return OperatorMemory(containers, counters)
 
     def step(self, state: TableJoinState, rows: pa.Table, watermark: int) -> Step:
         """Make changes, and compare the results that they touch before and after."""
         rows = rows.combine_chunks()
-        changes = self._changes(state, rows)
-        indices = np.sort(np.concatenate([change.indices for change in changes]))
-        if not len(indices):
+        left = self._change(state.left, rows, LEFT, self.left.table)
+        right = self._change(state.right, rows, RIGHT, self.right.table)
+        if not len(left.deleted) + len(right.deleted):
             return Step(state.output.empty_table())
-        before = self._results(state, changes)
-        _put(state, changes)
-        after = self._results(state, changes)
-        out = self._emitted(state, before, after)
-        _tidy(state, changes)
-        return Step(out, chunk=rows.take(pa.array(indices)))
+        # Both sides are asked for what is there before either is changed.
+        sides = self._candidates(state, left, right)
+        return Step(self._emitted(state, *sides))
 
     def next_timer(self, state: TableJoinState) -> int | None:
         """Return None: time alone changes nothing."""
         return None
 
-    def snapshot(self, state: TableJoinState) -> pa.Table:
-        """Return the rows of both tables."""
-        return self.pairing.sent(state.left.rows(), state.right.rows(), state.schema).combine_chunks()
-
     def _shape(self) -> TableShape:
         return TableShape(self.pairing, self.left, self.right, self.how, self.prefix)
 
-    def _changes(self, state: TableJoinState, rows: pa.Table) -> tuple[_JoinChange, _JoinChange]:
-        left = self._side(state, rows, LEFT, self.pairing.left(rows))
-        return left, self._side(state, rows, RIGHT, self.pairing.right(rows))
-
-    def _side(self, state: TableJoinState, rows: pa.Table, side: str, changes: pa.Table) -> _JoinChange:
-        table, primary = (state.left, self.left.table) if side == LEFT else (state.right, self.right.table)
+    def _change(
+        self, table: IndexedTable, rows: pa.Table, side: str, primary: tuple[str, ...]
+    ) -> _JoinChange:
+        changes = self.pairing.left(rows) if side == LEFT else self.pairing.right(rows)
         found = last(changes, primary)
-        slots = table.find(found.keys)
-        effective = table.effective(slots, found.deleted, changes.take(pa.array(found.indices)))
-        where = np.flatnonzero(rows[SIDE].to_numpy() == side_of(side))[found.indices[effective]]
-        deleted, fresh = (
-            found.deleted[effective],
-            changes.take(pa.array(found.indices[effective][~found.deleted[effective]])),
+        known, old = table.find(found.keys)
+        some = effective(found, changes, known)
+        found, old = found.take(some), old.take(some)
+        put = found.indices[~found.deleted]
+        mine = np.flatnonzero(rows[SIDE].to_numpy() == side_of(side))[put]
+        index = _index_keys(rows.select(self.pairing.key).take(pa.array(mine)))
+        new = changes.select(table.names).take(pa.array(put))
+        return _JoinChange(found.keys, old, found.deleted, index, new)
+
+    def _candidates(
+        self, state: TableJoinState, left: _JoinChange, right: _JoinChange
+    ) -> tuple[Candidates, Candidates]:
+        """Make the changes, and return the rows of both sides that results may be made of."""
+        index, keys = numbered([left.old.index, left.index, right.old.index, right.index])
+        mine, other, both = (_distinct(some) for some in (keys[:2], keys[2:], keys))
+        # Whether a row is alone is asked of those that changes of the other side touch, too.
+        found = (
+            _under(state.left, index, both if self.how in ("right", "full") else other),
+            _under(state.right, index, both if self.how in ("left", "full") else mine),
         )
-        after = np.full(len(effective), NOWHERE)
-        after[~deleted] = self._meet(state.keys, rows.take(pa.array(where[~deleted])))
-        return _JoinChange(where, table.delta(found.keys[effective], slots[effective], after, deleted), fresh)
+        old = MeetingRows(left.old, keys[0]), MeetingRows(right.old, keys[2])
+        put = MeetingRows(left.put(state.left), keys[1]), MeetingRows(right.put(state.right), keys[3])
+        return candidates(found[0], old[0], put[0]), candidates(found[1], old[1], put[1])
 
-    def _meet(self, keys: Slots, rows: pa.Table) -> Numbers:
-        """Return the number of the key by which each row meets others, a new one if need be."""
-        groups = group(rows, self.pairing.key)
-        numbers = np.full(len(groups.keys), NOWHERE)
-        whole = ~with_nulls(rows.select(self.pairing.key))[groups.first]
-        numbers[whole] = keys.find(groups.keys[whole])
-        new = whole & (numbers == NOWHERE)
-        numbers[new] = keys.give(groups.keys[new])
-        return numbers[groups.of]
-
-    def _results(self, state: TableJoinState, changes: tuple[_JoinChange, _JoinChange]) -> _Results:
-        """Return the results that are now, of those that the changes touch."""
-        left, right = state.left, state.right
-        mine, other = _there(left, changes[0].delta), _there(right, changes[1].delta)
-        onward, back = right.index.get(left.index_keys(mine)), left.index.get(right.index_keys(other))
-        fresh = ~np.isin(back.numbers, mine)  # the others were found from the left
-        found = [
-            _paired(mine[onward.of], onward.numbers),
-            _paired(back.numbers[fresh], other[back.of[fresh]]),
-        ]
-        if self.how in ("left", "full"):
-            alone = _alone(left, right, mine, changes[1].delta)
-            found.append(_paired(alone, np.full(len(alone), NOWHERE)))
-        if self.how in ("right", "full"):
-            alone = _alone(right, left, other, changes[0].delta)
-            found.append(_paired(np.full(len(alone), NOWHERE), alone))
-        pairs = np.concatenate(found)
-        return _Results(pairs, left.ages((pairs >> 32) - 1), right.ages((pairs & 0xFFFFFFFF) - 1))
-
-    def _emitted(self, state: TableJoinState, before: _Results, after: _Results) -> pa.Table:
+    def _emitted(self, state: TableJoinState, left: Candidates, right: Candidates) -> pa.Table:
         """Return the results that are gone, and those that are new or changed."""
-        gone = before.only(~np.isin(before.pairs, after.pairs, assume_unique=True))
+        before = joined_pairs(left.before, right.before, self.how)
+        after = joined_pairs(left.after, right.after, self.how)
+        gone = before.take(~np.isin(before.numbers, after.numbers, assume_unique=True))
         identity = self.identity
-        old, new = self._rows(state, gone).select(identity), self._rows(state, after)
+        old = self._rows(state, left, right, gone).select(identity)
+        new = self._rows(state, left, right, after)
         if len(old) and len(new):
             # One that is gone may have made room for another of its identity: then that is all to tell.
             numbers = alike(pa.concat_tables([old, new.select(identity)]))
@@ -198,42 +179,27 @@ class TableJoin(Operator[TableJoinState]):
         tables = [_marked(old, state.output, True), _marked(new, state.output, False)]
         return pa.concat_tables(tables).combine_chunks()
 
-    def _rows(self, state: TableJoinState, results: _Results) -> pa.Table:
-        order = np.lexsort((results.right, results.left))
-        left = state.left.take(results.left[order], *state.joined.left.names)
-        return state.joined.rows(left, state.right.take(results.right[order], *state.joined.right.names))
+    def _rows(self, state: TableJoinState, left: Candidates, right: Candidates, pairs: JoinPairs) -> pa.Table:
+        return state.joined.rows(left.take(pairs.left), right.take(pairs.right))
 
 
-def _put(state: TableJoinState, changes: tuple[_JoinChange, _JoinChange]) -> None:
-    for table, change in zip((state.left, state.right), changes, strict=True):
-        table.put(change.delta, change.rows)
+def _distinct(keys: list[Numbers]) -> Numbers:
+    """Return the numbers of keys that rows meet by, in order."""
+    numbers = np.unique(np.concatenate(keys))
+    met: Numbers = numbers[numbers != NOBODY]
+    return met
 
 
-def _tidy(state: TableJoinState, changes: tuple[_JoinChange, _JoinChange]) -> None:
-    """Forget the keys by which nothing meets any more, and the rows that are gone."""
-    touched = np.unique(np.concatenate([change.delta.before for change in changes]))
-    touched = touched[touched != NOWHERE]
-    state.keys.drop(touched[state.left.index.count(touched) + state.right.index.count(touched) == 0])
-    for table, change in zip((state.left, state.right), changes, strict=True):
-        table.tidy(change.delta)
+def _under(table: IndexedTable, index: KeyHashes, some: Numbers) -> MeetingRows:
+    """Return the rows of a table under some keys, by their numbers."""
+    of, rows = table.under(index.take(some))
+    return MeetingRows(rows, some[of])
 
 
-def _there(table: IndexedTable, delta: Delta) -> Numbers:
-    """Return the slots that have a row now."""
-    some: Numbers = delta.slots[table.ages(delta.slots) != NOWHERE]
-    return some
-
-
-def _alone(table: IndexedTable, others: IndexedTable, changed: Numbers, delta: Delta) -> Numbers:
-    """Return the rows without a partner, of those changed and of those that changes of others touch."""
-    touched = np.unique(np.concatenate([delta.before, delta.after]))
-    some = np.unique(np.concatenate([changed, table.index.get(touched).numbers]))
-    alone: Numbers = some[others.index.count(table.index_keys(some)) == 0]
-    return alone
-
-
-def _paired(left: Numbers, right: Numbers) -> Numbers:
-    return ((left + 1) << 32) | (right + 1)
+def _index_keys(keys: pa.Table) -> KeyHashes:
+    """Return the keys by which rows meet others; one with a null meets none."""
+    high, low = hashes(plain_columns(keys, keys.column_names), len(keys))
+    return KeyHashes(high, np.where(with_nulls(keys), UNMET, low))
 
 
 def _marked(rows: pa.Table, schema: pa.Schema, deleted: bool) -> pa.Table:

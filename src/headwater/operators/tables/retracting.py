@@ -1,7 +1,7 @@
 """Aggregates of groups whose rows come and go.
 
-An aggregate is a declaration; what is known of the groups is in a tally, which changes with the rows
-that enter a group or leave it. Aggregates of one column share a tally where they need the same one.
+An aggregate is a declaration; what is known of a group is in columns of its row, which a tally changes
+with the rows that enter the group or leave it. Aggregates of one column share a tally where they can.
 
 Invariant: what is read of a group depends on the rows that are in it now, and on nothing else: not on
 their order, nor on rows that have left.
@@ -10,23 +10,18 @@ their order, nor on rows that have left.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from headwater.errors import UsageError
-from headwater.operators.groups import Numbers
-from headwater.operators.tables.tallies import Ranks, Totals, ValueCounts
+from headwater.operators.tables.ranks import Ranks
+from headwater.operators.tables.tallies import Ends, Totals, ValueCounts
 
 _t = pa.types
-
-
-class Tally(Protocol):
-    """What is known of some values of many groups."""
-
-    def change(self, groups: Numbers, column: pa.Array, sign: int) -> None:
-        """Take the values of rows that enter groups (1) or leave them (-1)."""
+Columns = Sequence[pa.Array]
 
 
 @dataclass(frozen=True)
@@ -41,13 +36,18 @@ class Retractable(ABC):
         """What users call it."""
         return type(self).__name__.lower()
 
+    @property
+    def ends(self) -> Ends:
+        """How many of the least and of the greatest values it reads."""
+        return Ends()
+
     @abstractmethod
     def type(self, kind: pa.DataType) -> pa.DataType | None:
         """Return the type of the result for a type of values; None for one that it does not take."""
 
     @abstractmethod
-    def read(self, tally: Any, groups: Numbers) -> pa.Array:
-        """Return the results of some groups."""
+    def read(self, tally: Any, columns: Columns) -> pa.Array:
+        """Return the results of groups, given the columns of the tally."""
 
     def result(self, kind: pa.DataType) -> pa.DataType:
         """Return the type of the result for a type of values, or refuse it."""
@@ -67,9 +67,9 @@ class Count(Retractable):
         """Return BIGINT."""
         return pa.int64()
 
-    def read(self, tally: ValueCounts, groups: Numbers) -> pa.Array:
+    def read(self, tally: ValueCounts, columns: Columns) -> pa.Array:
         """Return the counts."""
-        return pa.array(tally.of(groups))
+        return columns[0]
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ class Sum(Retractable):
             return pa.decimal128(kind.precision + 10 if kind.precision < 28 else 38, kind.scale)
         return pa.int64() if _t.is_integer(kind) else pa.float64() if _t.is_floating(kind) else None
 
-    def read(self, tally: Totals, groups: Numbers) -> pa.Array:
+    def read(self, tally: Totals, columns: Columns) -> pa.Array:
         """Return the sums."""
-        return tally.sums(groups, self.result(tally.kind))
+        return tally.sums(columns, self.result(tally.kind))
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,9 @@ class Mean(Retractable):
         """Return DOUBLE."""
         return pa.float64() if _t.is_decimal(kind) or _t.is_integer(kind) or _t.is_floating(kind) else None
 
-    def read(self, tally: Totals, groups: Numbers) -> pa.Array:
+    def read(self, tally: Totals, columns: Columns) -> pa.Array:
         """Return the means."""
-        return tally.means(groups)
+        return tally.means(columns)
 
 
 @dataclass(frozen=True)
@@ -114,18 +114,28 @@ class Min(Retractable):
         """Return the type of the values, if they have an order."""
         return None if _t.is_nested(kind) or _t.is_null(kind) else kind
 
-    def read(self, tally: Ranks, groups: Numbers) -> pa.Array:
+    @property
+    def ends(self) -> Ends:
+        """The least value."""
+        return Ends(least=1)
+
+    def read(self, tally: Ranks, columns: Columns) -> pa.Array:
         """Return the least values."""
-        return tally.least(groups)
+        return tally.least(columns)
 
 
 @dataclass(frozen=True)
 class Max(Min):
     """The greatest value; null without values. NaN is greater than all numbers."""
 
-    def read(self, tally: Ranks, groups: Numbers) -> pa.Array:
+    @property
+    def ends(self) -> Ends:
+        """The greatest value."""
+        return Ends(most=1)
+
+    def read(self, tally: Ranks, columns: Columns) -> pa.Array:
         """Return the greatest values."""
-        return tally.most(groups)
+        return tally.most(columns)
 
 
 @dataclass(frozen=True)
@@ -139,14 +149,19 @@ class Greatest(Min):
         """What users call it."""
         return "greatest"
 
+    @property
+    def ends(self) -> Ends:
+        """As many of the greatest values as are asked for."""
+        return Ends(most=self.k)
+
     def type(self, kind: pa.DataType) -> pa.DataType | None:
         """Return an array of the type of the values."""
         found = super().type(kind)
         return None if found is None else pa.list_(found)
 
-    def read(self, tally: Ranks, groups: Numbers) -> pa.Array:
+    def read(self, tally: Ranks, columns: Columns) -> pa.Array:
         """Return the greatest values."""
-        return tally.greatest(groups, self.k)
+        return tally.greatest(columns, self.k)
 
 
 def count(column: str | None = None) -> Count:

@@ -12,6 +12,7 @@ from headwater import Pipeline, latest
 from headwater.engine.batch.inputs import Inputs, declare
 from headwater.engine.batch.micro_batch import MicroBatch
 from headwater.engine.batch.node_compute import NodeCompute, NodeResult
+from headwater.engine.files.local_files import LocalFiles
 from headwater.engine.home.checkpoint import Input, InputProgress
 from headwater.engine.plan.node_plan import NodePlan
 from headwater.engine.stage.bucket_step import StepContext
@@ -65,7 +66,7 @@ def computed(planned: NodePlan, inputs: Inputs, micro_batch: MicroBatch, home: P
     compute, stage = NodeCompute(planned, inputs, micro_batch), planned.stage
     if stage is None:
         return compute.without_operator()
-    context = StepContext(str(home), stage.operator, stage.schema, str(home))
+    context = StepContext(str(home), stage.operator, stage.schema, LocalFiles(home))
     return compute.with_operator(stage, context)
 
 

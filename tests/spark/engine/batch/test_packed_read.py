@@ -13,6 +13,8 @@ from headwater.engine.batch import packed_read
 from headwater.engine.batch.packed_read import OffsetRange
 from headwater.engine.exchange.blobs import TALLY, decode
 from headwater.engine.exchange.frames import frame
+from headwater.engine.files.home_files import HomeFiles
+from headwater.engine.files.local_files import LocalFiles
 from headwater.engine.plan.phases import BUCKETS, Stage
 from headwater.engine.stage import bucket_step, runtime
 from headwater.engine.stage.bucket_step import StepContext
@@ -48,7 +50,7 @@ def test_workers_have_the_buckets_of_the_driver_whatever_shuffle_partitions_says
 ) -> None:
     rows = pa.Table.from_pylist([{"who": f"w{n % 90}", "n": n, "at": n} for n in range(200)], SCHEMA)
     operator = Latest(("who",), "at")
-    works = [StepContext(name, operator, SCHEMA, str(_states(tmp_path / name))) for name in ("there", "here")]
+    works = [StepContext(name, operator, SCHEMA, _states(tmp_path / name)) for name in ("there", "here")]
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
     try:
@@ -61,10 +63,10 @@ def test_workers_have_the_buckets_of_the_driver_whatever_shuffle_partitions_says
     assert there.main.to_pylist() == here.main.to_pylist()
 
 
-def _states(home: Path) -> Path:
-    states = StateManifests(home)
+def _states(home: Path) -> HomeFiles:
+    states = StateManifests(LocalFiles(home))
     states.begin()
-    return states.home
+    return states.files
 
 
 def _by_bucket(blobs: object) -> dict[int, list[object]]:

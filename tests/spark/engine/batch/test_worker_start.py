@@ -28,13 +28,15 @@ def workers_of(spark: SparkSession) -> list[tuple[int, bool]]:
         for _ in batches:
             yield pa.RecordBatch.from_pydict({"pid": [os.getpid()], "loaded": [loaded]})
 
-    found = spark.range(0, 1, 1, 1).mapInArrow(describe, "pid BIGINT, loaded BOOLEAN").collect()
+    tasks = 8
+    found = spark.range(0, tasks, 1, tasks).mapInArrow(describe, "pid BIGINT, loaded BOOLEAN").collect()
     return [(row.pid, row.loaded) for row in found]
 
 
 def test_the_next_job_finds_workers_that_have_loaded_what_they_need(spark: SparkSession) -> None:
     start_workers(spark).join(60)
-    assert [loaded for _, loaded in workers_of(spark)] == [True]
+    # Not all of them: workers of other tests that had less to load may be waiting for tasks, too.
+    assert any(loaded for _, loaded in workers_of(spark))
 
 
 def test_what_fails_there_is_left_to_the_first_micro_batch() -> None:

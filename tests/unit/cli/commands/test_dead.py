@@ -86,6 +86,18 @@ def test_dead_letters_are_appended_again_once(run: Run, file: str, tmp_path: Pat
     assert [row["amount"] for row in rows] == ["1", "two", "3", "two"]
 
 
+def test_what_has_no_place_in_a_topic_is_left_out_and_that_is_said(
+    run: Run, file: str, tmp_path: Path
+) -> None:
+    with headwater.open(f"file:{tmp_path / 'log'}") as log, log.producer("shop.plain.dead") as producer:
+        producer.send(
+            {"error": "ValueError: of a fold", "record": "{}", "at": datetime(2026, 1, 1, tzinfo=UTC)}
+        )
+    told = run("dead", "redrive", file, "plain")
+    assert (told.exit_code, told.stdout) == (1, "appended 1 record again\n")
+    assert told.stderr == "1 record without a place in a topic: left out\n"
+
+
 def test_a_deletion_that_was_set_aside_deletes_again(tmp_path: Path) -> None:
     since = datetime(2026, 1, 1, tzinfo=UTC)
     with headwater.open(f"file:{tmp_path / 'log'}") as log:

@@ -14,7 +14,7 @@ from headwater.log import Position
 
 @pytest.fixture
 def query(tmp_path: Path) -> Query:
-    return Query(tmp_path / "query", None, lambda name: tmp_path)  # type: ignore[arg-type]
+    return Query(tmp_path / "query", None, lambda name: tmp_path, lambda *folders: None)  # type: ignore[arg-type]
 
 
 def test_where_its_inputs_begin_is_written_down_once(query: Query) -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from faults.synced import sitecustomize as synced
 from headwater.engine.batch import query_layout
+from headwater.engine.files.local_files import LocalFiles
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.checkpoint import Input, InputProgress
 from headwater.engine.home.checkpoint_recovery import recover
@@ -27,6 +28,8 @@ from headwater.engine.state.bucket import BucketMeta
 from headwater.engine.state.chunk_files import Files, Pack
 from headwater.engine.state.state_manifests import StateManifests
 from headwater.log import Position
+from headwater.operators.memory.operator_memory import StoredMemory
+from headwater.operators.memory.sorted_runs import StoredRuns
 from power_loss import Disk
 from soaking import examples
 
@@ -39,7 +42,7 @@ class Node:
         query_layout.attach(Version(1, self._home), self._query)
         checkpoint.write_start(self._query, {"t": Position("t", {0: 0})})
         recover(self._query)
-        self._states = StateManifests(self._home / "state")
+        self._states = StateManifests(LocalFiles(self._home / "state"))
         self._states.begin()
         self._done = node_progress.read(self._home)
         _check_readable(self._query)
@@ -85,20 +88,21 @@ class Node:
         yield
 
     def _step(self, number: int, buckets: dict[int, BucketMeta], records: int) -> Iterator[None]:
-        packed = Pack(self._states.home)
-        chunk = (packed if number % 2 else Files(self._states.home)).put(str(records).encode())
+        packed = Pack(self._states.files)
+        chunk = (packed if number % 2 else Files(self._states.files)).put(str(records).encode())
         packed.write()
         yield
-        kept = buckets.get(0, BucketMeta()).chunks
-        self._states.commit(number, {0: BucketMeta((*kept, chunk))})
+        kept = buckets.get(0, BucketMeta()).stored
+        learnt = StoredMemory({"rows": StoredRuns((*kept, chunk))})
+        self._states.commit(number, {0: BucketMeta(learnt)})
         yield
 
     def _end(self, batch: int) -> int:
         return checkpoint.input_progress(self._query, batch).inputs["t"].position.offsets[0]
 
     def _count(self, buckets: dict[int, BucketMeta]) -> int:
-        chunks = [chunk for meta in buckets.values() for chunk in meta.chunks]
-        return sum(int(Files(self._states.home).get(chunk)) for chunk in chunks)
+        chunks = [chunk for meta in buckets.values() for chunk in meta.stored]
+        return sum(int(Files(self._states.files).get(chunk)) for chunk in chunks)
 
 
 def _check_readable(query: Path) -> None:

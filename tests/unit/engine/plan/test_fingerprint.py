@@ -18,8 +18,9 @@ from soaking import examples
 
 FOLD = """
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import singledispatch
 
 RATE = 2
 TABLE = {"a": {3, 1}, "b": [Decimal("1.5")]}
@@ -28,9 +29,25 @@ TABLE = {"a": {3, 1}, "b": [Decimal("1.5")]}
 @dataclass
 class Price:
     amount: int
+    parts: list = field(default_factory=lambda: [1, 2])
 
     def taxed(self):
-        return self.amount * RATE
+        return self.amount * RATE + sum(self.parts)
+
+
+@dataclass(slots=True)
+class Weight:
+    grams: int = 40
+
+
+@singledispatch
+def counted(value):
+    return 0
+
+
+@counted.register
+def _(value: int):
+    return value * 50
 
 
 def helper(n):
@@ -43,7 +60,8 @@ def deeper(n):
 
 def fold(state, event, start=10):
     before = state or {"n": start}
-    return {"n": before["n"] + helper(event["n"]) + Price(7).taxed() + sum(x * 2 for x in (1, 2))}
+    more = Price(7).taxed() + counted(Weight().grams)
+    return {"n": before["n"] + helper(event["n"]) + more + sum(x * 2 for x in (1, 2))}
 """
 HARMLESS = {
     "a comment": ("    before =", "    # the sum\n    before ="),
@@ -56,6 +74,9 @@ HARMLESS = {
 }
 HARMFUL = {
     "a constant in its body": ("x * 2", "x * 3"),
+    "a function that is registered for a type": ("value * 50", "value * 51"),
+    "a default that a function makes": ("lambda: [1, 2]", "lambda: [1, 3]"),
+    "a default of a class with slots": ("grams: int = 40", "grams: int = 41"),
     "a default": ("start=10", "start=11"),
     "a constant of the file": ("RATE = 2", "RATE = 2.0"),
     "something deep in a constant": ("1.5", "1.50"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from headwater.engine.files.local_files import LocalFiles
 from headwater.engine.stage.bucket_step import StepContext, step_in_driver
 from headwater.operators.dedup import Dedup
 from headwater.operators.event_time import NEVER
@@ -21,7 +22,7 @@ def rows(*events: tuple[str, int]) -> pa.Table:
 
 
 def context(home: Path) -> StepContext:
-    return StepContext("node", DEDUP, SCHEMA, str(home))
+    return StepContext("node", DEDUP, SCHEMA, LocalFiles(home))
 
 
 def test_a_row_is_not_late_because_of_one_that_was_read_with_it(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from headwater.engine.files.local_files import LocalFiles
 from headwater.engine.stage import bucket_step, runtime
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.engine.stage.runtime import Results
@@ -22,9 +23,9 @@ ROWS = pa.table(
 
 @pytest.fixture
 def results(tmp_path: Path) -> Results:
-    states = StateManifests(tmp_path)
+    states = StateManifests(LocalFiles(tmp_path))
     states.begin()
-    work = StepContext("node", Latest(("who",), "at"), ROWS.schema, str(states.home))
+    work = StepContext("node", Latest(("who",), "at"), ROWS.schema, states.files)
     return runtime.combine(bucket_step.step_in_driver(work, ROWS, 8), ROWS.schema, ROWS.schema)
 
 

@@ -48,6 +48,7 @@ def count_up(root: Path, times: int) -> None:
                     continue
 
 
+@pytest.mark.slow
 def test_processes_that_count_up_never_lose_a_step(tmp_path: Path) -> None:
     opened(tmp_path / "log").close()
     context = multiprocessing.get_context("spawn")
@@ -173,6 +174,7 @@ def test_a_topic_that_has_got_partitions_is_refused_though_its_index_is_gone(tmp
             producer.version("k1"), producer.version("k2"), producer.version("k3")
 
 
+@pytest.mark.slow
 def test_large_appends_are_several_frames_and_one_whole(tmp_path: Path) -> None:
     with opened(tmp_path / "log") as log, log.conditional_producer("t") as producer:
         producer.append([{"id": "a", "n": n} for n in range(70_000)])

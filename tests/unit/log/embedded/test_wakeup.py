@@ -45,6 +45,7 @@ def test_a_killed_owner_of_a_file_wakes_the_watchers(tmp_path: Path) -> None:
     wake.close()
 
 
+@pytest.mark.slow
 def test_waiting_burns_no_processor_time(tmp_path: Path) -> None:
     with headwater.open(f"file:{tmp_path}") as log:
         log.create_topic("t", "n INT", partitions=4)

@@ -7,15 +7,18 @@ from datetime import timedelta
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.errors import UsageError
 from headwater.operators.event_time import FOREVER, NEVER
+from headwater.operators.joins import arrivals
+from headwater.operators.joins.waiting_rows import WaitingRows
 from headwater.operators.joins.within import HOW, Within
+from headwater.operators.memory.entries import Entries
 from headwater.operators.memory.rows_by_key_and_time import RowsByKeyAndTime
+from headwater.operators.memory.sorted_runs import Limits, SortedRuns
 from headwater.operators.pairing import pairing
 from headwater.schema import parse
 from soaking import examples
@@ -29,15 +32,14 @@ from unit.operators.joins.pairs import (
     Field,
     Twin,
     batch,
+    half_alike,
     judged,
     late,
     met,
-    one_key,
     play,
     splits,
-    twins,
 )
-from unit.operators.stepping import Row, listed, texts
+from unit.operators.stepping import LOGGED, SPILLED, Row, TablesInMemory, listed, reopened, texts
 
 SPANS = [(0, 0), (3, 0), (0, 4), (2, 5), (40, 40)]
 ways = pytest.mark.parametrize("how", HOW)
@@ -54,6 +56,11 @@ def left(at: int | None, v: int = 0, k: str | None = "a") -> Row:
 
 def right(at: int | None, w: int = 0, k: str | None = "a") -> Row:
     return {"k": k, "y": 0.0, "w": w, "at": at}
+
+
+def held(waiting: WaitingRows) -> int:
+    """How many rows can be found, though some more may lie beside them."""
+    return len(waiting.rows.runs.all())
 
 
 def matches(one: Row, other: Row, before: int, after: int) -> bool:
@@ -153,9 +160,9 @@ def test_the_state_is_the_rows_that_can_still_match(steps: list[Twin]) -> None:
     played = play(operator, steps)
     lefts, rights = rows_of(judged(steps)[0])
     clock = steps[-1].clock
-    assert len(played.state.left) == sum(row["at"] + 5 >= clock for row in lefts)
+    assert held(played.state.left) == sum(row["at"] + 5 >= clock for row in lefts)
     keyed = [row for row in rights if met(row, ("k", "y")) is not None]
-    assert len(played.state.right) == sum(row["at"] + 2 >= clock for row in keyed)
+    assert held(played.state.right) == sum(row["at"] + 2 >= clock for row in keyed)
 
 
 def test_either_side_may_come_first() -> None:
@@ -227,8 +234,9 @@ def test_pairs_come_in_the_order_of_arrival_new_left_rows_first() -> None:
     assert found == [[(1, 1), (1, 2), (2, 1), (2, 2)], [(3, 1), (3, 2), (3, 3), (1, 3), (2, 3)]]
 
 
-def test_memory_is_given_back_and_keys_with_it() -> None:
-    operator = within("left", 0, 10)
+@pytest.mark.parametrize("limits", [LOGGED, Limits(20_000, 64, 10_000)])
+def test_memory_is_given_back_and_so_are_files(limits: Limits) -> None:
+    operator, files = within("left", 0, 10), TablesInMemory()
     state, stored = operator.initial_state(FIELD.schema), []
     for step in range(40):
         at = step * 100
@@ -236,57 +244,55 @@ def test_memory_is_given_back_and_keys_with_it() -> None:
         done = operator.step(
             state, FIELD.sent(rows, [right(at + 50, k=f"{step}-{n}") for n in range(200)]), at
         )
-        stored.append((len(done.out), len(state.left), len(state.slots)))
+        saved = operator.memory(state).save(files, limits)
+        stored.append((len(done.out), held(state.left), len(state.left), len(saved.stretches)))
     # Of each step's rows 36 of 200 are within ten of their right one.
-    assert max(slots for _, _, slots in stored) < 2500
-    assert {kept for _, kept, _ in stored} == {200}
-    assert len(state.left._rows) < 2500
-    assert len(operator.snapshot(state)) == 400
+    assert {found for _, found, _, _ in stored} == {200}
+    assert max(lying for _, _, lying, _ in stored) < 1500
+    assert max(files for _, _, _, files in stored) < 20
+    operator.step(state, FIELD.sent([], []), 10_000)
+    assert len(state.left) == len(state.right) == len(state.left.marks) == 0
+    assert operator.next_timer(state) is None
+
+
+def test_a_step_costs_by_its_rows_and_not_by_those_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    operator = within("full", 0, 1_000_000)
+    state = operator.initial_state(FIELD.schema)
+    operator.step(state, FIELD.sent([left(n, n, f"k{n}") for n in range(20_000)], []), NEVER)
+    state = reopened(
+        operator, FIELD.schema, operator.memory(state).save(files := TablesInMemory(), SPILLED), files
+    )
+    taken: list[int] = []
+    take = Entries.take
+    monkeypatch.setattr(Entries, "take", lambda self, at: taken.append(len(at)) or take(self, at))
+    monkeypatch.setattr(SortedRuns, "all", None)
+    step = operator.step(state, FIELD.sent([left(7, 1, "k7")], [right(9, 2, "k9")]), 5)
+    assert len(step.out) == 1
+    assert sum(taken) < 100
 
 
 @pytest.mark.parametrize("how", ["semi", "anti"])
 def test_whether_there_is_a_match_is_asked_without_making_all_pairs(
     how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    find, found = RowsByKeyAndTime.find, []
-    monkeypatch.setattr(RowsByKeyAndTime, "find", lambda *args: found.append(find(*args)) or found[-1])
+    near, found = RowsByKeyAndTime.near, []
+    monkeypatch.setattr(RowsByKeyAndTime, "near", lambda *args: found.append(near(*args)) or found[-1])
+    monkeypatch.setattr(RowsByKeyAndTime, "find", None)
     lefts, rights = [left(n) for n in range(500)], [right(250 + n) for n in range(500)]
     steps = [Twin(lefts, [], NEVER), Twin([], rights, 0), Twin(lefts, [], 0), Twin([], rights, 0)]
     assert len(play(within(how, 0, 500), steps).out) == (1000 if how == "semi" else 0)
-    assert max(len(each.number) for each in found) <= 1000
+    assert max(len(each.numbers) for each in found) <= 1000
 
 
-def test_a_state_is_restored_without_making_all_pairs_again() -> None:
-    operator = within("full", 1000, 1000)
-    played = play(operator, [Twin([left(n) for n in range(300)], [right(n) for n in range(300)], NEVER)])
-    assert len(played.out) == 90_000
-    again = operator.initial_state(FIELD.schema)
+@ways
+@examples(15)
+@given(steps=ANY)
+def test_keys_that_share_half_of_their_hashes_are_told_apart(how: str, steps: list[Twin]) -> None:
+    smooth = play(within(how), steps)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(operator.__class__, "_meet", None)
-        operator.restore_chunk(again, operator.snapshot(played.state))
-    assert len(operator.step(again, FIELD.sent([], []), FOREVER).out) == 0
-
-
-def test_a_step_that_learns_nothing_has_no_chunk() -> None:
-    operator = within("left")
-    state = operator.initial_state(FIELD.schema)
-    assert operator.step(state, FIELD.sent([left(1)], []), NEVER).chunk is not None
-    assert operator.step(state, FIELD.sent([left(0)], [right(2, k=None)]), 1).chunk is None
-    assert operator.step(state, FIELD.sent([], []), 9).chunk is not None, "it must not come out again"
-    assert operator.step(state, FIELD.sent([], []), 10).chunk is None
-
-
-@examples(30)
-@given(twins(one_key(LEFTS), one_key(RIGHTS)), st.integers(1, 4))
-def test_the_batches_of_a_chunk_may_be_restored_one_after_the_other(steps: list[Twin], size: int) -> None:
-    operator = within("full")
-    played = play(operator, steps)
-    again = operator.initial_state(FIELD.schema)
-    for step in played.steps:
-        for piece in [] if step.chunk is None else step.chunk.to_batches(max_chunksize=size):
-            operator.restore_chunk(again, pa.Table.from_batches([piece]))
-    rest = [operator.step(state, FIELD.sent([], []), FOREVER).out for state in (played.state, again)]
-    assert texts(listed(rest[0])) == texts(listed(rest[1]))
+        patch.setattr(arrivals, "hashed_groups", half_alike)
+        alike = play(within(how), steps)
+    assert [texts(listed(step.out)) for step in alike.steps] == [texts(listed(s.out)) for s in smooth.steps]
 
 
 def test_columns_that_cannot_be_told_apart_and_wrong_times_are_refused() -> None:

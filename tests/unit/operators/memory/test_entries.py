@@ -9,8 +9,9 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater.operators.event_time import FOREVER
 from headwater.operators.groups import Numbers
-from headwater.operators.memory.entries import Entries, arranged, spread
+from headwater.operators.memory.entries import Entries, arranged, closed_spans, merged, spread
 from headwater.operators.memory.sorted_runs import SortedRuns
 from soaking import examples
 
@@ -68,6 +69,37 @@ def test_pairs_are_sorted_also_where_they_do_not_fit_one_number() -> None:
     far = np.array([1 << 61, -(1 << 61), 5, -(1 << 61)])
     assert arranged(far, np.array([0, 1 << 61, 7, 3])).tolist() == [3, 1, 2, 0]
     assert arranged(far, np.array([0, 2, 7, 2])).tolist() == [1, 3, 2, 0]
+
+
+@examples(100)
+@given(st.lists(st.tuples(st.sampled_from([-(1 << 62), 5, 1 << 62]), NUMBERS), max_size=12))
+def test_hashes_and_times_are_sorted_and_equal_ones_stay_in_their_order(pairs: list[tuple[int, int]]) -> None:
+    major, minor = (np.array([pair[place] for pair in pairs], np.int64) for place in range(2))
+    places = sorted(range(len(pairs)), key=lambda place: pairs[place])
+    assert arranged(major, minor).tolist() == places
+
+
+@examples(60)
+@given(PARTS, st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), max_size=6))
+def test_a_closed_span_has_both_of_its_ends(parts: list[Part], asked: list[Part]) -> None:
+    found = merged([entries([*parts, (99, FOREVER, 1)])], None)
+    assert counted(found) == sorted([*parts, (99, FOREVER, 1)], key=lambda part: part[:2])
+    asked = [*asked, (99, 0, FOREVER)]
+    start, end = closed_spans(
+        found, *(np.array([each[place] for each in asked], np.int64) for place in range(3))
+    )
+    counts = [sum(p[0] == of and low <= p[1] <= high for p in counted(found)) for of, low, high in asked]
+    assert np.maximum(end - start, 0).tolist() == counts
+
+
+FAR = st.sampled_from([-(1 << 63), -1, 0, 1, 5, (1 << 63) - 1])
+
+
+@examples(200)
+@given(st.lists(st.tuples(FAR, FAR)))
+def test_pairs_of_any_numbers_are_arranged_as_python_sorts_them(pairs: list[tuple[int, int]]) -> None:
+    major, minor = (np.array([pair[place] for pair in pairs], np.int64) for place in (0, 1))
+    assert arranged(major, minor).tolist() == sorted(range(len(pairs)), key=pairs.__getitem__)
 
 
 def test_ranges_are_spread_in_their_order() -> None:

@@ -1,82 +1,109 @@
-"""Rows by primary key and by place against a dict, in the order in which they were put."""
+"""Rows by primary key and by index key against a dict, in the order in which they were put."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.groups import Keys
-from headwater.operators.memory.indexed_table import IndexedTable
-from headwater.operators.memory.numbered_rows import NOWHERE
-from headwater.record import DELETED
+from headwater.operators.memory.entries import distinct
+from headwater.operators.memory.indexed_table import UNMET, IndexedTable
+from headwater.operators.memory.key_hash import KeyHashes, hashes
+from headwater.operators.memory.operator_memory import OperatorMemory
 from soaking import examples
+from unit.operators.stepping import LOGGED, SPILLED, TablesInMemory
 
-SCHEMA = pa.schema([("key", pa.int64()), ("value", pa.int64())])
-ROW = st.tuples(st.integers(NOWHERE, 3), st.integers(0, 9))
-STEPS = st.lists(st.dictionaries(st.integers(0, 8), st.none() | ROW), max_size=12)
-Row = tuple[int, int]
-
-
-def keys(some: list[int]) -> Keys:
-    return np.array(some, np.int64).astype(np.object_)
-
-
-def change(kept: IndexedTable, step: dict[int, Row | None]) -> None:
-    """Put the rows of a step, each at its place, and delete the keys that have none."""
-    found = kept.find(keys(list(step)))
-    known = [(key, row) for (key, row), slot in zip(step.items(), found, strict=True) if row or slot >= 0]
-    places = np.array([row[0] if row else NOWHERE for _, row in known], np.int64)
-    deleted = np.array([row is None for _, row in known], np.bool_)
-    some = keys([key for key, _ in known])
-    delta = kept.delta(some, kept.find(some), places, deleted)
-    there = [(key, row[1]) for key, row in known if row]
-    kept.put(delta, pa.table({"key": [k for k, _ in there], "value": [v for _, v in there]}, schema=SCHEMA))
-    kept.tidy(delta)
+SCHEMA = pa.schema([("key", pa.int64()), pa.field("_age", pa.int64(), nullable=False)])
+ROW = st.tuples(st.none() | st.integers(0, 3), st.integers(0, 9))
+STEP = st.tuples(
+    st.dictionaries(st.integers(0, 8), st.none() | ROW), st.sampled_from([None, LOGGED, SPILLED])
+)
+Row = tuple[int | None, int]
 
 
-def after(held: dict[int, Row], step: dict[int, Row | None]) -> dict[int, Row]:
-    """Return the rows that are there, those that were put last behind the others."""
-    rest = {key: row for key, row in held.items() if key not in step}
-    return rest | {key: row for key, row in step.items() if row}
+def keys(some: list[int]) -> KeyHashes:
+    return hashes([pa.array(some, pa.int64())], len(some))
 
 
-def at_place(kept: IndexedTable, place: int) -> list[tuple[int, int]]:
-    slots = np.sort(kept.ages(kept.index.get(np.array([place])).numbers))
-    return [(row["key"], row["value"]) for row in kept.take(slots).to_pylist()]
+def index_keys(some: list[int | None]) -> KeyHashes:
+    high, low = hashes([pa.array(some, pa.int64())], len(some))
+    return KeyHashes(high, np.where([each is None for each in some], UNMET, low))
 
 
-@examples(40)
-@given(STEPS)
-def test_rows_are_found_by_key_and_by_place_in_the_order_in_which_they_were_put(
-    steps: list[dict[int, Row | None]],
+def change(held: IndexedTable, step: dict[int, Row | None]) -> None:
+    """Put the rows of a step, each under its index key, and delete the keys that have none."""
+    known, old = held.find(keys(list(step)))
+    some = np.flatnonzero([found or bool(row) for found, row in zip(known.known, step.values(), strict=True)])
+    chosen = [list(step.items())[place] for place in some.tolist()]
+    put = [(key, row) for key, row in chosen if row]
+    rows = pa.table([[key for key, _ in put], [row[1] for _, row in put]], schema=SCHEMA)
+    deleted = np.array([row is None for _, row in chosen], np.bool_)
+    index = index_keys([row[0] for _, row in put])
+    made = held.change(keys([key for key, _ in chosen]), old.take(some), deleted, index, rows)
+    assert made.rows.equals(rows)
+
+
+def reopened(held: IndexedTable, files: TablesInMemory, limits: Any) -> IndexedTable:
+    saved = OperatorMemory(held.containers("left"), held.counters("left")).save(files, limits)
+    again = IndexedTable(SCHEMA)
+    OperatorMemory(again.containers("left"), again.counters("left")).open(saved, files)
+    return again
+
+
+def under(held: IndexedTable, some: list[int]) -> list[tuple[int, int]]:
+    asked = KeyHashes(*distinct(*index_keys(list(some))))
+    of, found = held.under(asked)
+    assert [half.tolist() for half in asked.take(of)] == [half.tolist() for half in found.index]
+    found = found.take(np.argsort(found.ages))
+    return [(row["key"], row["_age"]) for row in found.rows.to_pylist()]
+
+
+@examples(60)
+@given(st.lists(STEP, max_size=12))
+def test_rows_are_found_by_key_and_by_index_key_in_the_order_in_which_they_were_put(
+    steps: list[tuple[dict[int, Row | None], Any]],
 ) -> None:
-    kept, held = IndexedTable(SCHEMA), dict[int, Row]()
-    for step in steps:
-        change(kept, step)
-        held = after(held, step)
-        slots = kept.find(keys(list(range(9))))
-        values = kept.take(kept.ages(slots), "value")["value"].to_pylist()
-        assert values == [held[key][1] if key in held else None for key in range(9)]
-        assert kept.index_keys(slots).tolist() == [held.get(key, (NOWHERE, 0))[0] for key in range(9)]
-        for place in range(4):
-            assert at_place(kept, place) == [(k, v) for k, (p, v) in held.items() if p == place]
-        assert [row["key"] for row in kept.rows().to_pylist()] == list(held)
-        assert len(kept) == len(held)
+    held, expected, files = IndexedTable(SCHEMA), dict[int, Row](), TablesInMemory()
+    for step, limits in steps:
+        change(held, step)
+        expected = {key: row for key, row in expected.items() if key not in step}
+        expected |= {key: row for key, row in step.items() if row}
+        held = held if limits is None else reopened(held, files, limits)
+        found, _ = held.find(keys(list(range(9))))
+        assert found.known.tolist() == [key in expected for key in range(9)]
+        assert found.rows.column("_age").to_pylist() == [expected.get(key, (0, None))[1] for key in range(9)]
+        for some in ([0], [1, 3], [2, 9], []):
+            assert under(held, some) == [(key, row[1]) for key, row in expected.items() if row[0] in some]
+        assert held.rows().column("key").to_pylist() == list(expected)
 
 
-def test_a_row_as_it_is_and_the_deletion_of_none_are_no_changes() -> None:
-    kept = IndexedTable(SCHEMA)
-    change(kept, {1: (0, 5), 2: (0, 6)})
-    changes = {"key": [1, 2, 3, 4], "value": [5, 7, None, 8], DELETED: [False, False, True, False]}
-    slots = kept.find(keys([1, 2, 3, 4]))
-    assert kept.effective(slots, np.array(changes[DELETED]), pa.table(changes)).tolist() == [1, 3]
+def test_a_row_keeps_its_number_while_its_key_is_there() -> None:
+    held = IndexedTable(SCHEMA)
+    change(held, {1: (0, 5), 2: (0, 6)})
+    change(held, {1: (3, 7), 3: (0, 8)})
+    change(held, {2: None})
+    change(held, {2: (0, 9)})
+    assert held.find(keys([1, 2, 3]))[1].ids.tolist() == [0, 3, 2]
 
 
-def test_memory_follows_the_rows_that_are_there_and_the_order_stays() -> None:
-    kept = IndexedTable(SCHEMA)
-    for number in range(400):
-        change(kept, dict.fromkeys((3, 1, 2), (0, number)) | {4: None if number % 2 else (1, number)})
-    assert len(kept._rows) <= 2 * len(kept) + 1024
-    assert kept.rows().to_pylist() == [{"key": key, "value": 399} for key in (3, 1, 2)]
+def test_index_keys_of_which_one_half_is_equal_are_told_apart_by_the_other() -> None:
+    held = IndexedTable(SCHEMA)
+    _, old = held.find(keys([1, 2]))
+    rows = pa.table([[1, 2], [5, 6]], schema=SCHEMA)
+    index = KeyHashes(np.array([7, 7]), np.array([1, 2]))
+    held.change(keys([1, 2]), old, np.zeros(2, np.bool_), index, rows)
+    assert held.under(index.take(np.array([1])))[1].rows.column("key").to_pylist() == [2]
+    of, found = held.under(index)
+    assert (of.tolist(), found.rows.column("key").to_pylist()) == ([0, 1], [1, 2])
+
+
+def test_nothing_is_held_of_rows_that_are_gone() -> None:
+    held, files = IndexedTable(SCHEMA), TablesInMemory()
+    for number in range(20):
+        change(held, dict.fromkeys((3, 1, 2), (number % 3, number)))
+        change(held, dict.fromkeys((1, 2, 3)))
+        held = reopened(held, files, SPILLED)
+    assert sum(map(len, held.containers("left").values())) == 0

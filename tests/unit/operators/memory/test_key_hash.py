@@ -6,12 +6,13 @@ import math
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.groups import group
-from headwater.operators.memory.key_hash import hashed_groups
+from headwater.operators.memory.key_hash import KeyHashes, hashed_groups, numbered
 from soaking import examples
 from unit.operators.stepping import ROWS, SCHEMA, Row, table
 
@@ -47,6 +48,12 @@ def test_the_numbers_of_before_are_those_of_now() -> None:
     ]
     assert [numbers(each) for each in some] == KNOWN
     assert numbers(pa.array(["a"]), pa.array([1])) == KNOWN_PAIR
+
+
+def test_keys_are_one_where_both_halves_are_equal() -> None:
+    keys = KeyHashes(np.array([7, -(1 << 63), 7, 7]), np.array([1, 1, (1 << 62), 1]))
+    assert numbered(keys).tolist() == [1, 0, 2, 1]
+    assert numbered(keys.take(np.array([], np.int64))).tolist() == []
 
 
 def test_null_is_no_whole_number() -> None:

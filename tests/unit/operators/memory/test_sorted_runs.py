@@ -12,8 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
+from headwater.engine.files.local_files import LocalFiles
 from headwater.engine.state.chunk_files import Files
 from headwater.engine.state.run_files import StateRunFiles
+from headwater.operators.event_time import FOREVER, NEVER
 from headwater.operators.memory.entries import Entries, Merge, newest
 from headwater.operators.memory.sorted_runs import Limits, SortedRuns, StoredRuns
 from soaking import examples
@@ -61,7 +63,7 @@ def test_what_is_found_is_what_a_dict_has_wherever_it_lies(
     tmp_path: Path, kind: str, data: st.DataObject
 ) -> None:
     merge, combined = MERGES[kind]
-    files = StateRunFiles(tmp_path, Files(tmp_path))
+    files = _files(tmp_path)
     limits = Limits(
         *(data.draw(st.sampled_from(sizes)) for sizes in ([0, 100, 300, 10**6], [0, 2, 99], [1, 90, 999]))
     )
@@ -107,7 +109,10 @@ def test_what_is_found_is_what_a_dict_has_wherever_it_lies(
 
 
 def test_what_is_overwritten_in_every_step_is_not_logged_for_ever(tmp_path: Path) -> None:
-    files, limits = StateRunFiles(tmp_path, Files(tmp_path)), Limits(80_000, 64, 1 << 20)
+    files, limits = (
+        _files(tmp_path),
+        Limits(80_000, 64, 1 << 20),
+    )
     runs, numbers = SortedRuns(EMPTY, newest), np.arange(500)
     for step in range(60):
         runs.add(Entries(numbers, numbers, table([step] * 500)))
@@ -116,7 +121,10 @@ def test_what_is_overwritten_in_every_step_is_not_logged_for_ever(tmp_path: Path
 
 
 def test_many_entries_become_few_runs_of_bounded_parts(tmp_path: Path) -> None:
-    files, limits = StateRunFiles(tmp_path, Files(tmp_path)), Limits(20_000, 64, 50_000)
+    files, limits = (
+        _files(tmp_path),
+        Limits(20_000, 64, 50_000),
+    )
     runs, random = SortedRuns(EMPTY, newest), np.random.default_rng(1)
     for step in range(100):
         major = random.integers(0, 10**9, 1000)
@@ -128,3 +136,80 @@ def test_many_entries_become_few_runs_of_bounded_parts(tmp_path: Path) -> None:
     again = SortedRuns(EMPTY, newest)
     again.open(stored, files)
     assert contents(again.all()) == contents(runs.all())
+
+
+@examples(80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_rows_that_nothing_merges_all_stay_until_they_are_forgotten(
+    tmp_path: Path, data: st.DataObject
+) -> None:
+    files, limits = _files(tmp_path), Limits(data.draw(st.sampled_from([0, 300])), 2, 90)
+    runs, model, behind = SortedRuns(EMPTY, None), list[tuple[int, int, int]](), -100
+    for action in data.draw(st.lists(st.sampled_from(["add", "add", "open", "forget"]), max_size=12)):
+        match action:
+            case "add":
+                pairs = [pair for pair in data.draw(PAIRS) if pair[1] > behind]
+                runs.add(entries(pairs))
+                model += pairs
+            case "open":
+                stored, runs = runs.save(files, limits), SortedRuns(EMPTY, None)
+                runs.open(stored, files)
+            case "forget":
+                runs.forget(behind := max(behind, data.draw(NUMBERS)))
+        model = [pair for pair in model if pair[1] > behind]
+        found = runs.all()
+        listed = zip(found.major.tolist(), found.minor.tolist(), found.rows["value"].to_pylist(), strict=True)
+        assert list(listed) == sorted(model, key=lambda pair: pair[:2]), "equal ones in the order of arrival"
+        fading = runs.fading()
+        assert (fading is None) == (not model)
+        assert fading is None or fading > behind
+    asked = data.draw(st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS)))
+    matches = runs.matches(
+        *(np.array([each[place] for each in asked], np.int64) for place in range(3)), "value"
+    )
+    told = [
+        (query, value)
+        for query, (of, first, last) in enumerate(asked)
+        for major, minor, value in model
+        if of == major and first <= minor <= last
+    ]
+    found_pairs = zip(matches.of.tolist(), matches.entries.rows["value"].to_pylist(), strict=True)
+    assert sorted(found_pairs) == sorted(told)
+    if behind == -100:
+        major, minor = (np.array([each[place] for each in asked], np.int64) for place in range(2))
+        mine = [[pair[1] for pair in model if pair[0] == each[0]] for each in asked]
+        assert runs.last_until(major, minor).tolist() == [
+            max((at for at in some if at <= each[1]), default=NEVER)
+            for some, each in zip(mine, asked, strict=True)
+        ]
+        assert runs.first_after(major, minor).tolist() == [
+            min((at for at in some if at > each[1]), default=FOREVER)
+            for some, each in zip(mine, asked, strict=True)
+        ]
+
+
+def test_what_is_of_no_use_goes_when_runs_are_merged(tmp_path: Path) -> None:
+    files, told = _files(tmp_path), list[bool]()
+
+    def useful(found: Entries, bottom: bool) -> Any:
+        told.append(bottom)
+        return found.rows["value"].to_numpy() != 7
+
+    runs = SortedRuns(EMPTY, None, useful=useful)
+    runs.add(entries([(1, 1, 7), (2, 1, 3)]))
+    assert len(runs) == 2
+    runs.add(entries([(1, 2, 4)]))
+    assert (len(runs), told) == (2, [False])
+    runs.save(files, Limits(0, 0, 1 << 20))
+    assert (len(runs), told) == (2, [False, True])
+
+
+def test_the_least_number_of_all_is_one_that_can_be_held(tmp_path: Path) -> None:
+    runs, files = SortedRuns(EMPTY, newest), _files(tmp_path)
+    runs.add(entries([(NEVER, NEVER, 1), (0, NEVER, 2)]))
+    runs.save(files, Limits(0, 0, 1))
+    assert contents(runs.all()) == {(NEVER, NEVER): 1, (0, NEVER): 2}
+
+
+def _files(folder: Path) -> StateRunFiles:
+    return StateRunFiles(LocalFiles(folder), Files(LocalFiles(folder)))

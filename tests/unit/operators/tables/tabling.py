@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headwater.operators.event_time import NEVER
 from headwater.operators.operator import Operator, Step, run
 from headwater.operators.pairing import Pairing
-from unit.operators.stepping import Row, listed, restarted, table, texts
+from unit.operators.stepping import Restarts, Row, listed, table, texts
 
 Key = tuple[Any, ...]
 
@@ -111,20 +111,17 @@ def play(
     wanted: Callable[[list[Made]], dict[Key, Row]],
 ) -> list[Step]:
     """Let an operator go through steps, and compare what it has told after each with an oracle."""
-    schema, chunks, seen, steps = sent([]).schema, [], [], []
+    schema, seen, steps = sent([]).schema, [], []
     state, before = operator.initial_state(schema), wanted([])
     again = operator.initial_state(schema)  # never restarted: a restart must not change a byte
+    restarts = Restarts(operator, schema)
     for turn in plan:
-        if turn.restart == "snapshot":
-            chunks = [operator.snapshot(state)]
-        if turn.restart is not None:
-            state = restarted(operator, schema, chunks)
+        state = restarts.before_step(state, turn.restart)
         step = operator.step(state, sent(turn.changes), NEVER)
         assert step.out.schema.equals(operator.output_schema(schema))
         assert texts(listed(operator.step(again, sent(turn.changes), NEVER).out)) == texts(listed(step.out))
         assert operator.next_timer(state) is None
         assert (step.late, step.duplicates, step.dead) == (None, 0, None)
-        chunks += [] if step.chunk is None else [step.chunk]
         seen += turn.changes
         after = wanted(seen)
         check_step(step, operator.identity, before, after)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.operators.tables.exact import SCALE, Sums, finite
+from headwater.operators.tables.exact import LimbSums, exact_sums, finite
 from soaking import examples
 
 PRICE = pa.decimal128(38, 3)
@@ -22,19 +22,25 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     pa.float32(): st.floats(allow_nan=False, allow_infinity=False, width=32),
     PRICE: st.integers(-(10**38) + 1, 10**38 - 1).map(lambda n: Decimal(n).scaleb(-3, Context(prec=60))),
 }
-UNITS: dict[Any, int] = {
-    pa.int64(): 1,
-    PRICE: 1000,
-    pa.float64(): 2**SCALE,
-    pa.float32(): 2**SCALE,
-}
-GROUPS = np.arange(3)
+UNITS: dict[Any, int] = {pa.int64(): 1, PRICE: 1000, pa.float64(): 1, pa.float32(): 1}
+Columns = list[pa.Array]
 
 
-def change(sums: Sums, kind: pa.DataType, rows: list[tuple[int, Any]], sign: int) -> None:
+def none_yet(kind: pa.DataType, groups: int = 3) -> Columns:
+    fields = exact_sums(kind).fields
+    return [pa.array([[] if pa.types.is_list(f.type) else 0] * groups, f.type) for f in fields]
+
+
+def change(columns: Columns, kind: pa.DataType, rows: list[tuple[int, Any]], sign: int) -> Columns:
     groups = np.array([group for group, _ in rows], np.int64)
     longer = pa.array([0, *(value for _, value in rows)], kind)
-    sums.change(groups, longer.slice(1), sign)
+    made = exact_sums(kind).changed(columns, groups, longer.slice(1), np.full(len(rows), sign))
+    assert [column.type for column in made] == [field.type for field in exact_sums(kind).fields]
+    return made
+
+
+def read(kind: pa.DataType, columns: Columns) -> list[Fraction]:
+    return [Fraction(*pair) for pair in exact_sums(kind).fractions(columns)]
 
 
 def by_hand(kind: pa.DataType, rows: list[tuple[int, Any]]) -> list[Fraction]:
@@ -48,24 +54,28 @@ def by_hand(kind: pa.DataType, rows: list[tuple[int, Any]]) -> list[Fraction]:
 def test_a_sum_depends_on_the_numbers_that_are_in_it_alone(kind: pa.DataType, data: st.DataObject) -> None:
     rows = st.lists(st.tuples(st.integers(0, 2), VALUES[kind]), max_size=12)
     stay, leave = data.draw(rows), data.draw(rows)
-    sums = Sums()
-    change(sums, kind, stay + leave, 1)
-    assert sums.of(GROUPS) == by_hand(kind, stay + leave)
-    change(sums, kind, leave[::-1], -1)
-    assert sums.of(GROUPS) == by_hand(kind, stay)
-
-
-def test_nothing_is_held_of_a_sum_that_is_zero() -> None:
-    sums = Sums()
-    change(sums, pa.float64(), [(0, 1e300), (0, 5e-324), (1, 0.0)], 1)
-    change(sums, pa.float64(), [(0, 5e-324), (0, 1e300)], -1)
-    assert sums._sums == {}
+    columns = change(none_yet(kind), kind, stay + leave, 1)
+    assert read(kind, columns) == by_hand(kind, stay + leave)
+    columns = change(columns, kind, leave[::-1], -1)
+    assert read(kind, columns) == by_hand(kind, stay)
+    assert columns == change(none_yet(kind), kind, stay, 1), "what has left leaves nothing behind"
 
 
 def test_very_many_numbers_do_not_overflow() -> None:
-    sums, greatest = Sums(), 2**63 - 1
-    sums.change(np.zeros(5000, np.int64), pa.array(np.full(5000, greatest)), 1)
-    assert sums.of(np.array([0])) == [5000 * greatest]
+    sums, greatest = LimbSums(pa.int64()), 2**63 - 1
+    columns = none_yet(pa.int64(), 1)
+    for sign, wanted in ((1, 5000 * greatest), (-1, 0), (-1, -5000 * greatest)):
+        ones = np.ones(5000, np.int64)
+        columns = sums.changed(columns, 0 * ones, pa.array(np.full(5000, greatest)), sign * ones)
+        assert sums.fractions(columns) == [(wanted, 1)]
+
+
+def test_which_integers_fit_64_bits_is_told() -> None:
+    sums = LimbSums(pa.int64())
+    rows = [(0, 2**63 - 1), (1, -(2**63)), (2, 2**63 - 1), (2, 1)]
+    totals, wide = sums.integers(change(none_yet(pa.int64()), pa.int64(), rows, 1))
+    assert totals[:2].tolist() == [2**63 - 1, -(2**63)]
+    assert wide.tolist() == [False, False, True]
 
 
 def test_what_has_a_place_among_the_numbers_is_told_by_its_type() -> None:

@@ -18,14 +18,13 @@ from hypothesis import strategies as st
 
 from headwater.errors import UsageError
 from headwater.operators.event_time import NEVER
-from headwater.operators.memory.sorted_multiset import SortedMultiset, comparable, restored
 from headwater.operators.operator import Operator
 from headwater.operators.spec import Side
 from headwater.operators.tables import retracting as agg
 from headwater.schema import parse
 from headwater.transforms import tables
 from soaking import examples
-from unit.operators.stepping import Row, listed, rank, table
+from unit.operators.stepping import SPILLED, Row, TablesInMemory, listed, rank, table
 from unit.operators.tables.tabling import (
     Key,
     Made,
@@ -231,12 +230,12 @@ def test_what_changes_nothing_is_not_stored() -> None:
     session = Session()
     session(order(1, "a"))
     step = SHOPS.step(session.state, table([order(1, "a"), gone(order(7, "x"), ["id"])], ORDERS), NEVER)
-    assert (len(step.out), step.chunk) == (0, None)
+    assert len(step.out) == 0
 
 
 def test_only_the_columns_needed_are_kept() -> None:
     state = grouping("k", rows=agg.count(), most=agg.max("n")).initial_state(SCHEMA)
-    assert state.rows.rows().column_names == ["id", "part", "k", "n", "_deleted"]
+    assert state.rows.rows().column_names == ["id", "part", "k", "n"]
 
 
 def test_rows_are_spread_by_the_columns_of_the_group_that_the_primary_key_has() -> None:
@@ -255,10 +254,9 @@ def test_memory_follows_the_rows_that_are_there() -> None:
         numbers = rng.integers(0, 200, 400).tolist()
         session(*(order(n, f"s{rng.integers(50)}", int(rng.integers(9))) for n in numbers))
         session(*(gone(order(n, ""), ["id"]) for n in numbers))
-    state = session.state
-    assert (len(state.rows), len(state.groups), len(SHOPS.snapshot(state))) == (0, 50, 0)
-    assert len(state.rows._rows) <= 1024 + 400
-    assert not any(tally._ranked for (kind, _), tally in state.tallies.items() if kind is agg.Max.tally)
+    memory = SHOPS.memory(session.state)
+    assert memory is not None
+    assert not memory.save(TablesInMemory(), SPILLED).stretches
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
@@ -284,36 +282,3 @@ def test_what_cannot_be_meant_is_refused() -> None:
 def test_an_operator_can_be_sent_to_a_worker() -> None:
     operator = grouping("k")
     assert pickle.loads(pickle.dumps(operator)) == operator
-
-
-@examples(40)
-@given(st.lists(st.tuples(st.lists(st.integers(0, 50), max_size=30), st.integers(0, 30)), max_size=20))
-def test_ranked_values_are_a_sorted_list(steps: list[tuple[list[int], int]]) -> None:
-    ranked, plain = SortedMultiset(), list[int]()
-    for new, leave in steps:
-        ranked.add(new)
-        plain = sorted([*plain, *new])
-        for value in plain[:leave:2]:
-            ranked.remove(value)
-        plain = sorted([*plain[1:leave:2], *plain[leave:]] if leave else plain)
-        assert len(ranked) == len(plain)
-        assert ranked.greatest(4) == plain[: -4 - 1 : -1]
-        assert not plain or ranked.least() == plain[0]
-
-
-def test_ranked_values_lie_in_runs_of_a_bounded_length() -> None:
-    ranked, rng = SortedMultiset(), np.random.default_rng(1)
-    ranked.add(rng.integers(0, 1000, 5000).tolist())
-    for value in rng.integers(0, 1000, 20_000).tolist():
-        ranked.add([value])
-    assert max(map(len, ranked._runs)) <= 2048
-    everything = ranked.greatest(10**6)
-    assert len(everything) == 25_000
-    assert everything == sorted(everything, reverse=True)
-
-
-@given(st.lists(st.floats(width=32)))
-def test_floats_come_back_from_their_order(floats: list[float]) -> None:
-    for kind in (pa.float32(), pa.float64()):
-        column = pa.array(floats, kind)
-        assert repr(restored(comparable(column), kind).to_pylist()) == repr(column.to_pylist())

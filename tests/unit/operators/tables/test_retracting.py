@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -14,6 +13,7 @@ from headwater.errors import UsageError
 from headwater.operators.tables import retracting
 from headwater.operators.tables.retracting import Retractable
 from soaking import examples
+from unit.operators.tables.tallying import Tallied
 
 ALL: list[Retractable] = [
     retracting.count("v"),
@@ -40,10 +40,10 @@ def test_what_is_read_depends_on_the_rows_that_are_there_now(
 ) -> None:
     told = []
     for aggregate in ALL:
-        tally = aggregate.tally(pa.int64())
+        tally = Tallied(aggregate.tally(pa.int64(), aggregate.ends), 1)
         for some, sign in ((leave, 1), (stay, 1), (leave[::-1], -1)):
-            tally.change(np.zeros(len(some), np.int64), pa.array(some, pa.int64()), sign)
-        read = aggregate.read(tally, np.array([0]))
+            tally.change([(0, value) for value in some], pa.int64(), sign)
+        read = aggregate.read(tally.tally, tally.columns)
         assert read.type == aggregate.result(pa.int64())
         told += read.to_pylist()
     assert told == by_hand([value for value in stay if value is not None])
@@ -80,6 +80,7 @@ def test_a_type_that_is_not_taken_is_refused_by_the_name_users_know() -> None:
 def test_aggregates_that_need_the_same_share_a_tally() -> None:
     assert retracting.sum("v").tally is retracting.mean("v").tally
     assert retracting.min("v").tally is retracting.greatest("v", 2).tally
+    assert retracting.min("v").ends | retracting.greatest("v", 2).ends | retracting.max("v").ends == (1, 2)
 
 
 def test_the_greatest_of_no_values_are_refused() -> None:

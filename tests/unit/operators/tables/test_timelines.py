@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +19,7 @@ from headwater.schema import parse
 from headwater.transforms import tables
 from headwater.transforms.joins import tables as joined_tables
 from soaking import examples
-from unit.operators.stepping import Row, listed, restarted
+from unit.operators.stepping import Restarts, Row, listed
 from unit.operators.tables.tabling import (
     Key,
     Made,
@@ -121,14 +120,13 @@ def changed(rng: np.random.Generator, users: int) -> list[Made]:
 @given(st.integers(0, 10**6))
 def test_many_followers_of_one_author_stay_right_through_many_changes(seed: int) -> None:
     rng, seen = np.random.default_rng(seed), list[Made]()
-    state, table, chunks = TIMELINE.initial_state(SENT([]).schema), dict[Key, Row](), list[pa.Table]()
+    state, table = TIMELINE.initial_state(SENT([]).schema), dict[Key, Row]()
+    restarts = Restarts(TIMELINE, SENT([]).schema)
     for turn in range(12):
-        if turn % 4 == 3:
-            chunks = [TIMELINE.snapshot(state)] if turn == 7 else chunks
-            state = restarted(TIMELINE, SENT([]).schema, chunks)
+        restart = ("snapshot" if turn == 7 else "chunks") if turn % 4 == 3 else None
+        state = restarts.before_step(state, restart)
         made = changed(rng, 200)
         step = TIMELINE.step(state, SENT(made), NEVER)
-        chunks += [] if step.chunk is None else [step.chunk]
         seen += made
         table = now(listed(step.out), TIMELINE.identity, table)
         assert told(table) == told(timelines(seen))

@@ -39,6 +39,7 @@ def test_a_server_that_dies_between_two_steps_stores_once(tmp_path: Path, point:
         assert sorted(row["id"] for row in stored(log)) == list(range(12))
 
 
+@pytest.mark.slow
 def test_a_batch_without_a_key_is_whole_after_a_death(tmp_path: Path) -> None:
     make_log(tmp_path).close()
     with child_server(tmp_path, 1) as (process, url):

@@ -43,7 +43,11 @@ SECOND = 1.0
               help="How long a message waits that failed; twice as long each further time.")  # fmt: skip
 @click.option("--stop-after", metavar="INTERVAL", default="30 seconds", show_default=True,
               help="How long what was begun is waited for at the end.")  # fmt: skip
-@click.option("--until-empty", is_flag=True, help="End when nothing is left to be received.")
+@click.option(
+    "--until-empty",
+    is_flag=True,
+    help="End when nothing is left to be received; with exit code 1 if any failed that is not done.",
+)
 @click.option("--metrics-port", "port", type=click.IntRange(0, 65535), metavar="N",
               help="Serve metrics to Prometheus at http://127.0.0.1:N/metrics.")  # fmt: skip
 @alert_options
@@ -69,8 +73,17 @@ def work(log: Log, topic: str, function: str, group: str, **how: Any) -> None:
             click.echo(f"metrics at {endpoint.url}", err=True)
         worker = Worker(queue, handler, settings)
         status = _watch(worker, queue, (endpoint, alert), how["until_empty"])
-    if how["until_empty"] and status.dead:
+        left = how["until_empty"] and _tell_left(queue, status)
+    if how["until_empty"] and (status.dead or left):
         raise click.exceptions.Exit(1)
+
+
+def _tell_left(queue: Queue, status: WorkerStatus) -> bool:
+    """Say how many messages wait that were given back; tell whether there are any."""
+    left = queue.status().delayed if status.retried else 0
+    if left:
+        say("worker", f"{left} that failed wait to be delivered again")
+    return bool(left)
 
 
 def _settings(how: dict[str, Any]) -> QueueSettings | None:
@@ -101,7 +114,7 @@ def _watch(
         raise
     finally:
         told = worker.status()
-        say("worker", f"{told.done} done, {told.retried} tried again, {told.dead} dead")
+        say("worker", f"{told.done} done, {told.retried} given back, {told.dead} dead")
 
 
 def _follow(

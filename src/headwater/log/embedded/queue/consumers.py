@@ -12,6 +12,7 @@ import uuid
 import weakref
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from headwater import durable
 from headwater.log.embedded.groups import holds_lock
@@ -27,8 +28,7 @@ class ConsumerLock:
         durable.make(directory)
         self.id = uuid.uuid4().hex
         self.mutex = open(directory / _MUTEX, "ab")
-        self._file = open(directory / self.id, "wb")
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        self._file = _locked(directory / self.id)
         _locks.add(self)
 
     def lives(self, consumer: str) -> bool:
@@ -42,8 +42,8 @@ class ConsumerLock:
     def sweep(self) -> None:
         """Remove the files of those who have died."""
         for name in names(self.directory):
-            if not self.lives(name):
-                (self.directory / name).unlink(missing_ok=True)
+            if name != self.id:
+                _remove_if_dead(self.directory / name)
 
     def notify(self) -> None:
         """Wake the others who wait: a message can be had."""
@@ -60,6 +60,24 @@ class ConsumerLock:
         """Close the files."""
         self._file.close()
         self.mutex.close()
+
+
+def _locked(path: Path) -> IO[bytes]:
+    """Make a consumer's file and lock it; others may have removed it in between, as one of the dead."""
+    while True:
+        file = open(path, "wb")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+                return file
+        file.close()
+
+
+def _remove_if_dead(path: Path) -> None:
+    """Remove a file that nobody holds, while holding it: who locks it next sees that it is gone."""
+    with suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
 
 
 _locks: weakref.WeakSet[ConsumerLock] = weakref.WeakSet()

@@ -217,6 +217,14 @@ def postpone(db: sqlite3.Connection, handle: Handle, visible: int | None, reason
     return bool(changed.rowcount)
 
 
+def undeliver(db: sqlite3.Connection, handles: Iterable[Handle]) -> None:
+    """Give messages back as if they had not been delivered; those of another stay as they are."""
+    db.executemany(
+        f"{_RELEASE}, deliveries = deliveries - 1 WHERE seq = ? AND token = ?",
+        [handle[:2] for handle in handles],
+    )
+
+
 def extend(db: sqlite3.Connection, handle: Handle, visible: int) -> bool:
     """Keep a message until a time; False if it is another's."""
     query = "UPDATE messages SET visible = ? WHERE seq = ? AND token = ?"

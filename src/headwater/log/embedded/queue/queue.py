@@ -6,8 +6,9 @@ over; every change of that is one transaction.
 
 from __future__ import annotations
 
+import logging
 import os
-import random
+import secrets
 import time
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 from headwater import durations
 from headwater.durations import MICROSECOND
-from headwater.errors import OffsetLost, UsageError
+from headwater.errors import HeadwaterError, OffsetLost, UsageError
 from headwater.log.embedded.queue import delivery, figures
 from headwater.log.embedded.queue.consumers import ConsumerLock
 from headwater.log.embedded.queue.dead_letters import DeadLettering
@@ -30,12 +31,13 @@ from headwater.log.embedded.queue.sources import QueueSources
 from headwater.log.embedded.queue.store import QueueStore
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.process import check_process
-from headwater.log.queue import Message, Queue, fenced, message_id
+from headwater.log.queue import Message, Queue, check_kept, fenced, message_id
 from headwater.log.queue_report import DeadMessage, QueueStatus
 from headwater.log.queue_settings import QueueSettings
 
 CHECK_SECONDS = 0.5
 """How often a consumer looks whether others have died, where nothing tells it."""
+_log = logging.getLogger("headwater")
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class EmbeddedQueue(Queue):
         self._store, self._intake, self._lock = parts.store, parts.intake, parts.lock
         self._process = os.getpid()
         self._checked = 0.0
+        self._unwritten = ""
+        """Why dead letters could not be written: it is logged once."""
         self._closed = False
 
     # What a consumer calls
@@ -162,6 +166,12 @@ class EmbeddedQueue(Queue):
             raise fenced([message])
         self._lock.notify()
 
+    def _undeliver(self, messages: Sequence[Message]) -> None:
+        self._check_open()
+        with self._store.transaction() as db:
+            delivery.undeliver(db, [message.handle for message in messages])
+        self._lock.notify()
+
     def _extend(self, message: Message, length: timedelta) -> None:
         self._check_open()
         with self._store.transaction() as db:
@@ -182,16 +192,18 @@ class EmbeddedQueue(Queue):
     def _attempt(self, limit: int, visible_after: timedelta) -> list[Message]:
         """Deliver what can be delivered now."""
         self._check_open()
+        check_kept(self._parts.sources.topic().topic)
         self._raise_lost()
         self._look_after_others()
         self._revive()
         messages: list[Message] = []
         try:
             while self._deliver(messages, limit, visible_after) and len(messages) < limit:
-                self._move_to_dead_letters()  # the next message of a key may have waited for it
+                if not self._set_aside():  # the next message of a key may have waited for it
+                    self._deliver(messages, limit, visible_after)
+                    break
         except BaseException:
-            for message in messages:  # which nobody would get
-                self._give_back(message, timedelta(), None)
+            self._undeliver(messages)  # nobody would get them
             raise
         if not messages:
             self._raise_lost()
@@ -206,14 +218,14 @@ class EmbeddedQueue(Queue):
                 delivery.revive(db, self._clock(), self.settings.max_deliveries)
                 left = delivery.is_dying(db)
             if left:
-                self._move_to_dead_letters()
+                self._set_aside()
 
     def _deliver(self, messages: list[Message], limit: int, visible_after: timedelta) -> bool:
         """Add messages that are the caller's now, up to a limit; return whether others are dying."""
         wanted = limit - len(messages)
         if not self.settings.plain:
             self._index(wanted)
-        token, until = random.getrandbits(62), self._clock() + visible_after // MICROSECOND
+        token, until = secrets.randbits(62), self._clock() + visible_after // MICROSECOND
         holder = Holder(self._lock.id, token, until)
         with self._store.transaction() as db:
             now = self._clock()
@@ -281,6 +293,18 @@ class EmbeddedQueue(Queue):
     def _move_to_dead_letters(self) -> None:
         if self._parts.dead_letters.move_to_dead_letters(self._clock()):
             self._lock.notify()
+
+    def _set_aside(self) -> bool:
+        """Write dead letters; where that fails they stay, for later, and keep nobody from other messages."""
+        try:
+            self._move_to_dead_letters()
+        except HeadwaterError as error:
+            if error.message != self._unwritten:
+                _log.error("dead letters cannot be written, and are tried again: %s", error)
+            self._unwritten = error.message
+            return False
+        self._unwritten = ""
+        return True
 
     def _look_after_others(self) -> None:
         """Give back what those have who have died."""

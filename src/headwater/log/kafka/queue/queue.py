@@ -10,7 +10,8 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from headwater import durations
 from headwater.durations import interval, interval_text
-from headwater.errors import RowError, UnreadableRecord, UsageError
+from headwater.errors import Fenced, RowError, UnreadableRecord, UsageError
 from headwater.log.dead_letter_topic import ORIGIN, Death
 from headwater.log.kafka.catalog import KafkaCatalog, KafkaTopic
 from headwater.log.kafka.queue.dead_letters import ShareGroupDeadLetters
@@ -58,6 +59,7 @@ class KafkaQueue(Queue):
         config, id = catalog.cluster.config, group[1]
         self._members = ShareMembers(lambda: ShareMember(config, id, topics, lock))
         self._waiting: deque[ReceivedMessage] = deque()
+        self._done: Container[str] = ()
         self._changed = threading.Condition()
         self._process = os.getpid()
         self._closed = False
@@ -140,6 +142,11 @@ class KafkaQueue(Queue):
         else:
             self._settle_one(message, RELEASE)
 
+    def _undeliver(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            with suppress(Fenced):  # another has it
+                self._give_back(message, timedelta(), None)
+
     def _extend(self, message: Message, length: timedelta) -> None:
         raise self._not_by_share_groups(
             "keep a message for longer",
@@ -153,6 +160,10 @@ class KafkaQueue(Queue):
             raise fenced([message])
         self._dead_letters.move_to_dead_letters(message.handle.received.record, _death(message, reason))
         self._settle_one(message, REJECT)
+
+    def _settle(self, done: Container[str]) -> int:
+        self._done = done  # each is acknowledged when the broker delivers it once more, as it does here
+        return 0
 
     # Inside
 
@@ -179,10 +190,17 @@ class KafkaQueue(Queue):
             if each.until > time.monotonic():  # else it is another's by now
                 message = self._message(each)
                 if message.deliveries > self.settings.max_deliveries:
-                    self._reject(message, UNACKNOWLEDGED)
+                    self._end(message)
                 else:
                     found.append(message)
         return found
+
+    def _end(self, message: Message) -> None:
+        """Make a message a dead letter that was delivered too often, unless it was done."""
+        if message.id in self._done:
+            self._settle_one(message, ACCEPT)
+        else:
+            self._reject(message, UNACKNOWLEDGED)
 
     def _poll(self, timeout: float) -> None:
         """Let a share consumer receive that may; wait a while where none may."""

@@ -6,6 +6,7 @@ import pytest
 
 from headwater.errors import UsageError
 from headwater.log import Log
+from headwater.log.queue_settings import QueueSettings
 from headwater.queue import BoundedProducer
 
 pytestmark = pytest.mark.kafka
@@ -22,3 +23,17 @@ def test_what_the_client_cannot_tell_is_refused_and_not_made_up(kafka: Log, name
         assert "30 seconds" in str(error.value)
     with pytest.raises(UsageError, match="cannot be bounded"):
         BoundedProducer(kafka, name, "g", limit=1).send({"n": 1})
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_what_was_done_before_its_last_delivery_ended_is_not_dead(kafka: Log, name: str, done: bool) -> None:
+    kafka.create_topic(name, "n BIGINT")
+    with kafka.producer(name) as producer:
+        producer.send({"n": 1})
+    once = QueueSettings(max_deliveries=1)
+    with kafka.queue(name, "g", settings=once) as queue:
+        [message] = queue.receive(timeout=20)  # and its consumer ends before it has acknowledged it
+    with kafka.queue(name, "g", settings=once) as queue:
+        queue._settle({message.id} if done else set())
+        assert queue.receive(timeout=5) == []
+        assert queue.status().dead == (0 if done else 1)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from headwater.log.embedded.queue.consumers import ConsumerLock, count_living, names
 from headwater.log.embedded.wakeup import Wakeup
@@ -22,6 +26,26 @@ def test_a_consumer_lives_until_it_lets_go(tmp_path: Path) -> None:
     assert names(tmp_path / "q") == [one.id]
     one.close()
     assert names(tmp_path / "q") == []
+
+
+def test_a_file_that_was_removed_before_it_was_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, flock, swept = ConsumerLock(tmp_path / "q"), fcntl.flock, list[int]()
+
+    def late(file: Any, how: int) -> None:
+        if how == fcntl.LOCK_EX and not swept:
+            swept.append(1)
+            other.sweep()
+        flock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    lock = ConsumerLock(tmp_path / "q")
+    assert swept and other.lives(lock.id)
+    other.sweep()
+    assert sorted(names(tmp_path / "q")) == sorted([lock.id, other.id])
+    lock.close()
+    other.close()
 
 
 def test_those_who_wait_are_woken(tmp_path: Path) -> None:

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from headwater.errors import RecordTooLarge, TopicError
 from headwater.log.embedded import EmbeddedLog
 from headwater.log.embedded.queue.dead_letters import DeadLettering
+from headwater.log.queue import MAX_REASON
+from headwater.record import MAX_BYTES
 
 Open = Callable[..., Any]
 
@@ -38,6 +41,40 @@ def test_a_letter_that_was_written_before_a_crash_is_not_written_again(
     two.reject("second")
     assert [(dead.value["n"], dead.reason) for dead in other.dead()] == [(1, "first"), (2, "second")]
     assert other.status().depth == 0
+
+
+def test_the_largest_record_becomes_a_dead_letter_and_a_message_again(log: EmbeddedLog) -> None:
+    log.create_topic("large", "b BINARY")
+    with log.producer("large") as producer, pytest.raises(RecordTooLarge):
+        producer.send({"b": bytes(MAX_BYTES + 1)})
+        producer.flush()
+    largest = bytes(MAX_BYTES - 4)  # and the offset in a column of such values
+    with log.producer("large") as producer:
+        producer.send({"b": largest})
+    with log.queue("large", "g") as queue:
+        for _ in range(2):
+            [message] = queue.receive(timeout=0)
+            message.reject("é" * 5000)
+            [dead] = queue.dead()
+            assert (dead.value["b"], dead.reason) == (largest, "é" * MAX_REASON)
+            assert queue.redrive() == 1
+
+
+def test_dead_letters_that_cannot_be_written_keep_nobody_from_other_messages(
+    log: EmbeddedLog, open_queue: Open, send: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    send({"n": 1}, {"n": 2}, {"n": 3})
+    queue = open_queue()
+    [message] = queue.receive(timeout=0)
+    log.create_topic("t.g.dead", "x STRING NOT NULL")  # by somebody else
+    with pytest.raises(TopicError, match="cannot have topic"):
+        message.reject("no")
+    assert [each.value["n"] for each in queue.receive(timeout=0)] == [2]
+    assert [each.value["n"] for each in queue.receive(timeout=0)] == [3]
+    assert len(caplog.records) == 1
+    log.delete_topic("t.g.dead")
+    assert queue.receive(timeout=0) == []
+    assert [dead.value["n"] for dead in queue.dead()] == [1]
 
 
 def test_what_was_dying_when_its_consumer_was_killed_is_set_aside_by_another(

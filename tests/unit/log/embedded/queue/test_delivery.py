@@ -58,6 +58,14 @@ def test_an_answer_with_another_token_changes_nothing(db: sqlite3.Connection) ->
     assert delivery.acknowledge(db, [handle, handle], 0) == ([1], False)
 
 
+def test_what_nobody_saw_is_given_back_with_the_deliveries_it_had(db: sqlite3.Connection) -> None:
+    delivery.insert(db, [new(0), new(1)], now=0)
+    mine, other = held(db, 2, token=7)
+    delivery.undeliver(db, [mine, other._replace(token=8)])
+    query = "SELECT offset, state, deliveries FROM messages ORDER BY offset"
+    assert db.execute(query).fetchall() == [(0, "ready", 0), (1, "held", 1)]
+
+
 def test_the_next_of_a_key_is_due_when_it_is_due(db: sqlite3.Connection) -> None:
     delivery.insert(db, [new(0, b"a"), new(1, b"a", due=50), new(2, b"a")], now=0)
     [handle] = held(db, 5, token=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from headwater import durations
-from headwater.errors import Fenced, OffsetLost, TopicReplaced
+from headwater.errors import Fenced, OffsetLost, TopicReplaced, UsageError
 from headwater.log.embedded import EmbeddedLog
 from headwater.log.queue import Message
 from headwater.log.queue_settings import QueueSettings
@@ -41,6 +42,33 @@ def test_what_is_not_acknowledged_in_time_is_another_s_and_the_late_answer_is_fe
         with pytest.raises(Fenced):
             late()
     again.ack()
+
+
+def test_deliveries_are_told_apart_though_programs_seed_their_random_numbers(
+    open_queue: Open, send: Send, clock: Any
+) -> None:
+    send({"n": 1})
+    one, two = open_queue(), open_queue()
+    random.seed(0)
+    [slow] = one.receive(visible_after="30 seconds", timeout=0)
+    clock.wait(31)
+    random.seed(0)
+    [again] = two.receive(timeout=0)
+    with pytest.raises(Fenced):
+        slow.ack()
+    again.ack()
+
+
+def test_a_topic_that_became_compacted_meanwhile_is_refused_and_what_was_received_is_answered(
+    log: EmbeddedLog, open_queue: Open, send: Send
+) -> None:
+    send({"n": 1}, {"n": 2})
+    queue = open_queue()
+    [message] = queue.receive(timeout=0)
+    log._storage.catalog.alter("t", {"cleanup": "compact"})  # as one who had not yet seen the queue
+    with pytest.raises(UsageError, match="compacted"):
+        queue.receive(timeout=0)
+    message.ack()
 
 
 def test_a_message_can_be_kept_for_longer(open_queue: Open, send: Send, clock: Any) -> None:
