@@ -1,10 +1,11 @@
 """The archive: segments that retention has moved out, as Parquet, from which reads go on.
 
 A file holds a segment's records with all their metadata, in a directory that bears the topic's
-identity: logs may share an archive, and a topic never meets the files of another. Pages have
-checksums; the footer, for which Parquet has none, has it in the file's name:
-``base-end-checksum.parquet``. Invariant: a segment is deleted from the log only after its file is whole and
-durable here.
+identity: logs may share an archive, and a topic never meets the files of another. Parquet's own checksums
+cover the data of a page and neither its header nor the footer: one flipped bit in a header hides a page
+without an error. So the file's name has them, ``base-end-footer-pages.parquet``: the footer's is checked when
+statistics are asked for, both when records are read. Invariant: a segment is deleted from the log only after
+its file is whole and durable here.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,8 +27,9 @@ from headwater.log.embedded.catalog import StoredTopic
 from headwater.schema import evolve
 from headwater.topic import Topic
 
-_NAME = re.compile(r"(\d{20})-(\d{20})-([0-9a-f]{8})\.parquet")
+_NAME = re.compile(r"(\d{20})-(\d{20})-([0-9a-f]{8})-([0-9a-f]{8})\.parquet")
 _ROWS = 1 << 16
+_CHUNK = 1 << 20
 
 
 class Archived(NamedTuple):
@@ -36,8 +38,10 @@ class Archived(NamedTuple):
     base: int
     end: int
     path: Path
-    checksum: int
-    """Of the footer."""
+    footer: int
+    """The checksum of the footer."""
+    pages: int
+    """The checksum of all that stands before the footer."""
 
 
 def topic_directory(root: Path, stored: StoredTopic) -> Path | None:
@@ -57,7 +61,9 @@ def listing(directory: Path | None) -> list[Archived]:
     if directory is None or not directory.is_dir():
         return []
     names = (_NAME.fullmatch(name) for name in os.listdir(directory))
-    return sorted(Archived(int(m[1]), int(m[2]), directory / m[0], int(m[3], 16)) for m in names if m)
+    return sorted(
+        Archived(int(m[1]), int(m[2]), directory / m[0], int(m[3], 16), int(m[4], 16)) for m in names if m
+    )
 
 
 def covers(archived: Sequence[Archived], start: int, stop: int) -> bool:
@@ -72,11 +78,11 @@ def store(directory: Path, base: int, end: int, batches: Iterator[pa.RecordBatch
     """Write a segment's records, whole or not at all."""
     durable.make(directory)
     draft = directory / f"{base:020d}-{end:020d}.tmp"
-    with pq.ParquetWriter(draft, schema, compression="zstd", write_page_checksum=True) as writer:
+    with pq.ParquetWriter(draft, schema, compression="zstd") as writer:
         for batch in batches:
             writer.write_batch(batch)
     durable.sync(draft)
-    path = directory / f"{draft.stem}-{_footer(draft):08x}.parquet"
+    path = directory / f"{draft.stem}-{_footer(draft):08x}-{_pages(draft):08x}.parquet"
     os.replace(draft, path)
     for left in directory.glob(f"{draft.stem}-*.parquet"):  # of a process killed before its unlink
         if left != path:
@@ -99,11 +105,13 @@ def read(
 def batches(
     archived: Archived, start: int = 0, columns: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Read a whole archived segment, every page's checksum checked; ``start`` is what is wanted of it."""
+    """Read a whole archived segment, its checksums compared first; ``start`` is what is wanted of it."""
     reached = max(start, archived.base)
     try:
-        _check(archived)
-        with pq.ParquetFile(archived.path, page_checksum_verification=True) as file:
+        _check_footer(archived)
+        if _pages(archived.path) != archived.pages:
+            raise pa.ArrowInvalid("the pages have another checksum than the file's name")
+        with pq.ParquetFile(archived.path) as file:
             for batch in file.iter_batches(batch_size=_ROWS, columns=columns):
                 yield batch
                 reached = max(reached, batch.column("_offset")[-1].as_py() + 1)
@@ -114,7 +122,7 @@ def batches(
 def received(archived: Archived) -> tuple[int, int] | None:
     """Return when the first and the last record of an archived segment were received, if it has any."""
     try:
-        _check(archived)
+        _check_footer(archived)
         metadata = pq.read_metadata(archived.path)
     except (pa.ArrowException, OSError) as error:
         raise damaged(archived, archived.base, str(error)) from None
@@ -153,15 +161,29 @@ def damaged(archived: Archived, start: int, reason: str) -> DamagedLog:
     )
 
 
-def _check(archived: Archived) -> None:
-    if _footer(archived.path) != archived.checksum:
+def _check_footer(archived: Archived) -> None:
+    if _footer(archived.path) != archived.footer:
         raise pa.ArrowInvalid("the footer has another checksum than the file's name")
 
 
 def _footer(path: Path) -> int:
     """Return the checksum of a file's footer, with its length and the mark at the end."""
     with open(path, "rb") as file:
-        size = file.seek(-8, os.SEEK_END) + 8
-        length = int.from_bytes(file.read(4), "little")
-        file.seek(max(0, size - 8 - length))
+        file.seek(_footer_start(file))
         return zlib.crc32(file.read())
+
+
+def _pages(path: Path) -> int:
+    """Return the checksum of all that stands before a file's footer."""
+    checksum = 0
+    with open(path, "rb") as file:
+        left = _footer_start(file)
+        file.seek(0)
+        while left and (data := file.read(min(left, _CHUNK))):
+            checksum, left = zlib.crc32(data, checksum), left - len(data)
+    return checksum
+
+
+def _footer_start(file: BinaryIO) -> int:
+    size = file.seek(-8, os.SEEK_END) + 8
+    return max(0, size - 8 - int.from_bytes(file.read(4), "little"))
