@@ -13,8 +13,8 @@ from contract_kit import Backend, rows_of
 from headwater import Log
 from headwater.errors import Conflict, Fenced, RowError, TopicError, UsageError
 from headwater.log.conditional import ConditionalProducer
+from headwater.log.expected_version import Condition
 from headwater.log.position import Position
-from headwater.log.proposal import Condition
 from headwater.values.keys import partition_of
 
 SCHEMA = "id STRING NOT NULL, n BIGINT"

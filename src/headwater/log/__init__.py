@@ -6,10 +6,10 @@ of each other. Records become Arrow on the way out and are checked on the way in
 
 from headwater.log.conditional import Appended, ConditionalProducer
 from headwater.log.consumer import Consumer
+from headwater.log.expected_version import Condition
 from headwater.log.interface import Log
 from headwater.log.position import Position, Start
 from headwater.log.producer import Producer
-from headwater.log.proposal import Condition
 from headwater.log.queue import Message, Queue
 from headwater.log.queue_report import DeadMessage, QueueStatus
 from headwater.log.queue_settings import QueueSettings

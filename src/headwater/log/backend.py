@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from headwater.closing import Closing
 from headwater.log.appended_range import AppendedRange
+from headwater.log.expected_version import ConditionalAppender
 from headwater.log.position import Extent, Position, Start, check_start, offsets_within
-from headwater.log.proposal import ConditionalAppender
 from headwater.log.queue import Queue
 from headwater.log.queue_settings import QueueSettings
 from headwater.log.record_batch import Appender

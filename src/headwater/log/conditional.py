@@ -21,10 +21,10 @@ import pyarrow as pa
 from headwater import durations
 from headwater.closing import Closing
 from headwater.errors import RowError, TopicError, UsageError
+from headwater.log.expected_version import Check, Condition, ConditionalAppender, Outgoing, Proposal
 from headwater.log.leader_queue import LeaderQueue
 from headwater.log.position import Position, check_position
 from headwater.log.process import check_process
-from headwater.log.proposal import Check, Condition, ConditionalAppender, Outgoing, Proposal
 from headwater.log.tags import checked_tags, header, headers_column, key_tag, text_tag
 from headwater.record import Headers
 from headwater.topic import Topic

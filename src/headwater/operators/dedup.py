@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from headwater.durations import MICROSECOND
 from headwater.operators.columns import check_columns, check_time
-from headwater.operators.event_time import NEVER, Times, split_late
+from headwater.operators.event_time import NEVER, Times
 from headwater.operators.groups import Numbers, firsts, number, pairs
+from headwater.operators.late_rows import split_late
 from headwater.operators.memory.key_hash import hashed_groups
 from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.operator_memory import OperatorMemory

@@ -1,12 +1,9 @@
-"""When rows happened, as numbers to compute with, and which of them come too late.
+"""When rows happened, as numbers to compute with.
 
-Invariant: a row without a time counts as late whatever the clock says, for no clock will ever have
-passed it; after ``split_late`` every row has a time.
+Invariant: no arithmetic on times leaves what a number holds, and a clock that knows no time stays one.
 """
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,27 +18,10 @@ Times = npt.NDArray[np.int64]
 """Microseconds since 1970, one for each row; NEVER where the row does not say."""
 
 
-class Split(NamedTuple):
-    """The rows that are in time with their times, and those that are not, if any."""
-
-    rows: pa.Table
-    at: Times
-    late: pa.Table | None
-
-
 def times(rows: pa.Table, column: str) -> Times:
     """Return the time of each row."""
     told: Times = rows.column(column).cast(pa.int64()).fill_null(NEVER).to_numpy()
     return told
-
-
-def split_late(rows: pa.Table, column: str, bound: int) -> Split:
-    """Set apart the rows from before a bound, and those without a time."""
-    at = times(rows, column)
-    late = (at < max(bound, NEVER)) | (at == NEVER)
-    if not late.any():
-        return Split(rows, at, None)
-    return Split(rows.filter(pa.array(~late)), at[~late], rows.filter(pa.array(late)))
 
 
 def moved(at: Times, by: int) -> Times:

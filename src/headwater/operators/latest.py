@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.operators.columns import check_columns, check_time
-from headwater.operators.event_time import NEVER, Times, split_late, times
+from headwater.operators.event_time import NEVER, Times, times
 from headwater.operators.groups import Flags, Numbers
+from headwater.operators.late_rows import split_late
 from headwater.operators.memory.key_hash import HashedGroups, hashed_groups
 from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.memory.row_by_key import RowByKey

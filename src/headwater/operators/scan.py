@@ -18,10 +18,11 @@ import pyarrow as pa
 
 from headwater.errors import UsageError
 from headwater.operators.columns import check_columns, check_time
-from headwater.operators.event_time import FOREVER, split_late, times
+from headwater.operators.event_time import FOREVER, times
 from headwater.operators.fold import KNOWN, Folding
 from headwater.operators.fold_failures import split_failing_events
 from headwater.operators.groups import Numbers
+from headwater.operators.late_rows import split_late
 from headwater.operators.memory.key_hash import KeyHashes, hashed_groups
 from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.memory.row_by_key import RowByKey

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from headwater.errors import Rejected, UsageError
 from headwater.log.conditional import ConditionalProducer
+from headwater.log.expected_version import Condition
 from headwater.log.position import Position
-from headwater.log.proposal import Condition
 from headwater.sourcing.event_schema import EventSchema
 from headwater.sourcing.reply import Reply
 from headwater.sourcing.timer import TIMER_ID

@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from headwater.log.conditional import ConditionalProducer
+from headwater.log.expected_version import Condition
 from headwater.log.position import Position
-from headwater.log.proposal import Condition
 from headwater.topic import Topic
 
 

@@ -10,7 +10,7 @@ import pytest
 import headwater
 from headwater.errors import Conflict, RowError, TopicError, UsageError
 from headwater.log.conditional import ConditionalProducer, check_topic
-from headwater.log.proposal import Condition
+from headwater.log.expected_version import Condition
 from headwater.topic import create
 
 

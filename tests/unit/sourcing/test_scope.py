@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import headwater
-from headwater.log.proposal import Condition
+from headwater.log.expected_version import Condition
 from headwater.sourcing.scope import Scope
 
 

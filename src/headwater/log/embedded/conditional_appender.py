@@ -25,13 +25,13 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.errors import Conflict, HeadwaterError, LogUnavailable
-from headwater.log import proposal
+from headwater.log import expected_version
 from headwater.log.embedded.appender import EmbeddedAppender, FramePart, cut, schema_version, storage_errors
 from headwater.log.embedded.partition import frame, head, reader
 from headwater.log.embedded.partition.frame import Draft, Flag, Kind
 from headwater.log.embedded.partition.frame_files import FrameFiles
 from headwater.log.embedded.partition.writer import Partition
-from headwater.log.proposal import Outgoing, Proposal
+from headwater.log.expected_version import Outgoing, Proposal
 from headwater.log.tag_index import FAR, FLUSH_POSTINGS, Indexed, Place, TagIndex
 from headwater.log.tags import tags_of_records
 from headwater.sqlite_wal import discard_damaged
@@ -71,7 +71,7 @@ class EmbeddedConditionalAppender:
         topic = self._appender.topic()
         self._check(topic)
         if topic.partitions != self._partitions:
-            raise proposal.moved(topic)
+            raise expected_version.moved(topic)
         return topic
 
     def append(self, proposals: Sequence[Proposal], rows: Outgoing) -> list[int | Conflict]:
@@ -147,7 +147,7 @@ class EmbeddedConditionalAppender:
         for number, partition in involved.items():
             self._catch_up(number, partition.tail.segment.base, partition.tail.at)
         ends = {number: partition.tail.end for number, partition in involved.items()}
-        return proposal.decide(self._indexed(), proposals, ends, rows.topic.name)
+        return expected_version.decide(self._indexed(), proposals, ends, rows.topic.name)
 
     def _write(
         self,
@@ -244,7 +244,7 @@ class EmbeddedConditionalAppender:
             index = TagIndex(self._directory / INDEX)
             if index.setting("partitions", str(self._partitions)) != str(self._partitions):
                 index.close()
-                raise proposal.moved(self._appender.topic())
+                raise expected_version.moved(self._appender.topic())
             for number in range(self._partitions):
                 if not self._is_of_this_log(index.reached(number), number):
                     index.restart(number)
@@ -286,7 +286,7 @@ class EmbeddedConditionalAppender:
     def _tags(self, batch: pa.RecordBatch, topic: Topic, number: int) -> list[list[bytes]]:
         columns = [batch.column(name) for name in topic.key]
         if topic.partitions > 1 and (keys.partitions(columns, topic.partitions) != number).any():
-            raise proposal.moved(topic)
+            raise expected_version.moved(topic)
         headers = batch.column("_headers") if "_headers" in batch.schema.names else None
         return tags_of_records(columns, headers)
 

@@ -23,12 +23,12 @@ import pyarrow.compute as pc
 from confluent_kafka import KafkaException
 
 from headwater.errors import Conflict, HeadwaterError, LogUnavailable
-from headwater.log import proposal
+from headwater.log import expected_version
+from headwater.log.expected_version import Outgoing, Proposal
 from headwater.log.kafka import groups, outgoing
 from headwater.log.kafka.appender import ABORT_SECONDS, FLUSH_SECONDS, DeliveryReports, NamedAppender
 from headwater.log.kafka.catalog import KafkaCatalog
 from headwater.log.kafka.outgoing import OutgoingMessage
-from headwater.log.proposal import Outgoing, Proposal
 from headwater.log.record_batch import OutgoingBatch
 from headwater.log.tag_index import Indexed, Place, TagIndex
 from headwater.log.tags import tags_of_records
@@ -114,7 +114,7 @@ class KafkaConditionalAppender:
         topic = self._writer.topic()
         self._check(topic)
         if topic.partitions != self._partitions:
-            raise proposal.moved(topic)
+            raise expected_version.moved(topic)
         return topic
 
     def append(self, proposals: Sequence[Proposal], rows: Outgoing) -> list[int | Conflict]:
@@ -176,7 +176,7 @@ class KafkaConditionalAppender:
             self._make_sure()
             ends = {number: self._index.reached(number).until for number in range(self._partitions)}
             self._in_flight = True
-            made = proposal.decide(self._index, proposals, ends, rows.topic.name)
+            made = expected_version.decide(self._index, proposals, ends, rows.topic.name)
             records = self._records(proposals, made, rows)
         if len(records.batch):
             counts = np.bincount(records.partition, minlength=self._partitions)
@@ -256,7 +256,7 @@ class KafkaConditionalAppender:
         columns = [batch.column(name) for name in topic.key]
         number = batch.column("_partition")[0].as_py()
         if topic.partitions > 1 and (keys.partitions(columns, topic.partitions) != number).any():
-            raise proposal.moved(topic)
+            raise expected_version.moved(topic)
         tags = tags_of_records(columns, batch.column("_headers"))
         for offset, each in zip(batch.column("_offset").to_pylist(), tags, strict=True):
             self._index.add(number, offset, [each])

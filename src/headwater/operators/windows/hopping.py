@@ -18,8 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.durations import MICROSECOND
-from headwater.operators.event_time import FOREVER, NEVER, Split, Times, times
+from headwater.operators.event_time import FOREVER, NEVER, Times, times
 from headwater.operators.groups import Flags, Numbers, firsts, number, pairs
+from headwater.operators.late_rows import Split
 from headwater.operators.memory.entries import Entries, distinct
 from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.operator_memory import OperatorMemory

@@ -21,8 +21,9 @@ from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import Aggregate
 from headwater.operators.aggregates.row_count import RowCount
 from headwater.operators.columns import check_columns, check_time, one_array
-from headwater.operators.event_time import FOREVER, NEVER, Split, Times, times
+from headwater.operators.event_time import FOREVER, NEVER, Times, times
 from headwater.operators.groups import Flags, Numbers
+from headwater.operators.late_rows import Split
 from headwater.operators.memory.key_hash import HashedGroups, KeyHashes, hashed_groups
 from headwater.operators.operator import Operator
 from headwater.operators.order import order

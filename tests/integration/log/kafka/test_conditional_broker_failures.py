@@ -21,10 +21,10 @@ from account_kit import Deposit, Deposited, account
 from headwater.errors import Conflict, Fenced, LogUnavailable
 from headwater.log import Log
 from headwater.log.conditional import ConditionalProducer
+from headwater.log.expected_version import Condition
 from headwater.log.kafka import appender, conditional_appender
 from headwater.log.kafka.conditional_appender import OwningAppender
 from headwater.log.open import open as open_log
-from headwater.log.proposal import Condition
 from kafka_broker import Broker, running_broker
 from kafka_kit import rows, until
 from tcp_proxy import Proxy, running_proxy

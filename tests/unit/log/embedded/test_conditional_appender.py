@@ -16,7 +16,7 @@ from headwater.errors import Conflict, LogUnavailable, TopicError
 from headwater.log.conditional import ConditionalProducer
 from headwater.log.embedded import EmbeddedLog
 from headwater.log.embedded.conditional_appender import INDEX
-from headwater.log.proposal import Condition
+from headwater.log.expected_version import Condition
 from headwater.log.tag_index import FLUSH_POSTINGS
 
 

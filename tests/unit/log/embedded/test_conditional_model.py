@@ -22,8 +22,8 @@ from headwater.log.conditional import ConditionalProducer
 from headwater.log.embedded import EmbeddedLog
 from headwater.log.embedded import conditional_appender as appenders
 from headwater.log.embedded.partition import writer
+from headwater.log.expected_version import Condition
 from headwater.log.position import Position
-from headwater.log.proposal import Condition
 from headwater.values.keys import partition_of
 from soaking import examples
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from headwater.errors import Conflict
+from headwater.log.expected_version import Check, Condition, Proposal, decide
 from headwater.log.position import Position
-from headwater.log.proposal import Check, Condition, Proposal, decide
 from headwater.log.tag_index import TagIndex
 from headwater.log.tags import key_tag
 
