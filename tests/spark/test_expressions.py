@@ -39,6 +39,11 @@ DATES = ["07.03.2026 21:05", "7.3.2026 21:05", "31.02.2026 00:00", "29.02.2024 2
         "concat(s, '|', 'x')", "upper(s)", "lower(concat('A', s))", "trim(s)", "coalesce(i, r.a)",
         "CAST(i AS STRING)", "CAST(m['k'] AS BIGINT)", "CAST(m['k'] AS DOUBLE)", "CAST(b AS STRING)",
         "(i + 2) * 3", "CAST(CAST(s AS TIMESTAMP) AS BIGINT)",
+        "i = 1", "i <> 1", "i < f", "f >= i", "i <=> NULL", "s = 'x' OR i > 0", "NOT i > 0 AND f IS NOT NULL",
+        "NOT i = 1 OR s IS NULL AND f < 0", "i IN (1, -1, NULL)", "s NOT IN ('x', '')", "i BETWEEN -1 AND 1",
+        "s LIKE '2026-_-%'", "s NOT LIKE '%0%'", "CAST(s AS TIMESTAMP) > '2026-01-02'", "i + 1 > 0 = TRUE",
+        "CASE WHEN i > 0 THEN i WHEN f > 0 THEN 7 ELSE NULL END", "CASE WHEN s = 'x' THEN 1 ELSE f END",
+        "r.a >= 3 AND l[0] IS NULL", "f = -0.0", "f / 0.0 IS NULL",
     ],
 )  # fmt: skip
 def test_an_expression_is_what_spark_computes(spark: SparkSession, text: str) -> None:
