@@ -10,10 +10,10 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.errors import HeadwaterError, UsageError, nearest
-from headwater.expressions.parser import Parsed, read, tokens
+from headwater.expressions.parser import ParsedExpression, read, tokens
 
 
-class Expression(Parsed):
+class Expression(ParsedExpression):
     """What is computed for each record, and what the column is called that holds it."""
 
     @property

@@ -29,7 +29,7 @@ _CONSTANTS = {"null": pa.scalar(None, pa.null()), "true": pa.scalar(True), "fals
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedExpression:
     """What a text says."""
 
     text: str
@@ -40,14 +40,14 @@ class Parsed:
     compute: Compute
 
 
-def read(text: str) -> Parsed:
+def read(text: str) -> ParsedExpression:
     """Read an expression, or refuse it."""
     parser = _Parser(text)
     compute = parser.any_of()
     end = parser.starts[parser.at] if parser.at < len(parser.starts) else len(text)
     name = parser.identifier("a name") if parser.accept_word("as") else None
     parser.finish()
-    return Parsed(text[:end].strip(), name, frozenset(parser.columns), compute)
+    return ParsedExpression(text[:end].strip(), name, frozenset(parser.columns), compute)
 
 
 def tokens(text: str) -> Iterator[tuple[str, str, int]]:

@@ -17,6 +17,7 @@ from headwater.errors import UsageError
 from headwater.operators.aggregates.aggregate import Aggregate
 from headwater.operators.aggregates.bloom import Bloom, may_contain
 from headwater.operators.aggregates.extremes import Any, First, Last, Max, Min
+from headwater.operators.aggregates.filtered import filtered
 from headwater.operators.aggregates.holdings import Collect, Distinct, ExactQuantile
 from headwater.operators.aggregates.rate import Rate
 from headwater.operators.aggregates.sketches import ApproxDistinct, Quantile
@@ -49,10 +50,11 @@ __all__ = [
 Shares = float | Sequence[float]
 
 
-def count(column: str | None = None) -> Aggregate:
+def count(column: str | None = None, *, where: str | None = None) -> Aggregate:
     """Count the rows, or those in which a column is not null.
 
     - ``column=None``: of any type; without it all rows count.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: BIGINT, never null. State: a number for each group.
 
@@ -61,13 +63,14 @@ def count(column: str | None = None) -> Aggregate:
     >>> count().over(rows), count("n").over(rows)
     ([2], [1])
     """
-    return Count(column)
+    return filtered(Count(column), where)
 
 
-def sum(column: str) -> Aggregate:
+def sum(column: str, *, where: str | None = None) -> Aggregate:
     """Add numbers, without rounding on the way: the nearest value to the true sum, in any order.
 
     - ``column``: numbers. Nulls are passed over.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: BIGINT of integers, and a sum that does not fit it is an error; DECIMAL(38, s) of decimals; DOUBLE of
     floats. Null where there is nothing but nulls. State: a few numbers for each group; of floats up to 300
@@ -77,13 +80,14 @@ def sum(column: str) -> Aggregate:
     >>> sum("x").over(pa.table({"x": [1e100, 1.0, -1e100]}))
     [1.0]
     """
-    return Sum(column)
+    return filtered(Sum(column), where)
 
 
-def mean(column: str) -> Aggregate:
+def mean(column: str, *, where: str | None = None) -> Aggregate:
     """Take the mean of numbers: the true sum by the count, rounded once.
 
     - ``column``: numbers. Nulls are passed over.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: DECIMAL(38, s + 4) of decimals, DOUBLE of other numbers. Null where there is nothing but nulls.
     State: a few numbers for each group; of floats up to 300 bytes.
@@ -92,14 +96,17 @@ def mean(column: str) -> Aggregate:
     >>> mean("n").over(pa.table({"n": [1, 2, None]}))
     [1.5]
     """
-    return Mean(column)
+    return filtered(Mean(column), where)
 
 
-def rate(column: str | None = None, per: str | timedelta = "1 second") -> Aggregate:
+def rate(
+    column: str | None = None, per: str | timedelta = "1 second", *, where: str | None = None
+) -> Aggregate:
     """Count the rows, or add a column of numbers, for each ``per`` that the window is long.
 
     - ``column=None``: numbers to add, nulls passed over; without it rows are counted.
     - ``per="1 second"``: the length of time that the rate is told for.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: DOUBLE: the exact count or sum by the length of the whole window, rounded once; also where the
     window is not finished. Null where the column has nothing but nulls. Sessions refuse it, for their
@@ -113,13 +120,14 @@ def rate(column: str | None = None, per: str | timedelta = "1 second") -> Aggreg
     >>> rate().within(minute).over(rows), rate("bytes", per="1 hour").within(minute).over(rows)
     ([0.05], [54000.0])
     """
-    return Rate(column, durations.interval(per))
+    return filtered(Rate(column, durations.interval(per)), where)
 
 
-def variance(column: str) -> Aggregate:
+def variance(column: str, *, where: str | None = None) -> Aggregate:
     """Take the variance of numbers as a sample, as Spark's ``var_samp``.
 
     - ``column``: numbers. Nulls are passed over.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: DOUBLE; null for less than two values. State: about 60 bytes for each group, up to 900.
 
@@ -127,13 +135,14 @@ def variance(column: str) -> Aggregate:
     >>> variance("x").over(pa.table({"x": [1.0, 2.0, 3.0]}))
     [1.0]
     """
-    return Variance(column)
+    return filtered(Variance(column), where)
 
 
-def stddev(column: str) -> Aggregate:
+def stddev(column: str, *, where: str | None = None) -> Aggregate:
     """Take the standard deviation of numbers as a sample, as Spark's ``stddev_samp``.
 
     - ``column``: numbers. Nulls are passed over.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: DOUBLE; null for less than two values. State: about 60 bytes for each group, up to 900.
 
@@ -141,13 +150,14 @@ def stddev(column: str) -> Aggregate:
     >>> stddev("x").over(pa.table({"x": [1.0, 3.0, 5.0]}))
     [2.0]
     """
-    return Stddev(column)
+    return filtered(Stddev(column), where)
 
 
-def min(column: str) -> Aggregate:
+def min(column: str, *, where: str | None = None) -> Aggregate:
     """Take the least value: -0.0 is before 0.0, and NaN after all numbers.
 
     - ``column``: numbers, texts, bytes, booleans, dates or times. Nulls are passed over.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: the type of the column; null where there is nothing but nulls. State: a value for each group.
 
@@ -155,13 +165,14 @@ def min(column: str) -> Aggregate:
     >>> min("s").over(pa.table({"s": ["b", None, "a"]}))
     ['a']
     """
-    return Min(column)
+    return filtered(Min(column), where)
 
 
-def max(column: str) -> Aggregate:
+def max(column: str, *, where: str | None = None) -> Aggregate:
     """Take the greatest value: -0.0 is before 0.0, and NaN after all numbers.
 
     - ``column``: numbers, texts, bytes, booleans, dates or times. Nulls are passed over.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: the type of the column; null where there is nothing but nulls. State: a value for each group.
 
@@ -169,13 +180,14 @@ def max(column: str) -> Aggregate:
     >>> max("s").over(pa.table({"s": ["b", None, "a"]}))
     ['b']
     """
-    return Max(column)
+    return filtered(Max(column), where)
 
 
-def any(column: str) -> Aggregate:
+def any(column: str, *, where: str | None = None) -> Aggregate:
     """Take a value of any type, the same one in any order: the greatest. Of booleans: whether any is true.
 
     - ``column``: of any type. Nulls are passed over.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: the type of the column; null where there is nothing but nulls. State: a value for each group.
 
@@ -183,13 +195,14 @@ def any(column: str) -> Aggregate:
     >>> any("ok").over(pa.table({"ok": [False, True, None]}))
     [True]
     """
-    return Any(column)
+    return filtered(Any(column), where)
 
 
-def first(column: str) -> Aggregate:
+def first(column: str, *, where: str | None = None) -> Aggregate:
     """Take the earliest value by event time; of equal times the least.
 
     - ``column``: of any type. Rows in which it is null are passed over.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: the type of the column; null where there is nothing but nulls. State: a value and its time for each
     group.
@@ -198,13 +211,14 @@ def first(column: str) -> Aggregate:
     >>> first("s").over(pa.table({"s": ["late", "early"]}), at=np.array([2, 1]))
     ['early']
     """
-    return First(column)
+    return filtered(First(column), where)
 
 
-def last(column: str) -> Aggregate:
+def last(column: str, *, where: str | None = None) -> Aggregate:
     """Take the latest value by event time; of equal times the greatest.
 
     - ``column``: of any type. Rows in which it is null are passed over.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: the type of the column; null where there is nothing but nulls. State: a value and its time for each
     group.
@@ -213,14 +227,15 @@ def last(column: str) -> Aggregate:
     >>> last("s").over(pa.table({"s": ["late", "early"]}), at=np.array([2, 1]))
     ['late']
     """
-    return Last(column)
+    return filtered(Last(column), where)
 
 
-def collect(column: str, limit: int = 100) -> Aggregate:
+def collect(column: str, limit: int = 100, *, where: str | None = None) -> Aggregate:
     """Collect the earliest values, in the order of event time and then of value.
 
     - ``column``: of any type. Nulls are passed over; a value that is there twice comes twice.
     - ``limit=100``: how many at the most.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: an ARRAY; null where there is nothing but nulls. State: up to ``limit`` values for each group.
 
@@ -228,13 +243,14 @@ def collect(column: str, limit: int = 100) -> Aggregate:
     >>> collect("s", limit=2).over(pa.table({"s": ["c", "a", "b"]}), at=np.array([3, 1, 2]))
     [['a', 'b']]
     """
-    return Collect(column, _positive("collect", "limit", limit))
+    return filtered(Collect(column, _positive("collect", "limit", limit)), where)
 
 
-def distinct(column: str) -> Aggregate:
+def distinct(column: str, *, where: str | None = None) -> Aggregate:
     """Count distinct values exactly.
 
     - ``column``: of any type. Nulls are passed over; NaN equals NaN, and 0.0 equals -0.0.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: BIGINT, never null. State: every distinct value of each group; for more, ``approx_distinct``.
 
@@ -242,14 +258,15 @@ def distinct(column: str) -> Aggregate:
     >>> distinct("s").over(pa.table({"s": ["a", "b", "a", None]}))
     [2]
     """
-    return Distinct(column)
+    return filtered(Distinct(column), where)
 
 
-def exact_quantile(column: str, q: Shares) -> Aggregate:
+def exact_quantile(column: str, q: Shares, *, where: str | None = None) -> Aggregate:
     """Take the least value that at least a share ``q`` of the values do not exceed, as ``percentile_disc``.
 
     - ``column``: what ``min`` takes. Nulls are passed over.
     - ``q``: a share from 0 to 1, or several, ``[0.5, 0.99]``; taken to six decimal places.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: the type of the column; an ARRAY where ``q`` is several shares; null where there is nothing but
     nulls.
@@ -259,16 +276,19 @@ def exact_quantile(column: str, q: Shares) -> Aggregate:
     >>> exact_quantile("n", [0.5, 0.9]).over(pa.table({"n": [4, 1, 3, 2]}))
     [[2, 4]]
     """
-    return ExactQuantile(column, _shares("exact_quantile", q))
+    return filtered(ExactQuantile(column, _shares("exact_quantile", q)), where)
 
 
-def approx_distinct(column: str, error: float = 0.02, bounds: bool = False) -> Aggregate:
+def approx_distinct(
+    column: str, error: float = 0.02, bounds: bool = False, *, where: str | None = None
+) -> Aggregate:
     """Estimate how many distinct values there are, in a few kilobytes: HyperLogLog.
 
     - ``column``: of any type. Nulls are passed over.
     - ``error=0.02``: the relative standard error, from 0.0008 to 0.1.
     - ``bounds=False``: True adds two columns, ``NAME_low`` and ``NAME_high``: the true count is between
       them in 95 of 100 cases.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: BIGINT. It depends on the distinct values alone. State: up to 2 kB for each group at an error of
     0.02, four times that at half the error.
@@ -277,10 +297,12 @@ def approx_distinct(column: str, error: float = 0.02, bounds: bool = False) -> A
     >>> approx_distinct("n", bounds=True).over(pa.table({"n": [1, 2, 2, None]}))
     [2, 2, 3]
     """
-    return ApproxDistinct(column, _error("approx_distinct", error, 0.0008, 0.1), bounds)
+    return filtered(ApproxDistinct(column, _error("approx_distinct", error, 0.0008, 0.1), bounds), where)
 
 
-def quantile(column: str, q: Shares, error: float = 0.01, bounds: bool = False) -> Aggregate:
+def quantile(
+    column: str, q: Shares, error: float = 0.01, bounds: bool = False, *, where: str | None = None
+) -> Aggregate:
     """Estimate the value that a share ``q`` of the values do not exceed, in a few kilobytes: KLL.
 
     - ``column``: numbers. Nulls and NaN are passed over.
@@ -288,6 +310,7 @@ def quantile(column: str, q: Shares, error: float = 0.01, bounds: bool = False) 
     - ``error=0.01``: that of the rank, from 0.0001 to 0.2: the value has a true rank of ``q`` ± ``error``
       in 99 of 100 cases.
     - ``bounds=False``: True adds two columns, ``NAME_low`` and ``NAME_high``: the values at these ranks.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: DOUBLE, or an ARRAY where ``q`` is several shares. Up to ``2.5 / error`` values it is exact; of
     more, it depends on chance and on the split, within the error. State: up to 7 kB for each group at an
@@ -297,16 +320,19 @@ def quantile(column: str, q: Shares, error: float = 0.01, bounds: bool = False) 
     >>> quantile("n", 0.5).over(pa.table({"n": [1, 2, 3]}))
     [2.0]
     """
-    return Quantile(column, _shares("quantile", q), _error("quantile", error, 0.0001, 0.2), bounds)
+    return filtered(
+        Quantile(column, _shares("quantile", q), _error("quantile", error, 0.0001, 0.2), bounds), where
+    )
 
 
-def top_k(column: str, k: int = 10, bounds: bool = False) -> Aggregate:
+def top_k(column: str, k: int = 10, bounds: bool = False, *, where: str | None = None) -> Aggregate:
     """Find the most frequent values and their counts.
 
     - ``column``: numbers, texts, booleans, dates or times. Nulls are passed over.
     - ``k=10``: how many values.
     - ``bounds=False``: True adds two columns, ``NAME_low`` and ``NAME_high``: ARRAYs of the bounds of each
       count, which always hold.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: an ARRAY of STRUCT<value, count>, the most frequent first; of equal counts the least value. Up to 768
     distinct values, or ``12 * k``, are counted exactly; of more, counts may be too high, never too low, and
@@ -316,15 +342,16 @@ def top_k(column: str, k: int = 10, bounds: bool = False) -> Aggregate:
     >>> top_k("s", k=1).over(pa.table({"s": ["a", "b", "a"]}))
     [[{'value': 'a', 'count': 2}]]
     """
-    return TopK(column, _positive("top_k", "k", k), bounds)
+    return filtered(TopK(column, _positive("top_k", "k", k), bounds), where)
 
 
-def bloom(column: str, expected: int = 10_000, error: float = 0.01) -> Aggregate:
+def bloom(column: str, expected: int = 10_000, error: float = 0.01, *, where: str | None = None) -> Aggregate:
     """Make a Bloom filter of the values, which ``may_contain`` asks.
 
     - ``column``: anything but decimals and nested types. Nulls are passed over.
     - ``expected=10000``: how many distinct values a group may have for ``error`` to hold.
     - ``error=0.01``: the share of values that were not there of which it says that they may have been.
+    - ``where=None``: a condition, an expression of Spark SQL; only rows for which it is true count.
 
     Out: BINARY; null where there is nothing but nulls. A value that was there is always told to be. State:
     the whole filter for each group, from the first row on: 12 kB by default.
@@ -334,7 +361,9 @@ def bloom(column: str, expected: int = 10_000, error: float = 0.01) -> Aggregate
     >>> may_contain(seen, [2, 3])
     [True, False]
     """
-    return Bloom(column, _positive("bloom", "expected", expected), _error("bloom", error, 1e-9, 0.5))
+    return filtered(
+        Bloom(column, _positive("bloom", "expected", expected), _error("bloom", error, 1e-9, 0.5)), where
+    )
 
 
 def _shares(what: str, q: Shares) -> float | tuple[float, ...]:
