@@ -42,7 +42,7 @@ def test_the_binlog_and_a_snapshot_tell_the_same(capture: Any, execute: Any) -> 
     execute(TABLE, "SET time_zone = '+00:00'")
     source = capture()
     position = source.begin(["t"], None)
-    execute(FULL, "INSERT INTO t (id) VALUES (1)")
+    execute("BEGIN", FULL, "INSERT INTO t (id) VALUES (1)", "COMMIT")  # which is delivered at once
     (changes,) = told(source, position)
     chunk = source.chunk("t", None, 10)
     assert not changes.unfit and not chunk.unfit
@@ -58,11 +58,12 @@ def test_what_does_not_fit_is_told(capture: Any, execute: Any) -> None:
     source = capture()
     position = source.begin(["t"], None)
     execute(
-        "INSERT INTO t (id, da) VALUES (1, '0000-00-00')", "INSERT INTO t (id, dt) VALUES (2, '2024-00-01')"
-    )
-    execute(
+        "BEGIN",
+        "INSERT INTO t (id, da) VALUES (1, '0000-00-00')",
+        "INSERT INTO t (id, dt) VALUES (2, '2024-00-01')",
         "INSERT INTO t (id, ts) VALUES (3, '0000-00-00')",
         "INSERT INTO t (id, e, st, y) VALUES (4, '', '', 0)",
+        "COMMIT",
     )
     (changes,) = told(source, position)
     chunk = source.chunk("t", None, 10)

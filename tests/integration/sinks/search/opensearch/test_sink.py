@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.request
 import uuid
 from collections.abc import Callable
@@ -48,7 +49,12 @@ def call(server: opensearch_server.Server, method: str, path: str, body: Any = N
 
 
 def documents(server: opensearch_server.Server, index: str) -> dict[str, dict[str, Any]]:
-    """Return what a search finds now, by id, without the marker."""
+    """Return what a search finds now, by id, without the marker.
+
+    A server goes on with the request of a client that was killed, and shows a part of it meanwhile.
+    """
+    while call(server, "GET", "/_tasks?actions=indices:data/write/bulk*")["nodes"]:
+        time.sleep(0.02)
     call(server, "POST", f"/{index}/_refresh")
     hits = call(server, "GET", f"/{index}/_search?size=10000")["hits"]["hits"]
     return {hit["_id"]: hit["_source"] for hit in hits if hit["_id"] != MARKER}
