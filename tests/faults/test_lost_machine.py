@@ -136,7 +136,7 @@ def test_a_pipeline_goes_on_elsewhere_when_its_machine_is_killed_and_its_disk_wi
 
 
 @pytest.mark.faults
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_runner_that_another_machine_has_replaced_is_fenced(
     s3: s3_server.Server, database: str, tmp_path: Path
 ) -> None:

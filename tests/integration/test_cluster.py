@@ -13,7 +13,7 @@ from spark_cluster import Cluster
 HANGS, FAILS, RACES = 100, 350, 900
 """Orders that are folded in micro-batches of their own: a task is run twice when another has ended."""
 Lines = list[dict[str, Any]]
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,6 @@ def test_results_are_exact_in_many_batches_on_both_workers(
     assert used == {"worker-0", "worker-1"}
 
 
-@pytest.mark.long
 def test_it_is_exact_with_the_settings_that_users_have(cluster: Cluster, tmp_path: Path) -> None:
     shop = ClusterShop(tmp_path, {})
     command = "run shop.py --until-caught-up --format ndjson"

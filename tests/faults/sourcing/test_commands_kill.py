@@ -106,11 +106,11 @@ def _check_names(log: Log, noted: dict[str, dict[str, Any]]) -> None:
 
 
 @pytest.mark.faults
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_balances_are_right_after_a_kill_at_each_step(tmp_path: Path) -> None:
     every, points = range(1, 200), 0
-    stride = 1 if KILLS > 20 else 7  # `make faults` takes every step
-    for count in every[::stride]:
+    for count in every:
         root = tmp_path / str(count)
         told = ended(root, str(count))
         with headwater.open(f"file:{root / 'log'}") as log:
