@@ -66,7 +66,7 @@ def test_events_of_an_outbox_reach_a_view_and_transactions_are_read_whole(
 
     with headwater.open(shop.log) as log:
         told = list(read_transactions(log, f"{name}.crm"))
-    assert sum(whole.transactions.num_rows for whole in told) in (2, 6)  # SQLite may tell several as one
+    assert 2 <= sum(whole.transactions.num_rows for whole in told) <= 6  # SQLite may tell several as one
     for whole in told:
         taken = 100 - whole.changes[f"{name}.accounts"]["cents"].to_pylist()[-1]
         assert whole.changes[f"{name}.orders"]["id"].to_pylist()[-1] == taken - 1  # each with its event
