@@ -13,7 +13,7 @@ from pathlib import Path
 import kafka_certificates
 from kafka_broker import PASSWORD, USER, Broker, running_broker
 from kafka_certificates import KEY_PASSWORD, Certificates
-from oidc_provider import AUDIENCE, CLIENT, CLIENT_SECRET, ISSUER, running_provider
+from oidc_provider import AUDIENCE, CLIENT, CLIENT_SECRET, ISSUER, Provider, running_provider
 
 SECRETS = (PASSWORD, KEY_PASSWORD, CLIENT_SECRET)
 _LISTENERS = {
@@ -29,8 +29,8 @@ class SecureBroker:
 
     broker: Broker
     certificates: Certificates
-    provider: str
-    """The URL of who gives tokens."""
+    provider: Provider
+    """Who gives tokens."""
 
     def url(self, way: str) -> str:
         listener = "SCRAM" if way.startswith("SCRAM") else way
@@ -57,7 +57,7 @@ class SecureBroker:
                 "sasl.oauthbearer.method": "oidc",
                 "sasl.oauthbearer.client.id": CLIENT,
                 "sasl.oauthbearer.client.secret": CLIENT_SECRET,
-                "sasl.oauthbearer.token.endpoint.url": f"{self.provider}/token",
+                "sasl.oauthbearer.token.endpoint.url": f"{self.provider.url}/token",
             },
             "MUTUAL": {
                 "security.protocol": "SSL",
@@ -80,8 +80,8 @@ def running_secure_broker(folder: Path) -> Iterator[SecureBroker]:
     scram = [f"{how}=[name={USER},password={PASSWORD}]" for how in ("SCRAM-SHA-256", "SCRAM-SHA-512")]
     formatting = tuple(each for one in scram for each in ("--add-scram", one))
     with running_provider(folder) as provider:
-        java = (f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider}/keys",)
-        with running_broker(_settings(made, provider), _LISTENERS, formatting, java) as broker:
+        java = (f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={provider.url}/keys",)
+        with running_broker(_settings(made, provider.url), _LISTENERS, formatting, java) as broker:
             yield SecureBroker(broker, made, provider)
 
 
@@ -105,6 +105,8 @@ def _settings(made: Certificates, provider: str) -> dict[str, str]:
         "oidc.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": f"{provider}/keys",
         "oidc.oauthbearer.sasl.oauthbearer.expected.audience": AUDIENCE,
         "oidc.oauthbearer.sasl.oauthbearer.expected.issuer": ISSUER,
+        "oidc.oauthbearer.connections.max.reauth.ms": "3600000",  # so a connection ends with its token
+        "oidc.oauthbearer.sasl.oauthbearer.clock.skew.seconds": "1",
         "mutual.ssl.client.auth": "required",
     }
     for name in ("tls_plain", "mutual", "expired"):

@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -21,39 +22,66 @@ CLIENT, CLIENT_SECRET = "till", "cheshire-grin-5512"
 AUDIENCE, ISSUER = "kafka", "http://wonderland.test"
 
 
+@dataclass
+class Provider:
+    """What it is to do, which a test may change, and what it has done."""
+
+    key: Path
+    url: str = ""
+    lifetime: int = 3600
+    """For how many seconds a token is good."""
+    away: bool = False
+    """Whether it answers with an error, whatever it is asked for."""
+    tokens: list[str] = field(default_factory=list)
+
+    @property
+    def issued(self) -> int:
+        return len(self.tokens)
+
+
 @contextmanager
-def running_provider(folder: Path) -> Iterator[str]:
-    """Serve ``/keys`` and ``/token``, yield the URL before those, and stop at the end."""
-    key = folder / "oidc.key"
-    _openssl("genrsa", "-out", str(key), "2048")
-    with serving(type("Handler", (_Handler,), {"key": key})) as url:
-        yield url
+def running_provider(folder: Path) -> Iterator[Provider]:
+    """Serve ``/keys`` and ``/token`` below its URL, and stop at the end."""
+    provider = Provider(folder / "oidc.key")
+    _openssl("genrsa", "-out", str(provider.key), "2048")
+    with serving(type("Handler", (_Handler,), {"provider": provider})) as provider.url:
+        yield provider
 
 
 class _Handler(BaseHTTPRequestHandler):
-    key: Path
+    provider: Provider
 
     def do_GET(self) -> None:
-        modulus = (
-            _openssl("rsa", "-in", str(self.key), "-noout", "-modulus").decode().strip().partition("=")[2]
-        )
+        told = _openssl("rsa", "-in", str(self.provider.key), "-noout", "-modulus")
+        modulus = told.decode().strip().partition("=")[2]
         public = {"kty": "RSA", "kid": "one", "use": "sig", "alg": "RS256", "e": "AQAB"}
         self._answer(200, {"keys": [{**public, "n": _text(bytes.fromhex(modulus))}]})
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.provider.away:
+            self._answer(503, {"error": "temporarily_unavailable"})
+            return
         right = base64.b64encode(f"{CLIENT}:{CLIENT_SECRET}".encode()).decode()
         if self.headers.get("Authorization") != f"Basic {right}":
             self._answer(401, {"error": "invalid_client"})
             return
-        self._answer(200, {"access_token": self._token(), "token_type": "bearer", "expires_in": 3600})
+        self.provider.tokens.append(self._token())
+        answer = {"token_type": "bearer", "expires_in": self.provider.lifetime}
+        self._answer(200, {"access_token": self.provider.tokens[-1], **answer})
 
     def _token(self) -> str:
         now = int(time.time())
-        claims = {"sub": CLIENT, "aud": AUDIENCE, "iss": ISSUER, "iat": now, "exp": now + 3600}
+        claims = {
+            "sub": CLIENT,
+            "aud": AUDIENCE,
+            "iss": ISSUER,
+            "iat": now,
+            "exp": now + self.provider.lifetime,
+        }
         parts = [{"alg": "RS256", "typ": "JWT", "kid": "one"}, claims]
         signed = ".".join(_text(json.dumps(part).encode()) for part in parts)
-        signature = _openssl("dgst", "-sha256", "-sign", str(self.key), stdin=signed.encode())
+        signature = _openssl("dgst", "-sha256", "-sign", str(self.provider.key), stdin=signed.encode())
         return f"{signed}.{_text(signature)}"
 
     def _answer(self, status: int, body: Any) -> None:

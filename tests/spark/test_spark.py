@@ -79,6 +79,19 @@ def test_a_micro_batch_that_comes_again_is_appended_once(
     assert sorted(row["id"] for row in rows(log, "copies")) == list(range(22))
 
 
+def test_a_micro_batch_that_comes_again_goes_where_it_went_though_the_topic_has_got_partitions(
+    spark: SparkSession, url: str, log: headwater.Log, tmp_path: Path
+) -> None:
+    send(log, range(20))
+    checkpoint = tmp_path / "checkpoint"
+    drain(orders(spark, url).repartition(3), url, "copies", checkpoint)
+    (checkpoint / "commits" / "0").unlink()  # as if it had crashed before
+    log.alter_topic("copies", partitions=7)
+    send(log, range(20, 22))
+    drain(orders(spark, url).repartition(2), url, "copies", checkpoint)
+    assert sorted(row["id"] for row in rows(log, "copies")) == list(range(22))
+
+
 def test_sparks_own_windows_go_from_topic_to_topic(
     spark: SparkSession, url: str, log: headwater.Log, tmp_path: Path
 ) -> None:

@@ -40,8 +40,8 @@ class TopicSink(Sink):
     newest sequence number, so ``begin`` names the batch before the newest one that has left a row there:
     that one may lack a part, and a batch without rows leaves nothing. Replaying either is harmless.
 
-    ``partitions`` is by how many partitions rows are placed until a receipt says otherwise; as many as the
-    topic has at ``begin``, unless given.
+    ``partitions`` is by how many partitions rows are placed until a receipt says otherwise, or it is set; as
+    many as the topic has at ``begin``, unless given.
 
     >>> import headwater
     >>> log = headwater.open("memory:")
@@ -57,7 +57,9 @@ class TopicSink(Sink):
 
     def __init__(self, log: Log, topic: str, producer_id: str, *, partitions: int | None = None):
         self._log, self._topic, self._id = log, topic, producer_id
-        self._given, self._partitions = partitions, 1
+        self._given = partitions
+        self.partitions = partitions or 1
+        """By how many partitions rows are placed, from ``begin`` on."""
         self._producer: Producer | None = None
         self._there = -1
         self._committed = -1
@@ -71,8 +73,13 @@ class TopicSink(Sink):
         self._producer = self._log.producer(self._topic, id=self._id)
         self._there = self._producer.sequence - 1
         self._end = self._log.resolve(self._topic, "latest")
-        self._partitions = self._given or len(self._end.offsets)
+        self.partitions = self._given or len(self._end.offsets)
         return max(-1, (self._there >> _ROW_BITS) - 1)
+
+    @property
+    def newest(self) -> int:
+        """The newest batch that had left a row at ``begin``, whole or not, or -1."""
+        return self._there >> _ROW_BITS
 
     def commit(self, batch: Batch) -> bool:
         """Append a batch; return False if its last row was there before, and then only what lacked."""
@@ -88,7 +95,7 @@ class TopicSink(Sink):
 
     def receipt(self) -> str:
         """Return where the topic ends, which has an identity of its own; the next batch is placed by it."""
-        self._partitions = len(self._end.offsets)
+        self.partitions = len(self._end.offsets)
         return str(self._end)
 
     def resume(self, receipt: str) -> str | None:
@@ -100,7 +107,7 @@ class TopicSink(Sink):
             return None
         was = Position.parse(receipt)
         if was.id == self._end.id:
-            self._partitions = len(was.offsets)
+            self.partitions = len(was.offsets)
         return missing_records(was, self._end)
 
     def close(self) -> None:
@@ -113,13 +120,13 @@ class TopicSink(Sink):
 
     def _append(self, producer: Producer, table: pa.Table, first: int) -> None:
         topic = self._log.topic(self._topic)
-        table = replay_order(table, replace(topic, partitions=self._partitions))
+        table = replay_order(table, replace(topic, partitions=self.partitions))
         crash.point("topic: before rows")
         if _has_deletions(table):
-            producer.send_changes(table, sequence=first, partitions=self._partitions)
+            producer.send_changes(table, sequence=first, partitions=self.partitions)
         elif table.num_rows:
             live = table.drop_columns(DELETED) if DELETED in table.schema.names else table
-            producer.send_batch(live, sequence=first, partitions=self._partitions)
+            producer.send_batch(live, sequence=first, partitions=self.partitions)
         crash.point("topic: sent")
         before, reached = self._end.offsets, producer.flush().offsets
         every = range(max(topic.partitions, len(before)))

@@ -3,7 +3,7 @@
 Tasks write nothing: they hand their rows to the driver, which appends those of a micro-batch as a
 producer of the query's own, numbered by the micro-batch. A query's identifier is in its checkpoint, so it
 is the same after a restart. Invariant: a task that runs again, and a micro-batch that comes again after
-a crash, change nothing.
+a crash, change nothing, though the topic may have got partitions meanwhile.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from headwater.engine.exchange import worker_gc
 from headwater.engine.exchange.blobs import decode, encode
 from headwater.engine.source.log_options import opened
+from headwater.engine.source.placements import Placements
 from headwater.errors import HeadwaterError
 from headwater.sinks.sink import Batch
 from headwater.sinks.topic import TopicSink
@@ -55,7 +56,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         """Append the rows of all tasks, unless they are there."""
         handed = [each for each in messages if isinstance(each, Handed) and each.rows]
         if handed:
-            _append(self._options, handed, batchId, f"spark.{handed[0].query}")
+            _append_once(self._options, handed, batchId)
 
     def abort(self, messages: Messages, batchId: int) -> None:  # as above
         """Do nothing: nothing was written."""
@@ -75,7 +76,10 @@ class BatchWriter(DataSourceArrowWriter):
         """Append the rows of all tasks, in their order."""
         handed = [each for each in messages if isinstance(each, Handed) and each.rows]
         if handed:
-            _append(self._options, handed, 0, f"spark.{uuid.uuid4()}")
+            producer, topic = f"spark.{uuid.uuid4()}", self._options["topic"]
+            with opened(self._options) as log, TopicSink(log, topic, producer) as sink:
+                sink.begin()
+                sink.commit(Batch(0, _rows(handed)))
 
     def abort(self, messages: Messages) -> None:
         """Do nothing: nothing was written."""
@@ -87,13 +91,26 @@ def _handed(query: str, batches: Iterator[pa.RecordBatch]) -> Handed:
     return Handed(query, encode(pa.Table.from_batches(full)) if full else b"")
 
 
-def _append(options: Mapping[str, str], handed: Sequence[Handed], number: int, producer: str) -> None:
-    rows = pa.concat_tables([decode(each.rows) for each in handed])
-    with opened(options) as log, TopicSink(log, options["topic"], producer) as sink:
+def _rows(handed: Sequence[Handed]) -> pa.Table:
+    return pa.concat_tables([decode(each.rows) for each in handed])
+
+
+def _append_once(options: Mapping[str, str], handed: Sequence[Handed], number: int) -> None:
+    topic, query = options["topic"], handed[0].query
+    with opened(options) as log, TopicSink(log, topic, f"spark.{query}") as sink:
         if number <= sink.begin():  # Spark repeats the newest micro-batch only
-            raise HeadwaterError(
-                f'the checkpoint of a query is older than what it has written to topic "{options["topic"]}"',
-                detail=f"micro-batch {number} comes again, and later ones are there",
-                hint="restore the checkpoint, or start the query anew with another one",
-            )
-        sink.commit(Batch(number, rows))
+            raise _older(topic, number)
+        placements = Placements(log, topic, query)
+        if sink.newest == number:
+            sink.partitions = placements.partitions_of(number)
+        else:
+            placements.note(number, sink.partitions)
+        sink.commit(Batch(number, _rows(handed)))
+
+
+def _older(topic: str, number: int) -> HeadwaterError:
+    return HeadwaterError(
+        f'the checkpoint of a query is older than what it has written to topic "{topic}"',
+        detail=f"micro-batch {number} comes again, and later ones are there",
+        hint="restore the checkpoint, or start the query anew with another one",
+    )

@@ -130,6 +130,13 @@ class Config:
         """The file with the certificates that are trusted, if one is named."""
         return self._options.get("ssl.ca.location")
 
+    @property
+    def proof(self) -> str:
+        """The options by which a client says who it is, as a person is told of them."""
+        mechanism = self._options.get("sasl.mechanism", self._options.get("sasl.mechanisms"))
+        bearer = mechanism == "OAUTHBEARER"
+        return 'the options "sasl.oauthbearer…"' if bearer else '"sasl.username", "sasl.password"'
+
     def admin(self) -> dict[str, Any]:
         """Return the configuration of an admin client."""
         return self._with({})

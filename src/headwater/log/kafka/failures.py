@@ -55,6 +55,11 @@ _DENIED = {
     KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
+_NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token"
+_TOKEN_REFUSED = re.compile(
+    r"(invalid|unauthorized|unsupported)_[a-z]+|access_denied|unexpired token|\(40[013]\)"
+)
+"""What a server of tokens will say again: an error of OAuth 2, or a token that is over already."""
 TRANSIENT = {
     KafkaError._ALL_BROKERS_DOWN, KafkaError._DESTROY, KafkaError._MSG_TIMED_OUT, KafkaError._PURGE_INFLIGHT,
     KafkaError._PURGE_QUEUE, KafkaError._QUEUE_FULL, KafkaError._RESOLVE, KafkaError._RETRY,
@@ -89,14 +94,25 @@ def translated(error: KafkaError, config: Config, doing: str) -> HeadwaterError:
         return DamagedLog(f"cannot {doing}: stored bytes are damaged", detail=detail, hint=hint, resume=None)
     if is_tls(error):
         return LogRefused(f"cannot {doing}: TLS with Kafka fails", detail=detail, hint=tls_hint(detail))
+    if _NO_TOKEN in detail:
+        return _without_token(detail, doing)
     if code in _DENIED:
-        hint = 'check "sasl.username", "sasl.password" and the access rules'
+        hint = f"check {config.proof} and the access rules"
         return LogRefused(f"cannot {doing}: Kafka denies access", detail=detail, hint=hint)
     if code in (KafkaError._INVALID_ARG, KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION):
         return UsageError(f"cannot {doing}: Kafka refuses the settings", detail=detail)
     hint = "check that the broker runs and can be reached"
     kind = LogUnavailable if code in TRANSIENT or error.txn_requires_abort() else LogRefused
     return kind(f"cannot {doing}: Kafka at {config.servers} failed", detail=detail, hint=hint)
+
+
+def _without_token(detail: str, doing: str) -> HeadwaterError:
+    """Return the error of a client that got no token: for good, or because who gives it is away."""
+    if _TOKEN_REFUSED.search(detail):
+        hint = 'check "sasl.oauthbearer.client.id", "sasl.oauthbearer.client.secret" and the machine\'s clock'
+        return LogRefused(f"cannot {doing}: a token for Kafka is refused", detail=detail, hint=hint)
+    hint = 'check that the server at "sasl.oauthbearer.token.endpoint.url" runs and can be reached'
+    return LogUnavailable(f"cannot {doing}: no token for Kafka is to be had", detail=detail, hint=hint)
 
 
 def is_denial(error: KafkaError) -> bool:

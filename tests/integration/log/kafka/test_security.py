@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from headwater.errors import HeadwaterError, LogRefused, UsageError, is_transient
+from headwater.errors import HeadwaterError, LogRefused, LogUnavailable, UsageError, is_transient
 from headwater.log.open import open as open_log
 from kafka_kit import polled, rows
 from kafka_security import SECRETS, WAYS, SecureBroker
@@ -49,7 +49,9 @@ def test_a_log_behind_a_proof_is_written_read_and_shared(
          "TLS with Kafka fails", "ssl.certificate.location"),
         ("MUTUAL", {"ssl.key.password": WRONG}, 'Kafka option "ssl.key.location"', "ssl.key.password"),
         ("MUTUAL", {"security.protocol": "PLAINTEXT"}, "cannot reach Kafka", "security.protocol"),
-        ("OIDC", {"sasl.oauthbearer.client.secret": WRONG}, "denies access", "sasl."),
+        ("OIDC", {"sasl.oauthbearer.client.secret": WRONG}, "a token for Kafka is refused", "client.secret"),
+        ("OIDC", {"sasl.oauthbearer.method": "default", "enable.sasl.oauthbearer.unsecure.jwt": "true",
+                  "sasl.oauthbearer.config": "principal=bob"}, "denies access", "sasl.oauthbearer"),
         ("OAUTH", {"security.protocol": "SSL"}, "TLS with Kafka fails", "security.protocol"),
         ("OAUTH", {"sasl.mechanism": "PLAIN", "sasl.username": "bob", "sasl.password": WRONG},
          "denies access", "sasl."),
@@ -70,3 +72,18 @@ def test_what_is_wrong_is_told_in_seconds_with_a_hint(
     if "security.protocol" not in changes:
         assert isinstance(told.value, LogRefused | UsageError)
         assert not is_transient(told.value)
+
+
+@pytest.mark.parametrize("where", ["http://127.0.0.1:9/token", "http://nowhere.invalid/token", "503"])
+def test_who_gives_tokens_may_be_away_for_a_while(secure: SecureBroker, where: str) -> None:
+    endpoint = {"sasl.oauthbearer.token.endpoint.url": where} if where != "503" else {}
+    secure.provider.away = where == "503"
+    try:
+        with pytest.raises(LogUnavailable) as told:
+            open_log(secure.url("OIDC"), **{**secure.options("OIDC"), **endpoint})
+    finally:
+        secure.provider.away = False
+    assert is_transient(told.value)
+    if where != "503":  # which the client asks again, and does not tell
+        assert "no token for Kafka is to be had" in told.value.message
+        assert "sasl.oauthbearer.token.endpoint.url" in str(told.value)

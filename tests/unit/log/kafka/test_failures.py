@@ -40,6 +40,32 @@ def test_a_cluster_is_waited_for_unless_it_says_no(code: int, waits: bool) -> No
 
 
 @pytest.mark.parametrize(
+    ("answer", "waits", "hint"),
+    [
+        ('{"error": "invalid_client"}', False, "client.secret"),
+        ('{"error":"unauthorized_client","error_description":"Invalid client"}', False, "client.id"),
+        ("Must supply an unexpired token: now=2ms, exp=1ms", False, "clock"),
+        ("Failed to connect to 127.0.0.1:9 after 0 ms: Could not connect to server", True, "endpoint.url"),
+        ("Could not resolve host: nowhere.invalid", True, "endpoint.url"),
+    ],
+)  # fmt: skip
+def test_who_gives_tokens_is_waited_for_unless_it_says_no(answer: str, waits: bool, hint: str) -> None:
+    said = KafkaError(KafkaError._AUTHENTICATION, f"Failed to acquire SASL OAUTHBEARER token: {answer}")
+    error = failures.translated(said, CONFIG, "read")
+    assert is_transient(error) == waits
+    assert hint in str(error.hint)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "hint"), [("OAUTHBEARER", "sasl.oauthbearer"), ("PLAIN", "sasl.password")]
+)
+def test_who_is_denied_is_told_which_options_say_who_one_is(mechanism: str, hint: str) -> None:
+    config = Config("kafka://127.0.0.1:9092", {"sasl.mechanism": mechanism})
+    error = failures.translated(KafkaError(KafkaError._AUTHENTICATION), config, "read")
+    assert hint in str(error.hint)
+
+
+@pytest.mark.parametrize(
     ("code", "kind"),
     [
         (KafkaError._FENCED, Fenced),
