@@ -7,11 +7,13 @@ that goes is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from headwater.errors import UsageError
 from headwater.names import listed
 from headwater.operators.aggregates import extremes, totals
 from headwater.operators.aggregates.aggregate import Aggregate
+from headwater.operators.aggregates.filtered import Filtered
 from headwater.operators.spec import Side
 from headwater.operators.tables import retracting
 from headwater.operators.tables.group import WHAT, TableGroup
@@ -33,7 +35,8 @@ def group(by: str | Sequence[str], /, **aggregates: Aggregate | Retractable) -> 
     - ``by``: the columns of the group: one, or several. Two nulls are one group. A filter before it is
       refused: filter the result.
     - ``**aggregates``: the columns out and what fills each, at least one: ``agg.count``, ``agg.sum``,
-      ``agg.mean``, ``agg.min``, ``agg.max`` or ``tables.greatest``.
+      ``agg.mean``, ``agg.min``, ``agg.max`` or ``tables.greatest``, each over all rows or those that its
+      ``where=`` takes.
 
     Out: a table: the columns of ``by``, the aggregates, and ``_deleted``, true where a group has lost its
     last row. The columns of ``by`` tell results apart, and are the key for a view. A group comes out with
@@ -90,6 +93,8 @@ def greatest(column: str, k: int) -> Retractable:
 def _retractable(name: str, aggregate: object) -> Retractable:
     if isinstance(aggregate, Retractable):
         return aggregate
+    if isinstance(aggregate, Filtered):
+        return replace(_retractable(name, aggregate.aggregate), where=aggregate.where)
     kind = _KINDS.get(type(aggregate))
     if kind is None:
         raise UsageError(

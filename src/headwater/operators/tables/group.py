@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from headwater.errors import UsageError
 from headwater.operators.aggregates.by_group import added
+from headwater.operators.aggregates.filtered import check_condition, masked, satisfied
 from headwater.operators.columns import check_columns, one_array
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.key_hash import HashedGroups, hashed_groups
@@ -102,7 +103,9 @@ class TableGroup(Operator[Grouped]):
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the group, the aggregates, and ``_deleted``."""
         check_table(WHAT, "input", self.primary, schema)
-        check_columns(WHAT, self._columns(), schema)
+        check_columns(WHAT, [*self.by, *(each.column for _, each in self.aggregates if each.column)], schema)
+        for each in self._conditional().values():
+            check_condition(each.where or "", schema)
         taken = {*self.by, DELETED}
         for name, _ in self.aggregates:
             if name in taken:
@@ -113,11 +116,11 @@ class TableGroup(Operator[Grouped]):
 
     def initial_state(self, schema: pa.Schema) -> Grouped:
         """Return a table without rows."""
-        kinds = list(dict.fromkeys((each.tally, each.column) for _, each in self.aggregates))
+        kinds = list(dict.fromkeys((each.tally, each.source) for _, each in self.aggregates))
         tallies = tuple(self._tally(number, kind, schema) for number, kind in enumerate(kinds))
         known = pa.schema([_ID, _ROWS, *(field for each in tallies for field in _fields(each))])
-        columns = pa.schema([schema.field(name) for name in self._columns()])
-        read_by = tuple(kinds.index((each.tally, each.column)) for _, each in self.aggregates)
+        columns = pa.schema([self._field(name, schema) for name in self._columns()])
+        read_by = tuple(kinds.index((each.tally, each.source)) for _, each in self.aggregates)
         return Grouped(self.output_schema(schema), RowByKey(columns), RowByKey(known), tallies, read_by)
 
     def memory(self, state: Grouped) -> OperatorMemory:
@@ -131,7 +134,7 @@ class TableGroup(Operator[Grouped]):
 
     def step(self, state: Grouped, rows: pa.Table, watermark: int) -> Step:
         """Make changes, and compare the groups that they touch before and after."""
-        shift = self._shift(state, rows.select([*self._columns(), DELETED]).combine_chunks())
+        shift = self._shift(state, self._masked(rows).select([*self._columns(), DELETED]).combine_chunks())
         if not len(shift.rows):
             return Step(state.output.empty_table())
         known, groups = state.groups.find(shift.groups.keys)
@@ -149,12 +152,29 @@ class TableGroup(Operator[Grouped]):
         return None
 
     def _columns(self) -> list[str]:
-        needed = (each.column for _, each in self.aggregates if each.column)
+        needed = (each.source for _, each in self.aggregates if each.source)
         return list(dict.fromkeys((*self.primary, *self.by, *needed)))
+
+    def _conditional(self) -> dict[str, Retractable]:
+        """Return the aggregates of some rows only, by the column that holds what they aggregate."""
+        return {each.source: each for _, each in self.aggregates if each.where is not None}
+
+    def _field(self, name: str, schema: pa.Schema) -> pa.Field:
+        """Return a column of the rows that are held."""
+        found = self._conditional().get(name)
+        return schema.field(name) if found is None else pa.field(name, _kind(found, schema))
+
+    def _masked(self, rows: pa.Table) -> pa.Table:
+        """Return rows with a column for each aggregate that has a condition, null where it does not hold."""
+        every = pa.chunked_array([pa.repeat(True, len(rows))])
+        for name, each in self._conditional().items():
+            values = rows.column(each.column) if each.column else every
+            rows = rows.append_column(name, masked(values, satisfied(each.where or "", rows)))
+        return rows
 
     def _tally(self, number: int, kind: tuple[type[Any], str], schema: pa.Schema) -> NamedTally:
         """Make the tally that some aggregates share."""
-        users = [each for _, each in self.aggregates if (each.tally, each.column) == kind]
+        users = [each for _, each in self.aggregates if (each.tally, each.source) == kind]
         ends = reduce(or_, (each.ends for each in users))
         tally = kind[0](_kind(users[0], schema), ends)
         return NamedTally(tally, kind[1], tuple(f"{number}.{field.name}" for field in tally.fields))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -29,7 +29,15 @@ class Retractable(ABC):
     """An aggregate of a column that stays right when rows go."""
 
     column: str
+    """Empty where rows are counted."""
+    where: str | None = field(default=None, kw_only=True)
+    """The condition that rows must satisfy to count."""
     tally: ClassVar[type[Any]]
+
+    @property
+    def source(self) -> str:
+        """The column that holds what is aggregated: that of the table, or one that is null in other rows."""
+        return self.column if self.where is None else f"{self.column} WHERE {self.where}"
 
     @property
     def name(self) -> str:
@@ -168,7 +176,7 @@ def count(column: str | None = None) -> Count:
     """Count rows, or the values of a column that are not null.
 
     >>> count("click")
-    Count(column='click')
+    Count(column='click', where=None)
     """
     return Count(column or "")
 
@@ -197,7 +205,7 @@ def greatest(column: str, k: int) -> Greatest:
     """Return the ``k`` greatest of a column's values, the greatest first.
 
     >>> greatest("score", 3)
-    Greatest(column='score', k=3)
+    Greatest(column='score', where=None, k=3)
     """
     if k < 1:
         raise UsageError(f"greatest of {k} values has none", hint="k is 1 or more")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections import defaultdict
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headwater import agg as aggs
 from headwater.errors import UsageError
 from headwater.operators.event_time import NEVER
 from headwater.operators.operator import Operator
@@ -23,6 +25,7 @@ from headwater.operators.spec import Side
 from headwater.operators.tables import retracting as agg
 from headwater.schema import parse
 from headwater.transforms import tables
+from headwater.transforms.sample import sample
 from soaking import examples
 from unit.operators.stepping import SPILLED, Row, TablesInMemory, listed, rank, table
 from unit.operators.tables.tabling import (
@@ -59,6 +62,7 @@ VALUES: dict[str, list[Any]] = {
     "yes": [None, True, False],
     "other": ["u", "v"],
 }
+U = "other = 'u'"
 AGGREGATES: dict[str, agg.Retractable] = {
     "rows": agg.count(),
     "xs": agg.count("x"),
@@ -79,6 +83,10 @@ AGGREGATES: dict[str, agg.Retractable] = {
     "min_yes": agg.min("yes"),
     "top_s": agg.greatest("s", 3),
     "top_day": agg.greatest("day", 1),
+    "rows_u": replace(agg.count(), where=U),
+    "sum_n_u": replace(agg.sum("n"), where=U),
+    "max_x_u": replace(agg.max("x"), where=U),
+    "top_s_u": replace(agg.greatest("s", 2), where=U),
 }
 
 
@@ -109,6 +117,7 @@ def summed(name: str, some: list[Any]) -> Any:
 
 
 def aggregate(each: agg.Retractable, rows: list[Row]) -> Any:
+    rows = rows if each.where is None else [row for row in rows if row["other"] == "u"]
     some = [row[each.column] for row in rows if row[each.column] is not None] if each.column else rows
     if isinstance(each, agg.Count):
         return len(some)
@@ -164,6 +173,15 @@ def test_any_split_and_restart_gives_what_the_oracle_gives_after_each_step(by: s
 def test_buckets_give_together_what_one_gives(by: str, changes: list[Made]) -> None:
     operator = grouping(by)
     assert told(in_buckets(operator, sent(changes))) == told(oracle(operator, changes))
+
+
+def test_an_aggregate_with_a_condition_is_declared_as_in_windows() -> None:
+    orders = sample("id BIGINT, shop STRING, cents BIGINT", (1, "a", 5), (2, "a", 700), (3, "b", 9), key="id")
+    some = {"big": aggs.count(where="cents > 100"), "small": aggs.sum("cents", where="cents < 100")}
+    found = orders.transform(tables.group("shop", **some)).rows.to_pylist()
+    assert [(row["shop"], row["big"], row["small"]) for row in found] == [("a", 1, 5), ("b", 0, 9)]
+    with pytest.raises(UsageError, match="is no condition"):
+        grouping("k", n=replace(agg.count(), where="n + 1")).output_schema(SCHEMA)
 
 
 ORDERS = parse("id BIGINT, shop STRING, cents BIGINT, _deleted BOOLEAN")
