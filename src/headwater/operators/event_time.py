@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headwater.operators.columns import plain_values
+
 NEVER = -(1 << 63)
 """The clock before anything is known of time: no row is late, nothing is complete."""
 FOREVER = (1 << 63) - 1
@@ -31,8 +33,7 @@ class Split(NamedTuple):
 
 def times(rows: pa.Table, column: str) -> Times:
     """Return the time of each row."""
-    told: Times = rows.column(column).cast(pa.int64()).fill_null(NEVER).to_numpy()
-    return told
+    return plain_values(rows.column(column).cast(pa.int64()), NEVER)
 
 
 def split_late(rows: pa.Table, column: str, bound: int) -> Split:
