@@ -6,7 +6,10 @@ Invariant: an operator whose ``output_schema`` has passed these checks finds eve
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from headwater import schema as ddl
@@ -52,6 +55,23 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     # Arrow does not combine what does not fit one array of its kind, but says so by returning chunks.
     return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
+def plain_values(column: pa.Array | pa.ChunkedArray, missing: int | bool = 0) -> npt.NDArray[Any]:
+    """Return whole numbers or booleans, with one of them where there is none."""
+    filled = one_array(column.fill_null(missing) if column.null_count else column)
+    values: npt.NDArray[Any] = filled.to_numpy(zero_copy_only=False)
+    return values
+
+
+def only(rows: pa.Table, chosen: npt.NDArray[np.bool_]) -> pa.Table:
+    """Return the rows that are chosen; all of them as they are."""
+    return rows if chosen.all() else rows.take(pa.array(np.flatnonzero(chosen)))
+
+
+def null_rows(schema: pa.Schema, count: int) -> pa.Table:
+    """Return rows without a value."""
+    return pa.Table.from_arrays([pa.nulls(count, field.type) for field in schema], schema=schema)
 
 
 def type_text(field: pa.Field) -> str:

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headwater.operators.columns import plain_values
+
 NEVER = -(1 << 63)
 """The clock before anything is known of time: no row is late, nothing is complete."""
 FOREVER = (1 << 63) - 1
@@ -20,8 +22,7 @@ Times = npt.NDArray[np.int64]
 
 def times(rows: pa.Table, column: str) -> Times:
     """Return the time of each row."""
-    told: Times = rows.column(column).cast(pa.int64()).fill_null(NEVER).to_numpy()
-    return told
+    return plain_values(rows.column(column).cast(pa.int64()), NEVER)
 
 
 def moved(at: Times, by: int) -> Times:

@@ -74,7 +74,10 @@ def pairs(left: Numbers, right: Numbers) -> Numbers:
 
 def firsts(numbers: Numbers) -> Numbers:
     """Return where each number is first, of numbers in the order of their first appearance."""
-    return np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))
+    if not len(numbers) or numbers.max() == len(numbers) - 1:
+        return np.arange(len(numbers))
+    greatest = np.maximum.accumulate(numbers)
+    return np.flatnonzero(np.append(True, greatest[1:] != greatest[:-1]))
 
 
 def with_nulls(keys: pa.Table) -> Flags:

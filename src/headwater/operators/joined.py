@@ -6,6 +6,7 @@ Invariant: every column has a name of its own; one that is taken gets the prefix
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -37,13 +38,13 @@ class Joined:
                 )
             taken.add(column)
 
-    @property
+    @cached_property
     def added(self) -> list[str]:
         """The right columns that come out, by the names that they have there."""
         keys = {name for _, name in self.pairing.on}
         return [name for name in self.right.names if name not in keys]
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The columns out, all of them nullable."""
         renamed = zip(self.added, self._names(), strict=True)

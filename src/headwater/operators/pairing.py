@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headwater.errors import UsageError
 from headwater.names import listed
-from headwater.operators.columns import check_columns, one_array, type_text
+from headwater.operators.columns import check_columns, one_array, plain_values, type_text
 
 SIDE, LEFT, RIGHT = "_side", "_left", "_right"
 On = str | Sequence[str] | Mapping[str, str]
@@ -93,12 +93,13 @@ def _sent(rows: pa.Table, names: Sequence[str], side: str, schema: pa.Schema) ->
 
 
 def _received(rows: pa.Table, side: str) -> pa.Table:
-    struct = rows.schema.field(side).type
-    schema = pa.schema(list(struct))
-    chosen = rows[side].filter(pc.equal(rows[SIDE], side_of(side))).combine_chunks()
-    if isinstance(chosen, pa.ChunkedArray):
-        chosen = pa.concat_arrays(chosen.chunks) if chosen.num_chunks else pa.array([], struct)
-    return pa.Table.from_arrays(chosen.flatten(), schema=schema)
+    mine = np.flatnonzero(plain_values(rows[SIDE]) == side_of(side))
+    column = one_array(rows[side])
+    if len(mine) and mine[-1] - mine[0] < len(mine):  # they lie together, as they were sent
+        column = column.slice(mine[0], len(mine))
+    else:
+        column = column.take(pa.array(mine))
+    return pa.Table.from_arrays(column.flatten(), schema=pa.schema(list(column.type)))
 
 
 def _common(what: str, left: pa.Field, right: pa.Field) -> pa.DataType:

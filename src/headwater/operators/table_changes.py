@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.errors import UsageError
-from headwater.operators.columns import check_columns
+from headwater.operators.columns import check_columns, plain_values
 from headwater.operators.groups import Flags, Numbers, text
 from headwater.operators.memory.key_hash import KeyHashes, hashed_groups
-from headwater.operators.memory.sorted_runs import FoundRows
+from headwater.operators.memory.row_by_key import FoundRows
 from headwater.record import DELETED
 
 
@@ -31,9 +31,11 @@ class LastChange(NamedTuple):
     deleted: Flags
     keys: KeyHashes
 
-    def take(self, indices: Numbers) -> LastChange:
-        """Return some of the changes."""
-        return LastChange(self.indices[indices], self.deleted[indices], self.keys.take(indices))
+    def only(self, chosen: Flags) -> LastChange:
+        """Return the changes that are chosen."""
+        if chosen.all():
+            return self
+        return LastChange(self.indices[chosen], self.deleted[chosen], self.keys.take(chosen))
 
 
 def last(changes: pa.Table, primary: Sequence[str]) -> LastChange:
@@ -42,20 +44,21 @@ def last(changes: pa.Table, primary: Sequence[str]) -> LastChange:
     indices = np.empty(len(groups.first), np.int64)
     indices[groups.of] = np.arange(len(changes))  # of several, the last is assigned
     turn = np.argsort(indices)
-    deleted = changes[DELETED].fill_null(False).to_numpy()[indices[turn]]
+    deleted = plain_values(changes[DELETED], False)[indices[turn]]
     return LastChange(indices[turn], deleted, groups.keys.take(turn))
 
 
-def effective(changes: LastChange, rows: pa.Table, old: FoundRows) -> Numbers:
-    """Return which changes are ones: not the deletion of what is not there, nor a row as it is.
+def effective(changes: LastChange, rows: pa.Table, old: FoundRows) -> Flags:
+    """Tell which changes are ones: not the deletion of what is not there, nor a row as it is.
 
     ``rows`` are those of all changes, and ``old`` has what each key had, of columns that are among theirs.
     """
     changed = old.known | ~changes.deleted
     both = np.flatnonzero(old.known & ~changes.deleted)
     new = rows.select(old.rows.column_names).take(pa.array(changes.indices[both]))
-    changed[both] = ~identical(new, old.rows.take(pa.array(both)))
-    return np.flatnonzero(changed)
+    held = old.rows if len(both) == len(changed) else old.rows.take(pa.array(both))
+    changed[both] = ~identical(new, held)
+    return changed
 
 
 def check_table(what: str, side: str, primary: Sequence[str], schema: pa.Schema) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.memory.key_hash import hashes
-from headwater.operators.memory.sorted_runs import FoundRows
+from headwater.operators.memory.row_by_key import FoundRows
 from headwater.operators.table_changes import effective, identical, last
 
 FLOATS = st.none() | st.sampled_from([0.0, -0.0, 1.5, float("nan"), float("inf")])
@@ -55,4 +55,5 @@ def test_a_row_as_it_is_and_the_deletion_of_none_are_no_changes() -> None:
     changes = pa.table({"id": [1, 2, 3, 4, 5], "v": [5, 7, None, 8, None], "_deleted": flags})
     old = pa.table({"id": [1, 2, None, None, 5], "v": [5, 6, None, None, 1]})
     known = FoundRows(np.array([True, True, False, False, True]), old)
-    assert effective(last(changes, ("id",)), changes, known).tolist() == [1, 3, 4]
+    chosen = effective(last(changes, ("id",)), changes, known)
+    assert chosen.tolist() == [False, True, False, True, True]

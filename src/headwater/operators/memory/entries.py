@@ -6,7 +6,7 @@ pair are in the order in which they came.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -40,6 +40,10 @@ class Entries:
         """Return some of the entries."""
         return Entries(self.major[indices], self.minor[indices], self.rows.take(pa.array(indices)))
 
+    def only(self, chosen: Flags) -> Entries:
+        """Return the entries that are chosen."""
+        return self if chosen.all() else self.take(np.flatnonzero(chosen))
+
     def slice(self, start: int, end: int) -> Entries:
         """Return the entries from one position to another."""
         return Entries(self.major[start:end], self.minor[start:end], self.rows.slice(start, end - start))
@@ -64,21 +68,29 @@ def newest(rows: pa.Table, groups: Numbers, count: int) -> pa.Table:
 
 def merged(pieces: list[Entries], merge: Merge | None) -> Entries:
     """Return entries sorted by their numbers, those of equal numbers merged; without a merge all stay."""
-    major = np.concatenate([piece.major for piece in pieces])
-    minor = np.concatenate([piece.minor for piece in pieces])
-    rows = pa.concat_tables([piece.rows for piece in pieces]).combine_chunks()
-    indices = arranged(major, minor)
-    major, minor = major[indices], minor[indices]
-    if merge is None:
-        return Entries(major, minor, rows.take(pa.array(indices)))
+    whole = joined(pieces)
+    rows, indices = whole.rows.combine_chunks(), arranged(whole.major, whole.minor)
+    major, minor = whole.major[indices], whole.minor[indices]
     new = opening(major, minor)
-    if new.all():
-        return Entries(major, minor, rows.take(pa.array(indices)))
+    if merge is None or new.all():
+        in_order = (indices[1:] > indices[:-1]).all()
+        return Entries(major, minor, rows if in_order else rows.take(pa.array(indices)))
     if merge is newest:  # the last of each, taken at once
         last = np.append(new[1:], True)
         return Entries(major[last], minor[last], rows.take(pa.array(indices[last])))
     rows = merge(rows.take(pa.array(indices)), np.cumsum(new) - 1, int(new.sum()))
     return Entries(major[new], minor[new], rows)
+
+
+def joined(pieces: Sequence[Entries]) -> Entries:
+    """Return entries one after the other, as they come."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return Entries(
+        np.concatenate([piece.major for piece in pieces]),
+        np.concatenate([piece.minor for piece in pieces]),
+        pa.concat_tables([piece.rows for piece in pieces]),
+    )
 
 
 def arranged(major: Numbers, minor: Numbers) -> Numbers:
@@ -122,7 +134,7 @@ def distinct(major: Numbers, minor: Numbers) -> tuple[Numbers, Numbers]:
 
 def spans(entries: Entries, major: Numbers, first: Numbers, last: Numbers) -> tuple[Numbers, Numbers]:
     """Return where, in sorted entries, the range of second numbers of each first number is."""
-    low, high = np.searchsorted(entries.major, major), np.searchsorted(entries.major, major, side="right")
+    low, high = stretches(entries, major)
     return bisect(entries.minor, low, high, first), bisect(entries.minor, low, high, last)
 
 
@@ -136,6 +148,8 @@ def stretches(entries: Entries, major: Numbers) -> tuple[Numbers, Numbers]:
     """Return where, in sorted entries, each first number begins and ends."""
     low = np.searchsorted(entries.major, major)
     high = low.copy()
+    if not len(entries):
+        return low, high
     there = np.flatnonzero(entries.major[np.minimum(low, len(entries) - 1)] == major)
     high[there] = np.searchsorted(entries.major, major[there], side="right")
     return low, high

@@ -2,7 +2,8 @@
 
 Rows lie under their index keys, so that those of one key are read together, each at the number that it
 keeps while its primary key is there. The primary key tells where that is. Of an index key one half of the
-hash is what rows are sorted by, and the other one lies beside the row and is compared.
+hash is what rows are sorted by, and the other one lies beside the row and is compared. Where a row has left
+is told by an age, or a number, that none has.
 
 Invariant: ages are in the order in which the rows were put, also after a restart; so rows that are sorted by
 their ages come in an order that does not depend on runs.
@@ -15,17 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.columns import unused_name
-from headwater.operators.event_time import FOREVER
+from headwater.operators.columns import null_rows, unused_name
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.entries import Entries, newest
 from headwater.operators.memory.key_hash import KeyHashes
-from headwater.operators.memory.row_by_key import RowByKey
-from headwater.operators.memory.run import Run
-from headwater.operators.memory.sorted_runs import FoundRows, SortedRuns
+from headwater.operators.memory.run import positions
+from headwater.operators.memory.sorted_runs import SortedRuns
 
 UNMET = -1
 """The second half of an index key that is equal to none, as it has a null."""
+_NONE = -1
+"""The number, and the age, of a row that is not there."""
 _PLACE = pa.schema([("high", pa.int64()), ("id", pa.int64())])
 
 
@@ -41,10 +42,18 @@ class IndexedRows:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def take(self, indices: Numbers) -> IndexedRows:
-        """Return some of the rows."""
-        rows = self.rows.take(pa.array(indices))
-        return IndexedRows(self.index.take(indices), self.ids[indices], self.ages[indices], rows)
+    @property
+    def known(self) -> Flags:
+        """Tell which are there; of the others, the numbers are below 0 and the rows null."""
+        flags: Flags = self.ids >= 0
+        return flags
+
+    def only(self, chosen: Flags) -> IndexedRows:
+        """Return the rows that are chosen."""
+        if chosen.all():
+            return self
+        rows = self.rows.take(pa.array(np.flatnonzero(chosen)))
+        return IndexedRows(self.index.take(chosen), self.ids[chosen], self.ages[chosen], rows)
 
 
 class IndexedTable:
@@ -52,12 +61,14 @@ class IndexedTable:
 
     def __init__(self, schema: pa.Schema):
         self.names = schema.names
-        self._extra = [unused_name(name, self.names) for name in ("_low", "_age", "_removed")]
-        kinds = zip(self._extra, (pa.int64(), pa.int64(), pa.bool_()), strict=True)
-        fields = [field.with_nullable(True) for field in schema]
-        self._schema = pa.schema([*fields, *(pa.field(*kind) for kind in kinds)])
-        self._places = RowByKey(_PLACE)
-        self._rows = SortedRuns(self._schema.empty_table(), newest, self._is_removed)
+        self._low, self._age = (unused_name(name, self.names) for name in ("_low", "_age"))
+        self._plain = pa.schema([field.with_nullable(True) for field in schema])
+        mine = [pa.field(name, pa.int64()) for name in (self._low, self._age)]
+        self._schema = pa.schema([*self._plain, *mine])
+        self._places = SortedRuns(_PLACE.empty_table(), newest, lambda rows: _numbers(rows, "id") == _NONE)
+        self._rows = SortedRuns(
+            self._schema.empty_table(), newest, lambda rows: _numbers(rows, self._age) == _NONE
+        )
         self.given = 0
         """How many numbers were given so far."""
         self.put = 0
@@ -65,32 +76,31 @@ class IndexedTable:
 
     def containers(self, side: str) -> dict[str, SortedRuns]:
         """Return what is to be stored, under names for a side."""
-        return {f"{side}.places": self._places.runs, f"{side}.rows": self._rows}
+        return {f"{side}.places": self._places, f"{side}.rows": self._rows}
 
     def counters(self, side: str) -> dict[str, tuple[object, str]]:
         """Return the numbers that are to be stored, as ``OperatorMemory`` takes them."""
         return {f"{side}.{name}": (self, name) for name in ("given", "put")}
 
-    def find(self, keys: KeyHashes) -> tuple[FoundRows, IndexedRows]:
-        """Return which primary keys have a row, and the rows; nulls for the others, and numbers below 0."""
-        known, places = self._places.find(keys)
-        high, ids = (places.column(name).fill_null(-1).to_numpy() for name in _PLACE.names)
-        found = self._indexed(Entries(high, ids, self._rows.find(high, ids).rows))
-        return FoundRows(known, found.rows), found
+    def find(self, keys: KeyHashes) -> IndexedRows:
+        """Return the rows of primary keys, as far as they are known."""
+        place = self._places.find(*keys)
+        high, ids = (place.numbers(name, _NONE) for name in _PLACE.names)
+        found = self._rows.find(high, ids)
+        low, ages = (found.numbers(name, _NONE) for name in (self._low, self._age))
+        return IndexedRows(KeyHashes(high, low), ids, ages, found.rows(*self.names))
 
     def under(self, index: KeyHashes) -> tuple[Numbers, IndexedRows]:
         """Return the rows under index keys, given once and in order, and the place of the key of each."""
-        if not len(index.high):
-            none = self._rows.between(0, 0)
-            return none.major, self._indexed(none)
-        high = index.high[np.append(True, index.high[1:] != index.high[:-1])]
-        found = self._rows.within(high, np.zeros(len(high), np.int64), np.full(len(high), FOREVER))
-        low = found.rows.column(self._extra[0]).fill_null(UNMET).to_numpy()
-        of = Run((Entries(*index, found.rows),)).find(found.major, low)
-        there = np.flatnonzero((of >= 0) & ~self._is_removed(found.rows))
-        if len(there) < len(of):
-            of, found = of[there], found.take(there)
-        return of, self._indexed(found)
+        high = index.high
+        if (again := high[1:] == high[:-1]).any():
+            high = high[np.append(True, ~again)]
+        found = self._rows.under(high)
+        low, ages = (_numbers(found.rows, name) for name in (self._low, self._age))
+        of = positions(Entries(*index, found.rows), found.major, low)
+        rows = IndexedRows(KeyHashes(found.major, low), found.minor, ages, found.rows.select(self.names))
+        there = (of >= 0) & (ages != _NONE)
+        return of[there], rows.only(there)
 
     def change(
         self, keys: KeyHashes, old: IndexedRows, deleted: Flags, index: KeyHashes, rows: pa.Table
@@ -100,7 +110,7 @@ class IndexedTable:
         ``old`` is what ``find`` says of all keys. Returns the rows that were put.
         """
         ids = old.ids[~deleted]
-        new = np.flatnonzero(ids < 0)
+        new = np.flatnonzero(ids == _NONE)
         ids[new] = np.arange(self.given, self.given + len(new))
         ages = np.arange(self.put, self.put + len(rows))
         self.given += len(new)
@@ -111,36 +121,29 @@ class IndexedTable:
 
     def rows(self) -> pa.Table:
         """Return all rows, by their age: all of them at once, in memory."""
-        found = self._rows.all()
-        there = self._indexed(found.take(np.flatnonzero(~self._is_removed(found.rows))))
-        return there.rows.take(pa.array(np.argsort(there.ages)))
+        found = self._rows.all().rows
+        ages = _numbers(found, self._age)
+        there = np.flatnonzero(ages != _NONE)
+        return found.select(self.names).take(pa.array(there[np.argsort(ages[there])]))
 
     def _move(self, keys: KeyHashes, old: IndexedRows, deleted: Flags, put: IndexedRows) -> None:
         """Store rows, that others are no longer where they were, and where those are that have moved."""
-        high, ids = old.index.high.copy(), old.ids.copy()
+        high, ids = old.index.high.copy(), np.full(len(old), _NONE)
         high[~deleted], ids[~deleted] = put.index.high, put.ids
-        moved = np.flatnonzero(deleted | (old.ids < 0) | (old.index.high != high))
-        places = pa.table([high[moved], ids[moved]], schema=_PLACE)
-        self._places.change(keys.take(moved), places, deleted[moved])
-        left = moved[old.ids[moved] >= 0]
-        major = np.concatenate([put.index.high, old.index.high[left]])
-        minor = np.concatenate([put.ids, old.ids[left]])
-        self._rows.add(Entries(major, minor, self._rows_to_store(put, len(left))))
+        moved = (old.ids != ids) | (old.index.high != high)
+        places = pa.Table.from_arrays([pa.array(high[moved]), pa.array(ids[moved])], schema=_PLACE)
+        self._places.add(Entries(*keys.take(moved), places))
+        high, ids = (each[moved & old.known] for each in (old.index.high, old.ids))
+        gone = np.full(len(ids), _NONE)
+        both = (put.index.high, high), (put.ids, ids), (put.index.low, gone), (put.ages, gone)
+        major, minor, low, ages = (np.concatenate(each) for each in both)
+        rows = pa.Table.from_arrays(put.rows.columns, schema=self._plain)
+        if len(gone):
+            rows = pa.concat_tables([rows, null_rows(self._plain, len(gone))])
+        columns = [*rows.columns, pa.array(low), pa.array(ages)]
+        self._rows.add(Entries(major, minor, pa.Table.from_arrays(columns, schema=self._schema)))
 
-    def _rows_to_store(self, put: IndexedRows, removed: int) -> pa.Table:
-        columns = [*put.rows.columns, pa.array(put.index.low), pa.array(put.ages)]
-        if not removed:
-            flags = pa.array(np.zeros(len(put), np.bool_))
-            return pa.Table.from_arrays([*columns, flags], schema=self._schema)
-        flags = pa.array(np.arange(len(put) + removed) >= len(put))
-        with_nulls = pa.array(np.arange(len(flags)), mask=flags.to_numpy(zero_copy_only=False))
-        longer = pa.Table.from_arrays(columns, names=self._schema.names[:-1]).take(with_nulls)
-        return pa.Table.from_arrays([*longer.columns, flags], schema=self._schema)
 
-    def _indexed(self, found: Entries) -> IndexedRows:
-        low, ages = (found.rows.column(name).fill_null(-1).to_numpy() for name in self._extra[:2])
-        return IndexedRows(KeyHashes(found.major, low), found.minor, ages, found.rows.select(self.names))
-
-    def _is_removed(self, rows: pa.Table) -> Flags:
-        flags: Flags = rows.column(self._extra[2]).fill_null(False).to_numpy()
-        return flags
+def _numbers(rows: pa.Table, column: str) -> Numbers:
+    numbers: Numbers = rows.column(column).to_numpy()
+    return numbers

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from headwater.operators.columns import plain_values
 from headwater.operators.groups import Numbers, grouped, plain_columns
 from headwater.operators.memory.entries import arranged, opening
 
@@ -64,39 +64,40 @@ def hashed_groups(rows: pa.Table, by: Sequence[str]) -> HashedGroups:
     """Group rows by the values of some columns."""
     columns = plain_columns(rows, by)
     of, first = grouped(columns)
-    return HashedGroups(of, first, hashes([column.take(pa.array(first)) for column in columns], len(first)))
+    if len(first) < len(of):
+        columns = [column.take(pa.array(first)) for column in columns]
+    return HashedGroups(of, first, hashes(columns, len(first)))
 
 
 def hashes(columns: Sequence[pa.Array], count: int) -> KeyHashes:
     """Return the numbers of keys, given the plain columns of each."""
     lanes = [np.full(count, salt) for salt in _SALTS]
     for column in columns:
-        values = [_values(column, *lane) for lane in zip(_SECRETS, _NULLS, strict=True)]
-        lanes = [_mixed(lane ^ value) for lane, value in zip(lanes, values, strict=True)]
+        lanes = [_mixed(lane ^ value) for lane, value in zip(lanes, _values(column), strict=True)]
     high, low = lanes
     # One bit less, so that there is always a greater number.
     return KeyHashes(high.view(np.int64), (low >> np.uint64(1)).view(np.int64))
 
 
-def _values(column: pa.Array, secret: str, null: np.uint64) -> Lane:
-    """Return a number for each value, nulls too."""
+def _values(column: pa.Array) -> list[Lane]:
+    """Return two numbers for each value, nulls too."""
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        filled = pc.fill_null(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-        numbers: Lane = filled.astype(np.int64).view(np.uint64)
+        lanes = [plain_values(column.cast(pa.int64())).astype(np.int64).view(np.uint64)] * 2
     else:
-        numbers = _sip_hashes(column if _is_text(kind) else column.cast(pa.string()), secret)
+        lanes = _sip_hashes(column if _is_text(kind) else column.cast(pa.string()))
     if not column.null_count:
-        return numbers
-    return np.where(column.is_null().to_numpy(zero_copy_only=False), null, numbers)
+        return lanes
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    return [np.where(missing, null, lane) for null, lane in zip(_NULLS, lanes, strict=True)]
 
 
-def _sip_hashes(column: pa.Array, secret: str) -> Lane:
+def _sip_hashes(column: pa.Array) -> list[Lane]:
     from pandas.util import hash_array  # takes long to load, and whole numbers need none
 
-    objects = column.fill_null("" if pa.types.is_string(column.type) else b"").to_numpy(zero_copy_only=False)
-    hashed: Lane = hash_array(objects, hash_key=secret, categorize=False)
-    return hashed
+    filled = column.fill_null("" if pa.types.is_string(column.type) else b"") if column.null_count else column
+    objects = filled.to_numpy(zero_copy_only=False)
+    return [hash_array(objects, hash_key=secret, categorize=False) for secret in _SECRETS]
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -44,9 +44,8 @@ class KeyIds:
 
     def numbers(self, keys: KeyHashes) -> Numbers:
         """Return the number of each key, each key once; a new one gets the next."""
-        known, rows = self.runs.find(*keys)
-        found: Numbers = rows.column("id").fill_null(-1).to_numpy().copy()
-        new = np.flatnonzero(~known)
+        found = self.runs.find(*keys).numbers("id", -1)
+        new = np.flatnonzero(found < 0)
         found[new] = np.arange(self.given, self.given + len(new))
         self._add(keys.take(new), found[new])
         self.given += len(new)

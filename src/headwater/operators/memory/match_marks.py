@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headwater.operators.columns import plain_values
 from headwater.operators.event_time import NEVER, Times
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.entries import Entries, newest
@@ -47,9 +48,8 @@ class MatchMarks:
 
     def matched(self, rows: MarkedRows) -> Flags:
         """Tell which rows have had a match."""
-        found = self.runs.find(rows.at, rows.numbers, "matched").rows.column("matched")
-        flags: Flags = found.fill_null(False).to_numpy()
-        return flags
+        found = self.runs.find(rows.at, rows.numbers).rows("matched")
+        return plain_values(found.column(0), False)
 
     def unmatched(self, before: int) -> MarkedRows:
         """Return the rows from before a time that had no match, in the order of their numbers."""

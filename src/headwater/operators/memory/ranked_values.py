@@ -21,7 +21,7 @@ from headwater.operators.event_time import FOREVER, NEVER
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.edges import Edge
 from headwater.operators.memory.entries import Entries, arranged, newest, opening
-from headwater.operators.memory.run import Run
+from headwater.operators.memory.run import positions
 from headwater.operators.memory.sorted_runs import SortedRuns
 from headwater.operators.memory.value_digits import (
     as_bytes,
@@ -178,7 +178,7 @@ class RankedValues:
     def _held(self, nodes: Numbers, digits: Numbers) -> CountedValues:
         """Return what is under nodes and digits, given in order: its child, its value and its count."""
         found = self.runs.within(nodes, digits, digits + 1)
-        place = Run((Entries(nodes, digits, found.rows),)).find(found.major, found.minor)
+        place = positions(Entries(nodes, digits, found.rows), found.major, found.minor)
         where = np.full(len(nodes), -1)
         where[place] = np.arange(len(place))
         rows = found.rows.take(pa.array(where, mask=where < 0))

@@ -5,14 +5,23 @@ Invariant: what is found for a key is what was put, or removed, last.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 
-from headwater.operators.columns import unused_name
+from headwater.operators.columns import null_rows, plain_values, unused_name
 from headwater.operators.groups import Flags
 from headwater.operators.memory.entries import Entries, newest
 from headwater.operators.memory.key_hash import KeyHashes
-from headwater.operators.memory.sorted_runs import FoundRows, SortedRuns
+from headwater.operators.memory.sorted_runs import SortedRuns
+
+
+class FoundRows(NamedTuple):
+    """Which of some keys have a row, and the rows, with nulls for the others."""
+
+    known: Flags
+    rows: pa.Table
 
 
 class RowByKey:
@@ -21,19 +30,20 @@ class RowByKey:
     def __init__(self, schema: pa.Schema):
         self._names = schema.names
         self._removed = unused_name("_removed", self._names)
-        fields = [field.with_nullable(True) for field in schema]
-        self._schema = pa.schema([*fields, pa.field(self._removed, pa.bool_())])
+        self._rows = pa.schema([field.with_nullable(True) for field in schema])
+        self._schema = self._rows.append(pa.field(self._removed, pa.bool_()))
         self.runs = SortedRuns(self._schema.empty_table(), newest, self._is_removed)
 
     def find(self, keys: KeyHashes, *columns: str) -> FoundRows:
         """Return which keys have a row, and the rows, nulls for the others; all columns, or some."""
         names = columns or tuple(self._names)
-        found = self.runs.find(*keys, *names, self._removed)
-        rows, removed = found.rows.select(list(names)), self._is_removed(found.rows)
-        known = found.known & ~removed
-        if removed.any():
-            rows = rows.take(pa.array(np.arange(len(known)), mask=removed))
-        return FoundRows(known, rows)
+        found = self.runs.find(*keys)
+        rows = found.rows(*names, self._removed)
+        removed = self._is_removed(rows)
+        rows = rows.select(names)
+        if not removed.any():
+            return FoundRows(found.known, rows)
+        return FoundRows(found.known & ~removed, rows.take(pa.array(np.arange(len(removed)), mask=removed)))
 
     def put(self, keys: KeyHashes, rows: pa.Table) -> None:
         """Put the rows of some keys, each key once, in place of those that they have."""
@@ -41,9 +51,8 @@ class RowByKey:
 
     def remove(self, keys: KeyHashes) -> None:
         """Take away the rows of some keys."""
-        empty = self._schema.empty_table().select(self._names)
         count = len(keys.high)
-        self._add(keys, empty.take(pa.nulls(count, pa.int64())), np.ones(count, np.bool_))
+        self._add(keys, null_rows(self._rows, count), np.ones(count, np.bool_))
 
     def change(self, keys: KeyHashes, rows: pa.Table, removed: Flags) -> None:
         """Put the rows of some keys, each key once, and take away those of the others."""
@@ -63,5 +72,4 @@ class RowByKey:
         self.runs.add(Entries(*keys, pa.Table.from_arrays(columns, schema=self._schema)))
 
     def _is_removed(self, rows: pa.Table) -> Flags:
-        flags: Flags = rows.column(self._removed).fill_null(False).to_numpy()
-        return flags
+        return plain_values(rows.column(self._removed), False)

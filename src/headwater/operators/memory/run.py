@@ -92,18 +92,23 @@ class Run:
     def within(self, major: Numbers, first: Numbers, last: Numbers) -> list[Entries]:
         """Return what has one of some first numbers, given in order, and a second one in that one's range."""
         found = []
-        for part in self.parts:
-            low = int(np.searchsorted(major, part.major[0]))
-            high = int(np.searchsorted(major, part.major[-1], side="right"))
-            if low < high:
-                indices = spread(*spans(part, major[low:high], first[low:high], last[low:high]))
-                found += [part.take(indices)] if len(indices) else []
+        for part, low, high in self.asked(major):
+            indices = spread(*spans(part, major[low:high], first[low:high], last[low:high]))
+            found += [part.take(indices)] if len(indices) else []
+        return found
+
+    def under(self, major: Numbers) -> list[Entries]:
+        """Return what has one of some first numbers, given in order."""
+        found = []
+        for part, low, high in self.asked(major):
+            indices = spread(*stretches(part, major[low:high]))
+            found += [part.take(indices)] if len(indices) else []
         return found
 
     def matches(self, major: Numbers, first: Numbers, last: Numbers, columns: Sequence[str]) -> list[Matches]:
         """Return what is in each range, both ends included, of a first number, these given in order."""
         found = []
-        for part, low, high in self._asked(major):
+        for part, low, high in self.asked(major):
             start, end = closed_spans(part, major[low:high], first[low:high], last[low:high])
             indices = spread(start, end)
             if len(indices):
@@ -115,7 +120,7 @@ class Run:
     def last_until(self, major: Numbers, until: Numbers) -> Numbers:
         """Return the greatest second number up to one of each first one, given in order; NEVER for none."""
         found = np.full(len(major), NEVER)
-        for part, low, high in self._asked(major):
+        for part, low, high in self.asked(major):
             start, end = stretches(part, major[low:high])
             position = beyond(part, start, end, until[low:high]) - 1
             there = np.flatnonzero(position >= start)
@@ -125,46 +130,19 @@ class Run:
     def first_after(self, major: Numbers, after: Numbers) -> Numbers:
         """Return the least second number after one of each first one, given in order; FOREVER for none."""
         found = np.full(len(major), FOREVER)
-        for part, low, high in self._asked(major):
+        for part, low, high in self.asked(major):
             start, end = stretches(part, major[low:high])
             position = beyond(part, start, end, after[low:high])
             there = np.flatnonzero(position < end)
             found[low + there] = np.minimum(found[low + there], part.minor[position[there]])
         return found
 
-    def find(self, major: Numbers, minor: Numbers) -> Numbers:
-        """Return the position of each pair of numbers, given in order of the first; -1 for one without."""
-        found, start = np.full(len(major), -1), 0
-        for part in self.parts:
-            low = int(np.searchsorted(major, part.major[0]))
-            high = int(np.searchsorted(major, part.major[-1], side="right"))
-            if low < high:
-                here = _find(part, major[low:high], minor[low:high])
-                found[low:high] = np.where(here < 0, found[low:high], here + start)
-            start += len(part)
-        return found
-
-    def take(self, positions: Numbers, columns: Sequence[str]) -> pa.Table:
-        """Return the rows at some positions, in that order; some columns of them."""
-        if len(self.parts) == 1 or not len(positions):
-            return self.parts[0].rows.select(columns).take(pa.array(positions))
-        starts = np.cumsum([0, *map(len, self.parts)])
-        owner = np.searchsorted(starts, positions, side="right") - 1
-        order = np.argsort(owner, kind="stable")
-        tables = [part.rows.select(columns) for part in self.parts]
-        pieces = [
-            tables[number].take(pa.array(positions[owner == number] - starts[number]))
-            for number in np.unique(owner).tolist()
-        ]
-        back = np.empty(len(positions), np.int64)
-        back[order] = np.arange(len(positions))
-        return pa.concat_tables(pieces).combine_chunks().take(pa.array(back))
-
-    def _asked(self, major: Numbers) -> Iterator[tuple[Entries, int, int]]:
+    def asked(self, major: Numbers) -> Iterator[tuple[Entries, int, int]]:
         """Yield each part with the span of first numbers, given in order, that it may have."""
         for part in self.parts:
-            low = int(np.searchsorted(major, part.major[0]))
-            high = int(np.searchsorted(major, part.major[-1], side="right"))
+            low, high = int(major.searchsorted(part.major[0])), len(major)
+            if low < high and major[-1] > part.major[-1]:
+                high = int(major.searchsorted(part.major[-1], side="right"))
             if low < high:
                 yield part, low, high
 
@@ -178,7 +156,10 @@ class Run:
         return found
 
 
-def _find(part: Entries, major: Numbers, minor: Numbers) -> Numbers:
+def positions(part: Entries, major: Numbers, minor: Numbers) -> Numbers:
+    """Return where each pair of numbers, given in order of the first, is in a part; -1 for one without."""
+    if not len(major) or not len(part):
+        return np.full(len(major), -1)
     edges = [0, *(np.flatnonzero(major[1:] != major[:-1]) + 1)[:_FEW].tolist(), len(major)]
     # As of spans of time: few first numbers, and many second ones under each, which are looked for at once.
     if len(edges) <= max(3, min(_FEW, len(major) // 8)):

@@ -22,8 +22,9 @@ import pyarrow as pa
 from headwater.operators.event_time import FOREVER, NEVER
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.edges import Edge, edge_of
-from headwater.operators.memory.entries import Entries, Merge, merged, no_entries
-from headwater.operators.memory.run import Matches, Run, Stretch
+from headwater.operators.memory.entries import Entries, Merge, joined, merged, no_entries
+from headwater.operators.memory.found import Found
+from headwater.operators.memory.run import Matches, Run, Stretch, positions
 
 MAJOR, MINOR = "_major", "_minor"
 Useful = Callable[[Entries, bool], Flags]
@@ -38,7 +39,9 @@ class Limits:
 
     spill_bytes: int = 8 << 20
     logged: int = 64
-    part_bytes: int = 64 << 20
+    part_bytes: int = 256 << 20
+    few: int = 2048
+    """Rows in memory that new ones are merged with, however few these are: one run is faster than many."""
 
 
 LIMITS = Limits()
@@ -85,13 +88,6 @@ class StoredRuns(NamedTuple):
         )
 
 
-class FoundRows(NamedTuple):
-    """Which of some pairs of numbers are there, and their rows, with nulls for the others."""
-
-    known: Flags
-    rows: pa.Table
-
-
 class SortedRuns:
     """Rows found by a range of the first number, by one and a range of the second, or by both."""
 
@@ -107,6 +103,7 @@ class SortedRuns:
         Without ``merge`` rows of equal numbers are all held; what is not ``useful`` goes when runs merge.
         """
         self._none, self._merge, self._is_gone = no_entries(empty), merge, is_gone
+        self._names = empty.column_names
         self._useful = useful
         self._stored: list[Run] = []
         self._recent: list[Run] = []
@@ -150,37 +147,45 @@ class SortedRuns:
         asked = major[order], first[order], last[order]
         return self._merged([piece for run in self._runs() for piece in run.within(*asked)])
 
+    def under(self, major: Numbers) -> Entries:
+        """Return all that has one of some first numbers, given once and in order."""
+        major = major[major.searchsorted(self._floor) :]
+        return self._merged([piece for run in self._runs() for piece in run.under(major)])
+
     def edge(self, asked: Edge) -> tuple[Entries, Flags]:
         """Return the first entries of each of some first numbers, or the last, and which have no others."""
         found = edge_of(self._parts(), asked)
         entries = self._merged(found.pieces)
-        return entries.take(np.flatnonzero(found.reached(entries))), found.whole
+        return entries.only(found.reached(entries)), found.whole
 
-    def find(self, major: Numbers, minor: Numbers, *columns: str) -> FoundRows:
-        """Return the newest row of each pair of numbers; all columns, or some.
+    def find(self, major: Numbers, minor: Numbers) -> Found:
+        """Return where the newest row of each pair of numbers lies.
 
         To be called where merging means that the newest counts, and for numbers that were not dropped.
         """
-        names = list(columns) or self._none.rows.column_names
-        order = np.argsort(major)
-        major, minor = major[order], minor[order]
-        owner, position = np.full(len(major), -1), np.empty(len(major), np.int64)
-        left, runs = np.arange(len(major)), self._runs()
-        for number in range(len(runs) - 1, -1, -1):
-            if not len(left):
-                break
-            found = runs[number].find(major[left], minor[left])
-            hit = found >= 0
-            owner[left[hit]], position[left[hit]] = number, found[hit]
-            left = left[~hit]
-        return _taken(runs, self._none.rows, (owner, position, order), names)
+        parts: list[Entries] = []
+        owner, position = np.full(len(major), -1), np.zeros(len(major), np.int64)
+        left = np.argsort(major)
+        major, minor = major[left], minor[left]
+        for run in reversed(self._runs()):
+            for part, low, high in run.asked(major):
+                found = positions(part, major[low:high], minor[low:high])
+                hit = np.flatnonzero(found >= 0)
+                if len(hit):
+                    mine = left[low + hit]
+                    owner[mine], position[mine] = len(parts), found[hit]
+                    parts.append(part)
+            rest = np.flatnonzero(owner[left] < 0)
+            if len(rest) < len(left):
+                left, major, minor = left[rest], major[rest], minor[rest]
+        return Found(parts, owner, position, self._none.rows.schema)
 
     def matches(self, major: Numbers, first: Numbers, last: Numbers, *columns: str) -> Matches:
         """Return what is in each range, both ends included, of a first number; all columns, or some.
 
         Ranges may overlap. To be called where nothing merges rows: entries come as they lie, run by run.
         """
-        names = list(columns) or self._none.rows.column_names
+        names = list(columns) or self._names
         if self._minor_floor > NEVER:
             first = np.maximum(first, self._minor_floor + 1)
         order = np.argsort(major, kind="stable")
@@ -190,7 +195,7 @@ class SortedRuns:
             none = self._none
             return Matches(none.major, Entries(none.major, none.minor, none.rows.select(names)))
         of = order[np.concatenate([each.of for each in found])]
-        return Matches(of, _joined([each.entries for each in found]))
+        return Matches(of, joined([each.entries for each in found]))
 
     def last_until(self, major: Numbers, until: Numbers) -> Numbers:
         """Return the greatest second number up to one of each first number; NEVER where there is none."""
@@ -218,6 +223,10 @@ class SortedRuns:
         self._recent, self._held = [], []
         for run, whole in zip(recent, held, strict=True):
             (part,) = run.parts
+            if part.major[0] >= before:
+                self._recent.append(run)
+                self._held.append(whole)
+                continue
             cut = int(np.searchsorted(part.major, before))
             left = len(part) - cut
             if left and 2 * left > whole:
@@ -230,7 +239,7 @@ class SortedRuns:
         if after <= self._minor_floor:
             return
         self._minor_floor = after
-        parts = [part.take(np.flatnonzero(part.minor > after)) for run in self._recent for part in run.parts]
+        parts = [part.only(part.minor > after) for run in self._recent for part in run.parts]
         self._recent, self._held = [], []
         for part in parts:
             if len(part):
@@ -302,13 +311,11 @@ class SortedRuns:
         if not pieces:
             return self._none
         found = merged(pieces, self._merge)
-        if self._minor_floor > NEVER and (old := found.minor <= self._minor_floor).any():
-            return found.take(np.flatnonzero(~old))
-        return found
+        return found.only(found.minor > self._minor_floor) if self._minor_floor > NEVER else found
 
     def _add_recent(self, entries: Entries) -> None:
         self._push(entries)
-        while len(self._recent) > 1 and len(self._recent[-2]) <= 2 * len(self._recent[-1]):
+        while len(self._recent) > 1 and len(self._recent[-2]) <= max(2 * len(self._recent[-1]), LIMITS.few):
             newer, older = self._recent.pop(), self._recent.pop()
             del self._held[-2:]
             both = self._useful_only(merged([*older.parts, *newer.parts], self._merge), bottom=False)
@@ -326,9 +333,7 @@ class SortedRuns:
             reasons.append(self._useful(found, bottom))
         if self._is_gone is not None and bottom:
             reasons.append(~self._is_gone(found.rows))
-        if all(keep.all() for keep in reasons):
-            return found
-        return found.take(np.flatnonzero(np.logical_and.reduce(reasons)))
+        return found.only(np.logical_and.reduce(reasons)) if reasons else found
 
     def _push(self, entries: Entries, held: int | None = None) -> None:
         self._recent.append(Run((entries,)))
@@ -366,10 +371,10 @@ class SortedRuns:
         for piece in pieces:
             gathered.append(piece)
             if sum(each.size for each in gathered) >= size:
-                stored.append(_put(files, _joined(gathered)))
+                stored.append(_put(files, joined(gathered)))
                 gathered = []
         if gathered:
-            stored.append(_put(files, _joined(gathered)))
+            stored.append(_put(files, joined(gathered)))
         return Run(tuple(_entries(files.map(each)) for each in stored), tuple(stored))
 
 
@@ -385,9 +390,8 @@ def _is_small(stored: list[Run], count: int) -> bool:
 
 def _from(run: Run, first: int) -> Iterator[int]:
     for part in run.parts:
-        position = int(np.searchsorted(part.major, first))
-        if position < len(part):
-            yield int(part.major[position])
+        if part.major[-1] >= first:
+            yield int(part.major[part.major.searchsorted(first)])
             return
 
 
@@ -406,29 +410,6 @@ def _bounds(runs: list[Run], size: int) -> list[tuple[int, int]]:
     return sorted(pairs)[:: max(len(runs) // 2, 1)]
 
 
-def _taken(
-    runs: list[Run], empty: pa.Table, asked: tuple[Numbers, Numbers, Numbers], names: list[str]
-) -> FoundRows:
-    """Return rows of several runs in the order in which they were asked for."""
-    owner, position, order = asked
-    known = np.empty(len(owner), np.bool_)
-    known[order] = owner >= 0
-    pieces, turn = [], []
-    for number in np.unique(owner).tolist():
-        some = np.flatnonzero(owner == number)
-        turn.append(some)
-        if number < 0:
-            pieces.append(empty.select(names).take(pa.nulls(len(some), pa.int64())))
-        else:
-            pieces.append(runs[number].take(position[some], names))
-    if not pieces:
-        return FoundRows(known, empty.select(names))
-    back = np.empty(len(owner), np.int64)
-    back[order[np.concatenate(turn)]] = np.arange(len(owner))
-    rows = pa.concat_tables(pieces).combine_chunks()
-    return FoundRows(known, rows.take(pa.array(back)))
-
-
 def _table(entries: Entries) -> pa.Table:
     rows = entries.rows.combine_chunks()
     numbers = [pa.array(entries.major), pa.array(entries.minor)]
@@ -439,13 +420,3 @@ def _table(entries: Entries) -> pa.Table:
 def _entries(table: pa.Table) -> Entries:
     major, minor = (table.column(number).to_numpy() for number in range(2))
     return Entries(major, minor, table.select(list(range(2, table.num_columns))))
-
-
-def _joined(pieces: list[Entries]) -> Entries:
-    if len(pieces) == 1:
-        return pieces[0]
-    return Entries(
-        np.concatenate([piece.major for piece in pieces]),
-        np.concatenate([piece.minor for piece in pieces]),
-        pa.concat_tables([piece.rows for piece in pieces]),
-    )

@@ -59,5 +59,4 @@ class Spans:
         return np.unique(self.runs.minors())
 
     def _times(self, spans: Numbers, keys: Numbers) -> Times:
-        found: Times = self.runs.find(spans, keys).rows.column("at").fill_null(NEVER).to_numpy()
-        return found
+        return self.runs.find(spans, keys).numbers("at", NEVER)

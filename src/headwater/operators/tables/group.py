@@ -21,7 +21,7 @@ import pyarrow as pa
 from headwater.errors import UsageError
 from headwater.operators.aggregates.by_group import added
 from headwater.operators.aggregates.filtered import check_condition, masked, satisfied
-from headwater.operators.columns import check_columns, one_array
+from headwater.operators.columns import check_columns, one_array, only
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.key_hash import HashedGroups, hashed_groups
 from headwater.operators.memory.operator_memory import OperatorMemory
@@ -183,11 +183,11 @@ class TableGroup(Operator[Grouped]):
         """Change the rows of the table, and return those that leave groups and enter them."""
         found = last(rows, self.primary)
         known = state.rows.find(found.keys)
-        some = effective(found, rows, known)
-        found, was = found.take(some), known.known[some]
-        old, new = known.rows.take(pa.array(some)), rows.take(pa.array(found.indices)).drop_columns([DELETED])
+        chosen = effective(found, rows, known)
+        found, was = found.only(chosen), known.known[chosen]
+        old, new = only(known.rows, chosen), rows.take(pa.array(found.indices)).drop_columns([DELETED])
         state.rows.change(found.keys, new, found.deleted)
-        left, entered = old.filter(pa.array(was)), new.filter(pa.array(~found.deleted))
+        left, entered = only(old, was), only(new, ~found.deleted)
         moved = pa.concat_tables([left, entered.cast(left.schema)]).combine_chunks()
         signs = np.where(np.arange(len(moved)) < len(left), -1, 1)
         return _Shift(moved, signs, hashed_groups(moved, self.by))

@@ -20,6 +20,7 @@ from headwater.operators.joined import Joined
 from headwater.operators.memory.indexed_table import UNMET, IndexedRows, IndexedTable
 from headwater.operators.memory.key_hash import KeyHashes, hashes
 from headwater.operators.memory.operator_memory import OperatorMemory
+from headwater.operators.memory.row_by_key import FoundRows
 from headwater.operators.operator import Operator, Step
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing, side_of
 from headwater.operators.spec import Side
@@ -42,6 +43,7 @@ class TableJoinState:
     """The rows of both tables, and how they come out."""
 
     output: pa.Schema
+    identity: tuple[str, ...]
     joined: Joined
     left: IndexedTable
     right: IndexedTable
@@ -83,7 +85,7 @@ class TableJoin(Operator[TableJoinState]):
     [{'id': 1, 'name': 'ada', 'age': 36, '_deleted': False}]
     """
 
-    version = 2
+    version = 3
     pairing: Pairing
     left: Side
     right: Side
@@ -106,9 +108,10 @@ class TableJoin(Operator[TableJoinState]):
 
     def initial_state(self, schema: pa.Schema) -> TableJoinState:
         """Return two tables without rows."""
-        joined = self._shape().joined
+        shape = self._shape()
+        joined = shape.joined
         sides = (IndexedTable(joined.left), IndexedTable(joined.right))
-        return TableJoinState(self.output_schema(schema), joined, *sides)
+        return TableJoinState(self.output_schema(schema), shape.identity, joined, *sides)
 
     def memory(self, state: TableJoinState) -> OperatorMemory:
         """Return the rows of both tables."""
@@ -140,9 +143,9 @@ class TableJoin(Operator[TableJoinState]):
     ) -> _JoinChange:
         changes = self.pairing.left(rows) if side == LEFT else self.pairing.right(rows)
         found = last(changes, primary)
-        known, old = table.find(found.keys)
-        some = effective(found, changes, known)
-        found, old = found.take(some), old.take(some)
+        old = table.find(found.keys)
+        chosen = effective(found, changes, FoundRows(old.known, old.rows))
+        found, old = found.only(chosen), old.only(chosen)
         put = found.indices[~found.deleted]
         mine = np.flatnonzero(rows[SIDE].to_numpy() == side_of(side))[put]
         index = _index_keys(rows.select(self.pairing.key).take(pa.array(mine)))
@@ -169,15 +172,16 @@ class TableJoin(Operator[TableJoinState]):
         before = joined_pairs(left.before, right.before, self.how)
         after = joined_pairs(left.after, right.after, self.how)
         gone = before.take(~np.isin(before.numbers, after.numbers, assume_unique=True))
-        identity = self.identity
-        old = self._rows(state, left, right, gone).select(identity)
         new = self._rows(state, left, right, after)
-        if len(old) and len(new):
+        out = _marked(new, state.output, False)
+        if not len(gone.numbers):
+            return out
+        old = self._rows(state, left, right, gone).select(state.identity)
+        if len(new):
             # One that is gone may have made room for another of its identity: then that is all to tell.
-            numbers = alike(pa.concat_tables([old, new.select(identity)]))
+            numbers = alike(pa.concat_tables([old, new.select(state.identity)]))
             old = old.filter(pa.array(~np.isin(numbers[: len(old)], numbers[len(old) :])))
-        tables = [_marked(old, state.output, True), _marked(new, state.output, False)]
-        return pa.concat_tables(tables).combine_chunks()
+        return pa.concat_tables([_marked(old, state.output, True), out]).combine_chunks()
 
     def _rows(self, state: TableJoinState, left: Candidates, right: Candidates, pairs: JoinPairs) -> pa.Table:
         return state.joined.rows(left.take(pairs.left), right.take(pairs.right))

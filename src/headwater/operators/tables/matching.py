@@ -32,9 +32,9 @@ class MeetingRows:
     rows: IndexedRows
     keys: Numbers
 
-    def take(self, indices: Numbers) -> MeetingRows:
-        """Return some of the rows."""
-        return MeetingRows(self.rows.take(indices), self.keys[indices])
+    def only(self, chosen: Flags) -> MeetingRows:
+        """Return the rows that are chosen."""
+        return MeetingRows(self.rows.only(chosen), self.keys[chosen])
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ def numbered(parts: Sequence[KeyHashes]) -> tuple[KeyHashes, list[Numbers]]:
 
 def candidates(found: MeetingRows, old: MeetingRows, put: MeetingRows) -> Candidates:
     """Return the rows of one side: those found under keys, and those that a step takes and puts."""
-    old = old.take(np.flatnonzero(old.rows.ids >= 0))
-    parts = [found.take(np.flatnonzero(~np.isin(found.rows.ids, old.rows.ids))), old, put]
+    old = old.only(old.rows.known)
+    parts = [found.only(~np.isin(found.rows.ids, old.rows.ids)), old, put]
     keys = np.concatenate([part.keys for part in parts])
     ids = _small(np.concatenate([part.rows.ids for part in parts]))
     ages = np.concatenate([part.rows.ages for part in parts])

@@ -43,9 +43,8 @@ class Sessions:
         return len(self.held)
 
     def of(self, key_ids: Numbers) -> Entries:
-        """Return the sessions of some keys."""
-        found = self.held.within(key_ids, np.full(len(key_ids), NEVER), np.full(len(key_ids), -NEVER - 1))
-        return living(found)
+        """Return the sessions of some keys, given once and in order."""
+        return living(self.held.under(key_ids))
 
     def put(self, written: Entries) -> None:
         """Write sessions, in place of what was written of them before."""
@@ -121,5 +120,4 @@ def partials(entries: Entries) -> pa.Table:
 
 def living(entries: Entries) -> Entries:
     """Return the sessions that are not removed."""
-    dead = removed(entries)
-    return entries.take(np.flatnonzero(~dead)) if dead.any() else entries
+    return entries.only(~removed(entries))

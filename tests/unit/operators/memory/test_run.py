@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.operators.memory.entries import Entries
-from headwater.operators.memory.run import Run
+from headwater.operators.memory.run import Run, positions
 from soaking import examples
 
 NUMBERS = st.integers(-4, 4)
@@ -42,10 +42,12 @@ def test_what_is_found_does_not_depend_on_the_parts(
     listed = sorted(pairs)
     made = run(listed, cuts)
     asked = sorted(asked)
-    found = made.find(*(np.array([pair[place] for pair in asked], np.int64) for place in range(2)))
-    assert found.tolist() == [listed.index(pair) if pair in pairs else -1 for pair in asked]
-    there = found[found >= 0][::-1]
-    assert made.take(there, ["n"])["n"].to_pylist() == there.tolist()
+    major, minor = (np.array([pair[place] for pair in asked], np.int64) for place in range(2))
+    found = {}
+    for part, start, end in made.asked(major):
+        for nth, place in enumerate(positions(part, major[start:end], minor[start:end]).tolist(), start):
+            found |= {asked[nth]: part.rows["n"][place].as_py()} if place >= 0 else {}
+    assert found == {pair: listed.index(pair) for pair in asked if pair in pairs}
     between = [n for piece in made.between(low[0], high[0]) for n in piece.rows["n"].to_pylist()]
     assert between == [n for n, pair in enumerate(listed) if low[0] <= pair[0] < high[0]]
     assert made.count(low[0], high[0]) == len(between)

@@ -101,11 +101,12 @@ def test_what_is_found_is_what_a_dict_has_wherever_it_lies(
     }
     if kind == "newest" and floor == behind == -100:
         pairs = data.draw(st.lists(st.tuples(NUMBERS, NUMBERS)))
-        found = runs.find(
-            *(np.array([pair[place] for pair in pairs], np.int64) for place in range(2)), "value"
-        )
+        found = runs.find(*(np.array([pair[place] for pair in pairs], np.int64) for place in range(2)))
         assert found.known.tolist() == [pair in model for pair in pairs]
-        assert found.rows["value"].to_pylist() == [model.get(pair) for pair in pairs]
+        assert found.rows("value")["value"].to_pylist() == [model.get(pair) for pair in pairs]
+        assert found.numbers("value", -1).tolist() == [model.get(pair, -1) for pair in pairs]
+    some = sorted({each[0] for each in asked})
+    assert contents(runs.under(np.array(some, np.int64))) == {p: v for p, v in model.items() if p[0] in some}
 
 
 def test_what_is_overwritten_in_every_step_is_not_logged_for_ever(tmp_path: Path) -> None:
