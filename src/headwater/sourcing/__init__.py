@@ -11,6 +11,7 @@ from headwater.sourcing.event_feed import PublishedEvent
 from headwater.sourcing.history import history
 from headwater.sourcing.loading import load_decider
 from headwater.sourcing.process_manager import ProcessManager, RefusedStep, RunningProcess, Send
+from headwater.sourcing.process_status import ProcessStatus
 from headwater.sourcing.reply import HandledReply, RecordedEvent, Reply
 from headwater.sourcing.settings import DeciderSettings
 from headwater.sourcing.timer import DurableTimer
@@ -24,6 +25,7 @@ __all__ = [
     "DurableTimer",
     "HandledReply",
     "ProcessManager",
+    "ProcessStatus",
     "PublishedEvent",
     "RecordedEvent",
     "RefusedStep",

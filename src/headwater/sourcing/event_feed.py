@@ -115,6 +115,14 @@ class DeciderFeed(Closing):
             for batch in self._log.read(self._topic, number, end=end, meta=True):
                 yield from published(batch, self._schema)
 
+    def behind(self) -> int:
+        """Return how many records the group has yet to commit."""
+        lags = self._lags()
+        if not lags:  # nobody has committed anything
+            ends = self._log.resolve(self._topic, "latest").offsets
+            return sum(ends.values()) - sum(self._log.resolve(self._topic, "earliest").offsets.values())
+        return sum(each.records for each in lags)
+
     def close(self) -> None:
         """Leave the group."""
         self._leave()

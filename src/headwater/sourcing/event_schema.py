@@ -205,7 +205,8 @@ def _check_defaults(kind: type, types: Mapping[str, FieldType]) -> None:
             raise SchemaError(
                 f'field "{each.name}" of event "{kind.__name__}" may be None, and has another default',
                 detail="one that was stored before the field was there could not be told from one with None",
-                hint="let its default be None, or leave None out of its annotation",
+                hint="let its default be None, or leave None out of its annotation; or no default, the "
+                "class a higher `revision: ClassVar[int]`, and an upcaster that says what older ones had",
             )
 
 

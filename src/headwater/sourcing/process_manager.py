@@ -27,6 +27,7 @@ from headwater.sourcing.aggregates import Aggregates, Remember
 from headwater.sourcing.decider import Decider
 from headwater.sourcing.event_feed import DeciderFeed, PublishedEvent
 from headwater.sourcing.event_topic import prepared
+from headwater.sourcing.process_status import ProcessStatus
 
 POLL_SECONDS = 1.0
 
@@ -130,11 +131,13 @@ class RunningProcess(Closing):
     ...     reply = names.claim("ada", owner="user-1")
     ...     process = watching.open(log)
     ...     print(process.step(timeout=1), process.catch_up(), process.replay())
+    ...     print(process.status().handled, process.status().behind)
     ...     stop = threading.Event()
     ...     stop.set()
     ...     process.run(stop)
     ...     process.close()
     1 0 1
+    1 0
     """
 
     def __init__(
@@ -149,6 +152,7 @@ class RunningProcess(Closing):
         self._process, self._log, self._clock, self._owns_log = process, log, clock, owns_log
         self._targets = {each.decider.name: each for each in using}
         self._opened: list[Aggregates] = []
+        self._handled, self._last_error = 0, ""
         reads = process.reads
         topic = prepared(log, reads.name, reads.schema, reads.settings.partitions)
         self._prefix = f"{requests.PROCESS_ID}{process.name}:{topic.id[:8]}"
@@ -165,12 +169,18 @@ class RunningProcess(Closing):
         for number, each in enumerate(events):
             try:
                 self._handle(each, _index_in_row(events, number), muted=False)
-            except BaseException:
+            except BaseException as error:
+                self._last_error = f"{type(error).__name__}: {error}".splitlines()[0]
                 self._feed.begin_again(each)
                 raise
+            self._handled += 1
         if self._feed.uncommitted:
             self._feed.commit()
         return len(events)
+
+    def status(self) -> ProcessStatus:
+        """Return what it has done, how much is left, and what it has failed with last; from any thread."""
+        return ProcessStatus(self._handled, self._feed.behind(), self._last_error or None)
 
     def catch_up(self) -> int:
         """Handle all events that are there, and those that they lead to; return how many there were."""
