@@ -16,7 +16,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 
 def commands(command: click.Command = main, path: str = "headwater") -> Iterator[tuple[str, click.Command]]:
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
             yield from commands(inner, f"{path} {name}")
     else:
         yield path, command

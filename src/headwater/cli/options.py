@@ -10,16 +10,17 @@ import functools
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 import headwater
-from headwater import Start
-from headwater.api.positions import parse_start
 from headwater.cli import log_location
 from headwater.cli.failure import VERBOSE
 from headwater.errors import UsageError
+
+if TYPE_CHECKING:
+    from headwater import Start
 
 DEFAULT_LOG = "file:./data"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -41,6 +42,8 @@ def start(text: str) -> Start:
     """Read ``earliest``, ``latest``, an offset, a time, or a position as ``produce`` prints it."""
     if not isinstance(text, str):  # click converts a default that has been converted already
         return text
+    from headwater.api.positions import parse_start  # who asks for help does not wait for the log
+
     try:
         return parse_start(text)
     except UsageError:

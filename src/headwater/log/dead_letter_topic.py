@@ -7,7 +7,7 @@ somebody else is never written to, though it has the name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,8 +24,13 @@ from headwater.topic import Topic
 
 ORIGIN = record.ORIGIN
 REASON, DELIVERIES, GROUP, DIED = (f"headwater.{name}" for name in ("reason", "deliveries", "group", "died"))
-OURS = frozenset({REASON, DELIVERIES, ORIGIN, GROUP, DIED})
-"""Headers of a dead letter that are not its own."""
+OURS = (REASON, DELIVERIES, ORIGIN, GROUP, DIED)
+"""Headers of a dead letter that are not its own: the last ones, in this order.
+
+A record may have such headers of its own, as those of a topic of dead letters have over which there is a
+queue: so ours are known by their place, not by their names alone.
+"""
+HeaderPairs = list[tuple[str, bytes]]
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class Death:
     reason: str
     deliveries: int
     origin: str
+    redriven: bool = False
+    """Whether the message was dead before, and came from the topic of what is tried again."""
 
 
 def dead_name(topic: str, group: str) -> str:
@@ -92,16 +99,18 @@ class DeadLetterTopic:
         """Return records, read with their metadata, as they are appended to the topic of dead letters."""
         now = str(durations.now())
         headers = [
-            [*own, *((name, text.encode()) for name, text in _headers(death, self._who, now).items())]
-            for own, death in zip(_own_headers(records), deaths, strict=True)
+            [
+                *(_without_origin(every) if death.redriven else every),
+                *((name, text.encode()) for name, text in _headers(death, self._who, now).items()),
+            ]
+            for every, death in zip(_pairs(records), deaths, strict=True)
         ]
         return self._with_headers(records, headers)
 
     def retries(self, letters: pa.Table) -> pa.Table:
         """Return dead letters as they are appended to be tried again: with where they were, and no more."""
         headers = [
-            [*own, (ORIGIN, dict(every or ()).get(ORIGIN, b""))]
-            for own, every in zip(_own_headers(letters), letters.column("_headers").to_pylist(), strict=True)
+            [*own, (ORIGIN, ours.get(ORIGIN, b""))] for own, ours in map(_taken_apart, _pairs(letters))
         ]
         return self._with_headers(letters, headers)
 
@@ -154,23 +163,38 @@ class DeadLetterTopic:
 
 
 def _headers(death: Death, who: str, now: str) -> dict[str, str]:
-    told = {REASON: death.reason, DELIVERIES: str(death.deliveries), ORIGIN: death.origin}
-    return {**told, GROUP: who, DIED: now}
+    return dict(zip(OURS, (death.reason, str(death.deliveries), death.origin, who, now), strict=True))
 
 
-def _own_headers(records: pa.Table) -> list[list[tuple[str, bytes]]]:
-    """Return the headers of records without ours: of a message that was dead before."""
-    every = records.column("_headers").to_pylist()
-    return [[each for each in found or () if each[0] not in OURS] for found in every]
+def redriven_headers(headers: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
+    """Return the headers of a message that is tried again, as it had them before: its own origin counts."""
+    return dict(reversed(list(headers)))
+
+
+def _pairs(records: pa.Table) -> list[HeaderPairs]:
+    return [list(each or ()) for each in records.column("_headers").to_pylist()]
+
+
+def _taken_apart(headers: HeaderPairs) -> tuple[HeaderPairs, dict[str, bytes]]:
+    """Return the headers of a dead letter: its own, and ours."""
+    last = headers[-len(OURS) :]
+    if tuple(name for name, _ in last) == OURS:
+        return headers[: -len(OURS)], dict(last)
+    return [each for each in headers if each[0] not in OURS], dict(headers)
+
+
+def _without_origin(headers: HeaderPairs) -> HeaderPairs:
+    """Return the headers of a record that is tried again without the one that was added then."""
+    return headers[:-1] if headers and headers[-1][0] == ORIGIN else headers
 
 
 def _dead_message(row: Mapping[str, Any], columns: Sequence[str]) -> DeadMessage:
-    headers = dict(row["_headers"] or ())
+    own, headers = _taken_apart(list(row["_headers"] or ()))
     died = headers.get(DIED, b"")
     return DeadMessage(
         offset=row["_offset"],
         value={name: row[name] for name in columns},
-        headers={name: value for name, value in headers.items() if name not in OURS},
+        headers=dict(own),
         reason=headers.get(REASON, b"").decode("utf-8", "replace"),
         deliveries=int(headers.get(DELIVERIES, b"0")),
         origin=headers.get(ORIGIN, b"").decode(),

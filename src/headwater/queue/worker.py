@@ -114,6 +114,7 @@ class Worker:
 
     def _mind(self, error: HeadwaterError, failures: int) -> None:
         """Go on after what passes by itself, or was told; raise anything else."""
+        self._counts.failed(error.message)
         if isinstance(error, OffsetLost):
             _log.error("%s", error)
         elif is_transient(error):
@@ -148,6 +149,7 @@ class Worker:
             self._counts.add(overtaken=1)
             _log.warning("message %s was given to another before it was done", message.id)
         except Exception as error:  # it stays unacknowledged, and is delivered again
+            self._counts.failed(_reason(error))
             _log.error("message %s could not be answered: %s", message.id, error)
         finally:
             self._release(message)
@@ -156,10 +158,13 @@ class Worker:
         try:
             caller(message)
         except RejectMessage as error:
-            message.reject(str(error) or "rejected")
+            why = str(error) or "rejected"
+            self._counts.failed(why)
+            message.reject(why)
             self._counts.add(dead=1)
         except BaseException as error:  # also what would end the thread: the message is not its to keep
             reason = _reason(error)
+            self._counts.failed(reason)
             self._tell_once(message, type(error), reason)
             self._give_back(message, reason)
         else:

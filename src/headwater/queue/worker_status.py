@@ -24,6 +24,8 @@ class WorkerStatus(JsonReady):
     """Finished when they were somebody else's already: done twice, perhaps."""
     in_hand: int = 0
     """Being worked on now."""
+    last_error: str | None = None
+    """What its function, or the log, has failed with last; None where nothing has failed."""
 
 
 class WorkerCounts:
@@ -37,7 +39,8 @@ class WorkerCounts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counts = {each.name: 0 for each in fields(WorkerStatus)}
+        self._counts = {each.name: 0 for each in fields(WorkerStatus) if each.type == "int"}
+        self._last_error: str | None = None
 
     def add(self, **counts: int) -> None:
         """Count more of each."""
@@ -45,7 +48,12 @@ class WorkerCounts:
             for name, count in counts.items():
                 self._counts[name] += count
 
+    def failed(self, why: str) -> None:
+        """Note what something has failed with."""
+        with self._lock:
+            self._last_error = why
+
     def status(self) -> WorkerStatus:
         """Return the counts as they are now."""
         with self._lock:
-            return WorkerStatus(**self._counts)
+            return WorkerStatus(**self._counts, last_error=self._last_error)

@@ -11,7 +11,8 @@ from headwater.sourcing.event_feed import PublishedEvent
 from headwater.sourcing.history import history
 from headwater.sourcing.loading import load_decider
 from headwater.sourcing.process_manager import ProcessManager, RefusedStep, RunningProcess, Send
-from headwater.sourcing.reply import RecordedEvent, Reply
+from headwater.sourcing.process_status import ProcessStatus
+from headwater.sourcing.reply import HandledReply, RecordedEvent, Reply
 from headwater.sourcing.settings import DeciderSettings
 from headwater.sourcing.timer import DurableTimer
 from headwater.sourcing.timer_worker import TimerWorker
@@ -22,7 +23,9 @@ __all__ = [
     "Decider",
     "DeciderSettings",
     "DurableTimer",
+    "HandledReply",
     "ProcessManager",
+    "ProcessStatus",
     "PublishedEvent",
     "RecordedEvent",
     "RefusedStep",

@@ -28,7 +28,7 @@ from headwater.pipeline.node import StreamNode
 from headwater.pipeline.pipeline import Pipeline
 from headwater.sourcing.command_schema import CommandSchema, Sending
 from headwater.sourcing.event_schema import EventSchema
-from headwater.sourcing.reply import Reply
+from headwater.sourcing.reply import HandledReply
 
 TIMEOUT = 30.0
 _Waiting = dict[tuple[str, str], dict[datetime, Future[dict[str, Any]]]]
@@ -59,7 +59,7 @@ class CommandClient(Closing):
 
     def execute(
         self, key: str, command: Any, *, request_id: str | None = None, timeout: float = TIMEOUT
-    ) -> Reply:
+    ) -> HandledReply:
         """Send a command, and return its reply when the handler has decided it.
 
         - ``key``: of the aggregate.
@@ -70,8 +70,7 @@ class CommandClient(Closing):
 
         Raises ``Rejected`` if the decider says no, and ``Behind`` if no reply has come in time: the command
         is in the log then, and will be decided. The position of the reply is in the stream of replies:
-        views of its pipeline, over the replies or over the events, can wait for it. Its version counts the
-        events of the aggregate.
+        views of its pipeline, over the replies or over the events, can wait for it.
         """
         sending = _sending(key, request_id)
         row = self._send(self._decider.command_schema.row(command, sending), sending, timeout)
@@ -80,7 +79,7 @@ class CommandClient(Closing):
         stored = ({**each, "key": key} for each in row["events"] or ())
         events = tuple(event for each in stored for event in self._decider.schema.events(each))
         position = Position(self._replies.name, {row["_partition"]: row["_offset"] + 1}, self._replies.id)
-        return Reply(events, row["version"], position, row["repeated"])
+        return HandledReply(events, row["event_count"], position, row["repeated"])
 
     def ask(self, name: str, key: str, *, timeout: float = TIMEOUT, **arguments: Any) -> Any:
         """Ask a question of the pipeline, and return the answer: that of the state at this place in the log.

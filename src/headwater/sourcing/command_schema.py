@@ -5,15 +5,17 @@ Invariant: a row becomes the command that was sent, or an error, and nothing tha
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import orjson
 
 from headwater.errors import SchemaError, UsageError
 from headwater.sourcing.event_schema import message_columns, message_type
-from headwater.sourcing.field_types import loaded, stored
+from headwater.sourcing.field_types import loaded, stored_field
 
 META = {
     "key": "STRING NOT NULL",
@@ -23,6 +25,9 @@ META = {
     "question": "STRING",
 }
 """What a command's record has beside the command's own fields; a question has its arguments, as JSON."""
+
+
+_NEVER = datetime.fromtimestamp(0, UTC)
 
 
 class Sending(NamedTuple):
@@ -57,8 +62,21 @@ class CommandSchema:
                 hint="its commands: " + ", ".join(self._types),
             )
         fields = zip(found.fields.items(), found.values(command), strict=True)
-        values = {name: stored(value, kind) for (name, kind), value in fields}
+        what = f'command "{type(command).__name__}" of decider "{self.name}"'
+        values = {name: stored_field(value, kind, name, what) for (name, kind), value in fields}
         return {**sending._asdict(), "command": type(command).__name__, **values}
+
+    def content(self, command: Any) -> str:
+        """Return a short text that differs where commands of a kind do; a field that was added, and has its
+        default, makes no difference.
+        """
+        row = self.row(command, Sending("", "", _NEVER))
+        kind = type(command)
+        plain = {
+            each.name for each in dataclasses.fields(kind) if _is_default(each, getattr(command, each.name))
+        }
+        values = {name: row[name] for name in self._types[kind.__name__].fields if name not in plain}
+        return sha256(repr(sorted(values.items())).encode()).hexdigest()[:12]
 
     def question(self, name: str, arguments: Mapping[str, Any], sending: Sending) -> dict[str, Any]:
         """Return a question as a row of the topic."""
@@ -78,3 +96,9 @@ class CommandSchema:
             if row.get(name) is not None or kind.optional or name not in found.defaults
         }
         return found.kind(**values)
+
+
+def _is_default(field: dataclasses.Field[Any], value: Any) -> bool:
+    if field.default_factory is not dataclasses.MISSING:
+        return bool(field.default_factory() == value)
+    return bool(field.default is not dataclasses.MISSING and field.default == value)

@@ -6,6 +6,7 @@ One that was not handled, or cannot be read, is the next to be handed over: noth
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -51,9 +52,13 @@ class DeciderFeed(Closing):
         self._log, self._topic, self._schema, self._group = log, topic, schema, group
         self._consumer: Consumer | None = self._joined()
         self._unreadable: _Unreadable | None = None
+        self.uncommitted = False
+        """Whether records were polled, of events or of none, since the last commit."""
 
     def poll(self, timeout: float) -> list[PublishedEvent]:
-        """Return the events that have come, after some seconds at the most.
+        """Return the events that have come, after some seconds at the most; none only if nothing is there.
+
+        Records that tell of no event are passed over, however many there are.
 
         Those before a record that cannot be read are handed over first; the next poll raises what is wrong
         with it, and the one after that tries it again.
@@ -63,9 +68,15 @@ class DeciderFeed(Closing):
             self._leave()
             raise error
         self._consumer = self._consumer or self._joined()
-        batch = self._consumer.poll(timeout)
-        events = [] if batch is None else self._readable(batch)
-        return events if events or self._unreadable is None else self.poll(timeout)
+        deadline = time.monotonic() + timeout
+        while (batch := self._consumer.poll(max(0.0, deadline - time.monotonic()))) is not None:
+            self.uncommitted = True
+            events = self._readable(batch)
+            if events:
+                return events
+            if self._unreadable is not None:
+                return self.poll(timeout)
+        return []
 
     def position(self) -> Position:
         """Return the offsets behind what was polled, in the partitions that this member owns."""
@@ -84,6 +95,7 @@ class DeciderFeed(Closing):
         try:
             if self._consumer is not None:
                 self._consumer.commit(upto)
+            self.uncommitted = False
         except Fenced:  # another member has them: what was done is known by its request ids
             return False
         return True
@@ -103,6 +115,14 @@ class DeciderFeed(Closing):
             for batch in self._log.read(self._topic, number, end=end, meta=True):
                 yield from published(batch, self._schema)
 
+    def behind(self) -> int:
+        """Return how many records the group has yet to commit."""
+        lags = self._lags()
+        if not lags:  # nobody has committed anything
+            ends = self._log.resolve(self._topic, "latest").offsets
+            return sum(ends.values()) - sum(self._log.resolve(self._topic, "earliest").offsets.values())
+        return sum(each.records for each in lags)
+
     def close(self) -> None:
         """Leave the group."""
         self._leave()
@@ -112,14 +132,14 @@ class DeciderFeed(Closing):
 
     def _leave(self) -> None:
         """Leave the group until the next poll, which reads on from what is committed."""
-        left, self._consumer, self._unreadable = self._consumer, None, None
+        left, self._consumer, self._unreadable, self.uncommitted = self._consumer, None, None, False
         if left is not None:
             left.close()
 
     def _readable(self, batch: pa.RecordBatch) -> list[PublishedEvent]:
         """Return the events of records, up to one that cannot be read."""
         events: list[PublishedEvent] = []
-        for row in batch.to_pylist():
+        for row in batch.to_pylist(maps_as_pydicts="strict"):
             try:
                 events += _of_row(row, self._schema)
             except Exception as error:  # an upcaster may raise anything
@@ -134,7 +154,7 @@ class DeciderFeed(Closing):
 
 def published(batch: pa.RecordBatch, schema: EventSchema) -> Iterator[PublishedEvent]:
     """Yield the events of records, as they are today."""
-    for row in batch.to_pylist():
+    for row in batch.to_pylist(maps_as_pydicts="strict"):
         yield from _of_row(row, schema)
 
 

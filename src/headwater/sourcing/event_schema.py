@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from headwater.errors import SchemaError
-from headwater.sourcing.field_types import FieldType, field_types, loaded, stored
+from headwater.sourcing.field_types import FieldType, field_types, loaded, stored_field
 
 META = {
     "key": "STRING NOT NULL",
@@ -98,9 +98,8 @@ class EventSchema:
             )
         row = recording.row(type(event).__name__, found.revision)
         for (name, kind), value in zip(found.fields.items(), found.values(event), strict=True):
-            if value is None and not kind.optional:
-                raise self._without_value(found, name)
-            row[name] = value if kind.store is None else stored(value, kind)
+            plain = kind.store is None and value is not None
+            row[name] = value if plain else stored_field(value, kind, name, self._message(found))
         return row
 
     def nothing(self, recording: Recording, rejection: str | None) -> dict[str, Any]:
@@ -165,12 +164,8 @@ class EventSchema:
             hint=f'add an upcaster: upcasters={{("{name}", {revision}): lambda fields: …}}',
         )
 
-    def _without_value(self, found: MessageType, name: str) -> SchemaError:
-        return SchemaError(
-            f'field "{name}" of event "{found.kind.__name__}" of decider "{self.name}" is None',
-            detail="its annotation has no None, so the event could not be read again",
-            hint=f'give it a value, or annotate it as in "{name}: int | None"',
-        )
+    def _message(self, found: MessageType) -> str:
+        return f'event "{found.kind.__name__}" of decider "{self.name}"'
 
     def _lacking(self, found: MessageType, name: str) -> SchemaError:
         kind = found.kind.__name__
@@ -210,7 +205,8 @@ def _check_defaults(kind: type, types: Mapping[str, FieldType]) -> None:
             raise SchemaError(
                 f'field "{each.name}" of event "{kind.__name__}" may be None, and has another default',
                 detail="one that was stored before the field was there could not be told from one with None",
-                hint="let its default be None, or leave None out of its annotation",
+                hint="let its default be None, or leave None out of its annotation; or no default, the "
+                "class a higher `revision: ClassVar[int]`, and an upcaster that says what older ones had",
             )
 
 

@@ -1,7 +1,8 @@
 """How a field of an event is stored: its annotation as a type of Spark's, its values there and back.
 
 Invariant: a value that comes back equals the one that was stored, and has the type that its annotation says;
-an annotation for which that cannot be is refused.
+an annotation for which that cannot be is refused, and so is a None, however deep inside, where the annotation
+has none.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def _struct(kind: type) -> FieldType | None:
     columns = ", ".join(f"{name}: {each.ddl}" for name, each in known.items())
 
     def store(value: Any) -> dict[str, Any]:
-        return {name: stored(getattr(value, name), each) for name, each in known.items()}
+        return {name: _inside(getattr(value, name), each) for name, each in known.items()}
 
     def load(value: Mapping[str, Any]) -> Any:
         return kind(**{name: loaded(value[name], each) for name, each in known.items()})
@@ -133,10 +134,14 @@ def _container(origin: Any, inside: Sequence[Any]) -> FieldType | None:
     item = field_type(inside[0])
     if item is None:
         return None
-    order: Convert = sorted if origin is frozenset else list
+
+    def store(value: Any) -> list[Any]:
+        found = [_inside(each, item) for each in value]
+        return sorted(found, key=repr) if origin is frozenset else found  # one order, whatever is in it
+
     return FieldType(
         f"ARRAY<{item.ddl}>",
-        lambda value: [stored(each, item) for each in order(value)],
+        store,
         lambda value: origin(loaded(each, item) for each in value),
     )
 
@@ -146,14 +151,40 @@ def _map(item: FieldType | None) -> FieldType | None:
         return None
     return FieldType(
         f"MAP<STRING, {item.ddl}>",
-        lambda value: [(name, stored(each, item)) for name, each in value.items()],
-        lambda value: {name: loaded(each, item) for name, each in value},
+        lambda value: [(name, _inside(each, item)) for name, each in value.items()],
+        lambda value: {name: loaded(each, item) for name, each in dict(value).items()},
     )
 
 
 def stored(value: Any, kind: FieldType) -> Any:
     """Return a value as the log takes it."""
     return value if value is None or kind.store is None else kind.store(value)
+
+
+class NoneInside(ValueError):
+    """A None within a value, where its annotation has none."""
+
+
+def _inside(value: Any, kind: FieldType) -> Any:
+    """Return a value within another as the log takes it."""
+    if value is None and not kind.optional:
+        raise NoneInside
+    return stored(value, kind)
+
+
+def stored_field(value: Any, kind: FieldType, name: str, message: str) -> Any:
+    """Return the value of a field as the log takes it, or refuse it."""
+    if value is None and kind.optional:
+        return None
+    try:
+        return _inside(value, kind)
+    except NoneInside:
+        raise SchemaError(
+            f'field "{name}" of {message} ' + ("is None" if value is None else "has None inside"),
+            detail="its annotation has no None there, so it could not be read again as it says",
+            hint=f'give it a value, or annotate it as in "{name}: '
+            + ('int | None"' if value is None else 'list[int | None]"'),
+        ) from None
 
 
 def loaded(value: Any, kind: FieldType) -> Any:

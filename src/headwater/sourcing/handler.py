@@ -64,7 +64,7 @@ class DeciderHandler:
             f"{name}: {kind}" for name, kind in (_EVENT_META | self.decider.schema.columns).items()
         )
         return schemas.parse(
-            "command STRING, sent_at TIMESTAMP, accepted BOOLEAN, reason STRING, version BIGINT, "
+            "command STRING, sent_at TIMESTAMP, accepted BOOLEAN, reason STRING, event_count BIGINT, "
             f"events ARRAY<STRUCT<{columns}>>, answer STRING"
         )
 
@@ -83,7 +83,7 @@ class DeciderHandler:
     def fold(self, replies: Iterable[dict[str, Any]]) -> FoldedState:
         """Return the state that the events of replies lead to."""
         state = self.decider.fold.beginning
-        for reply in sorted(replies, key=itemgetter("version")):
+        for reply in sorted(replies, key=itemgetter("event_count")):
             for row in reply["events"]:
                 events = self.decider.schema.events({**row, "key": reply["key"]})
                 state = self.decider.fold.events(state, events, micros(row["recorded_at"]), state.count)
@@ -92,7 +92,7 @@ class DeciderHandler:
     def decide(self, state: FoldedState, command: dict[str, Any]) -> Decision:
         """Decide a command, or answer a question, in the state of its key."""
         name, at = command["command"], command["sent_at"]
-        reply: dict[str, Any] = {"command": name, "sent_at": at, "accepted": True, "version": state.count}
+        reply: dict[str, Any] = {"command": name, "sent_at": at, "accepted": True, "event_count": state.count}
         if command["question"] is not None:
             return Decision(state, {**reply, **self._answer(name, state, command["question"])}, False)
         asked = self.decider.command_schema.command(command)
@@ -103,7 +103,7 @@ class DeciderHandler:
         recording = Recording(command["key"], at, name, command["request_id"])
         rows = [self.decider.schema.row(each, recording) for each in events]
         after = self.decider.fold.events(state, events, micros(at), state.count) if events else state
-        return Decision(after, {**reply, "version": after.count, "events": rows}, bool(events))
+        return Decision(after, {**reply, "event_count": after.count, "events": rows}, bool(events))
 
     def _answer(self, name: str, state: FoldedState, question: str) -> dict[str, Any]:
         """Return what a reply says of a question; one that nobody declared must not stop the commands."""

@@ -44,7 +44,11 @@ def history(decider: Foldable, log: Log, key: str) -> Iterator[RecordedEvent]:
     """
     topic = log.topic(decider.name)
     batches = log.read(topic.name, partition_of(key.encode(), topic.partitions), meta=True)
-    rows = (row for batch in batches for row in batch.filter(pc.equal(batch.column("key"), key)).to_pylist())
+    rows = (
+        row
+        for batch in batches
+        for row in batch.filter(pc.equal(batch.column("key"), key)).to_pylist(maps_as_pydicts="strict")
+    )
     return recorded_events(rows, decider.fold, decider.schema)
 
 

@@ -7,18 +7,24 @@ import os
 from headwater.errors import UsageError, nearest
 from headwater.pipeline.loading import load_module, split_path
 from headwater.sourcing.decider import Decider
+from headwater.sourcing.uniqueness import UniqueValues
 
 
 def load_decider(path: str | os.PathLike[str]) -> Decider:
     """Run a file and return its decider: the only one, or the one of a name: ``bank.py:account``.
 
-    - ``path``: the file, and the decider's name or that of its variable.
+    - ``path``: the file, and the decider's name or that of its variable; for ``unique("username")`` also
+      ``username``.
     """
     file, name = split_path(os.fspath(path))
-    found = {
-        variable: each for variable, each in vars(load_module(file)).items() if isinstance(each, Decider)
-    }
-    names = {each.name: each for each in found.values()}
+    found = dict[str, Decider]()
+    names = dict[str, Decider]()
+    for variable, each in vars(load_module(file)).items():
+        if isinstance(each, Decider):
+            found[variable] = names[each.name] = each
+        elif isinstance(each, UniqueValues):
+            found[variable] = names[each.decider.name] = each.decider
+            found.setdefault(each.name, each.decider)
     if name is not None and (name in names or name in found):
         return names.get(name) or found[name]
     if name is not None:

@@ -1,17 +1,19 @@
 """Process managers: events of some aggregates lead to commands of others, and what is refused is made good.
 
-A command is known by the event that led to it, so it is carried out once, however often the event is handled;
-and what came of it, a rejection too, is recorded with its aggregate, so it is the same each time. Then the
-compensation for a rejection is carried out once as well.
+A command is known by the event that led to it, its aggregate, its kind and its number among those: so it is
+carried out once, however often the event is handled, and whatever others ``react`` returns beside it after a
+change. What came of it, a rejection too, is recorded with its aggregate, so it is the same each time. Then
+the compensation for a rejection is carried out once as well.
 
 Invariant: when an event is committed, each of its commands has been accepted, or rejected and compensated,
-whatever was killed meanwhile.
+whatever was killed meanwhile. Where another command was carried out in the place of one, that is an error.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +22,12 @@ from headwater.closing import Closing
 from headwater.errors import HeadwaterError, Rejected, UsageError
 from headwater.log.interface import Log
 from headwater.log.open import open as open_log
+from headwater.sourcing import requests
 from headwater.sourcing.aggregates import Aggregates, Remember
 from headwater.sourcing.decider import Decider
 from headwater.sourcing.event_feed import DeciderFeed, PublishedEvent
 from headwater.sourcing.event_topic import prepared
+from headwater.sourcing.process_status import ProcessStatus
 
 POLL_SECONDS = 1.0
 
@@ -35,6 +39,8 @@ class Send:
     to: Decider
     key: str
     command: Any
+    id: str = ""
+    """What it is known by among the commands of its event for that key: its kind and number unless said."""
 
 
 @dataclass(frozen=True)
@@ -125,11 +131,13 @@ class RunningProcess(Closing):
     ...     reply = names.claim("ada", owner="user-1")
     ...     process = watching.open(log)
     ...     print(process.step(timeout=1), process.catch_up(), process.replay())
+    ...     print(process.status().handled, process.status().behind)
     ...     stop = threading.Event()
     ...     stop.set()
     ...     process.run(stop)
     ...     process.close()
     1 0 1
+    1 0
     """
 
     def __init__(
@@ -144,9 +152,10 @@ class RunningProcess(Closing):
         self._process, self._log, self._clock, self._owns_log = process, log, clock, owns_log
         self._targets = {each.decider.name: each for each in using}
         self._opened: list[Aggregates] = []
+        self._handled, self._last_error = 0, ""
         reads = process.reads
         topic = prepared(log, reads.name, reads.schema, reads.settings.partitions)
-        self._prefix = f"process:{process.name}:{topic.id[:8]}"
+        self._prefix = f"{requests.PROCESS_ID}{process.name}:{topic.id[:8]}"
         self._feed = DeciderFeed(log, topic.name, process.reads.schema, f"process.{process.name}")
 
     def step(self, timeout: float = 0.0) -> int:
@@ -160,12 +169,18 @@ class RunningProcess(Closing):
         for number, each in enumerate(events):
             try:
                 self._handle(each, _index_in_row(events, number), muted=False)
-            except BaseException:
+            except BaseException as error:
+                self._last_error = f"{type(error).__name__}: {error}".splitlines()[0]
                 self._feed.begin_again(each)
                 raise
-        if events:
+            self._handled += 1
+        if self._feed.uncommitted:
             self._feed.commit()
         return len(events)
+
+    def status(self) -> ProcessStatus:
+        """Return what it has done, how much is left, and what it has failed with last; from any thread."""
+        return ProcessStatus(self._handled, self._feed.behind(), self._last_error or None)
 
     def catch_up(self) -> int:
         """Handle all events that are there, and those that they lead to; return how many there were."""
@@ -185,7 +200,8 @@ class RunningProcess(Closing):
     def replay(self) -> int:
         """Handle all events again that have been handled, without their side effects; return how many.
 
-        Commands that were carried out are so already; what a changed ``react`` adds is carried out now.
+        Commands that were carried out are so already; what a changed ``react`` adds is carried out now. One
+        that has taken the place of another, of the same kind and for the same key, is refused.
         """
         events = list(self._feed.before())
         for number, each in enumerate(events):
@@ -202,20 +218,20 @@ class RunningProcess(Closing):
 
     def _handle(self, published: PublishedEvent, part: int, muted: bool) -> None:
         id = f"{self._prefix}:{published.partition}:{published.offset}:{part}"
-        for number, send in enumerate(self._process.react(published) or ()):
+        for name, send in self._named(self._process.react(published)):
             try:
-                self._carry_out(send, f"{id}:{number}")
+                self._carry_out(send, f"{id}:{name}")
             except Rejected as rejected:
-                self._make_good(RefusedStep(published, send, rejected.why), f"{id}:{number}")
+                self._make_good(RefusedStep(published, send, rejected.why), f"{id}:{name}")
         if self._process.effect is not None and not muted:
             self._process.effect(published)
 
     def _make_good(self, refusal: RefusedStep, id: str) -> None:
         compensate = self._process.compensate
-        for number, send in enumerate((compensate(refusal) if compensate else ()) or ()):
+        for name, send in self._named(compensate(refusal) if compensate else ()):
             try:
                 # A rejection is not remembered: once the decider accepts it, the process can go on.
-                self._carry_out(send, f"{id}:made-good:{number}", "accepted")
+                self._carry_out(send, f"{id}:made-good:{name}", "accepted")
             except Rejected as rejected:
                 raise HeadwaterError(
                     f'process "{self._process.name}" cannot make good what was rejected',
@@ -225,9 +241,30 @@ class RunningProcess(Closing):
                 ) from rejected
 
     def _carry_out(self, send: Send, id: str, remember: Remember = True) -> None:
-        if not isinstance(send, Send):
-            raise UsageError(f'process "{self._process.name}" returned {send!r:.80}', hint="return Send(…)")
-        self._aggregates(send.to).execute(send.key, send.command, request_id=id, remember=remember)
+        marked = requests.with_content(id, send.to.command_schema.content(send.command))
+        self._aggregates(send.to).execute(send.key, send.command, request_id=marked, remember=remember)
+
+    def _named(self, sends: Iterable[Send] | None) -> Iterator[tuple[str, Send]]:
+        """Yield each command with what it is known by: others in front of it must not change that."""
+        seen = Counter[tuple[str, str, str]]()
+        for send in sends or ():
+            if not isinstance(send, Send):
+                raise UsageError(
+                    f'process "{self._process.name}" returned {send!r:.80}', hint="return Send(…)"
+                )
+            name = send.id or type(send.command).__name__
+            place = (send.to.name, send.key, name)
+            if send.id and place in seen:
+                raise self._doubled(send)
+            yield (f"id:{name}" if send.id else f"{name}:{seen[place]}"), send
+            seen[place] += 1
+
+    def _doubled(self, send: Send) -> UsageError:
+        return UsageError(
+            f'process "{self._process.name}" returned two commands of id "{send.id}" for "{send.key}"',
+            detail="the second would be taken for the first, sent again",
+            hint="give each an id of its own, or none",
+        )
 
     def _aggregates(self, decider: Decider) -> Aggregates:
         if decider.name not in self._targets:

@@ -24,6 +24,20 @@ class Reply:
 
 
 @dataclass(frozen=True)
+class HandledReply:
+    """A command that a handler of a pipeline has accepted."""
+
+    events: tuple[Any, ...]
+    """What has happened; nothing, if the command asked for what was so already."""
+    event_count: int
+    """How many events the aggregate had with those of this command: the first one makes it 1."""
+    position: Position
+    """In the stream of replies, for ``views.wait_for``: a view that has got there shows what it did."""
+    repeated: bool = field(default=False, compare=False)
+    """Whether the command had been carried out before, under its request id."""
+
+
+@dataclass(frozen=True)
 class RecordedEvent:
     """An event of an aggregate's history, and the state after it."""
 

@@ -6,8 +6,10 @@ the log takes the first. Invariant: a request id of a key stands for one command
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from headwater.errors import Rejected, UsageError
@@ -23,6 +25,12 @@ MOST_BYTES = 200
 """How long a request id may be."""
 
 
+PROCESS_ID = "process:"
+"""How the request ids of process managers begin."""
+_CONTENT = "#"
+_OF_PROCESS = re.compile(rf"{PROCESS_ID}.*{_CONTENT}[0-9a-f]{{12}}", re.DOTALL)
+
+
 class StoredReply(NamedTuple):
     """What is stored of a request."""
 
@@ -30,6 +38,8 @@ class StoredReply(NamedTuple):
     command: str
     """The name of the command that was carried out, or rejected."""
     rejection: str | None
+    request_id: str
+    """As it was given then: the end of one of a process tells what was in the command."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,9 @@ class StoredRequests:
         found = [
             row
             for batch in self.producer.read(key=key, tags=[tag(request_id)], meta=True)
-            for row in batch.select([*self.columns, "_offset", "_partition"]).to_pylist()
+            for row in batch.select([*self.columns, "_offset", "_partition"]).to_pylist(
+                maps_as_pydicts="strict"
+            )
         ]
         if not found:
             return None
@@ -58,7 +70,7 @@ class StoredRequests:
         position = Position(self.topic.name, {number: version}, self.topic.id)
         events = tuple(event for row in found for event in self.schema.events(row))
         reply = Reply(events, version, position, repeated=True)
-        return StoredReply(reply, found[0]["command"], found[0]["rejection"])
+        return StoredReply(reply, found[0]["command"], found[0]["rejection"], found[0]["request_id"])
 
     def first_reply(self, key: str, command: Any, request_id: str) -> Reply:
         """Return the reply to a request that is stored, or raise its rejection; refuse another command."""
@@ -70,6 +82,8 @@ class StoredRequests:
                 detail=f"{found.command} was carried out under it, and {type(command).__name__} is asked for",
                 hint="choose a new one for every command, and the same one only to send it again",
             )
+        if request_id.startswith(PROCESS_ID) and found.request_id != request_id:
+            raise _replaced(key, command, request_id)
         if found.rejection is not None:
             raise Rejected(found.rejection)
         return found.reply
@@ -79,17 +93,38 @@ def check(request_id: str) -> None:
     """Refuse what is no request id of a caller's."""
     if not isinstance(request_id, str) or not 0 < len(request_id.encode()) <= MOST_BYTES:
         raise UsageError(f"a request id is a text of 1 to {MOST_BYTES} bytes, not {request_id!r:.80}")
-    if request_id.startswith(TIMER_ID):
-        raise UsageError(
-            f'a request id that begins with "{TIMER_ID}" is that of a timer', hint="choose another"
-        )
+    for start, whose in ((TIMER_ID, "a timer"), (PROCESS_ID, "a process manager")):
+        if request_id.startswith(start) and not _OF_PROCESS.fullmatch(request_id):
+            raise UsageError(
+                f'a request id that begins with "{start}" is that of {whose}', hint="choose another"
+            )
 
 
 def tag(request_id: str) -> str:
     """Return the tag of the records of a request."""
+    if request_id.startswith(PROCESS_ID):
+        request_id = request_id.rpartition(_CONTENT)[0] or request_id
     return f"request:{request_id}"
+
+
+def with_content(id: str, content: str) -> str:
+    """Return the request id of a process's command: known by the first part, and told apart by the second."""
+    room = MOST_BYTES - len(_CONTENT) - len(content)
+    if len(id.encode()) > room:  # names may be long
+        id = PROCESS_ID + sha256(id.encode()).hexdigest()
+    return f"{id}{_CONTENT}{content}"
 
 
 def once(key: str, request_id: str) -> Condition:
     """Return the condition that nothing has come of a request yet."""
     return Condition(key, (tag(request_id),))
+
+
+def _replaced(key: str, command: Any, request_id: str) -> UsageError:
+    return UsageError(
+        f'{type(command).__name__} for "{key}" is not the command that was carried out in its place',
+        detail=f'request id "{request_id}": the process has handled its event before, and returned another '
+        "command of that kind for that key then",
+        hint="return new commands of a kind and key behind those that were there, or name them, as in "
+        'Send(…, id="bonus"); what was carried out is corrected by a command of its own',
+    )

@@ -48,4 +48,8 @@ class Scope(NamedTuple):
 
 def _rows(producer: ConditionalProducer, columns: Sequence[str], **what: Any) -> list[dict[str, Any]]:
     batches = producer.read(meta=True, **what)
-    return [row for batch in batches for row in batch.select([*columns, "_offset"]).to_pylist()]
+    return [
+        row
+        for batch in batches
+        for row in batch.select([*columns, "_offset"]).to_pylist(maps_as_pydicts="strict")
+    ]

@@ -74,7 +74,7 @@ class Client:
             return {"result": "rejected"}
         return {
             "result": "accepted",
-            "version": reply.version,
+            "event_count": reply.event_count,
             "moved": [each.cents for each in reply.events],
         }
 

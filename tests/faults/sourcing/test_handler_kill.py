@@ -39,9 +39,9 @@ class Bank:
     """What the commands of a topic lead to, decided one after the other."""
 
     balances: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    versions: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     carried_out: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
-    """The version and the cents of each command that has led to an event."""
+    """The count of events and the cents of each command that has led to an event."""
     answers: dict[str, int] = field(default_factory=dict)
     replies: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: defaultdict(list))
     events: dict[str, list[tuple[Any, ...]]] = field(default_factory=lambda: defaultdict(list))
@@ -54,18 +54,18 @@ class Bank:
         if row["question"] is not None:
             asked = json.loads(row["question"])["asked"]
             self.answers[asked] = self.balances[key]
-            return True, self.versions[key], [], {"cents": self.balances[key], "asked": asked}, False
+            return True, self.counts[key], [], {"cents": self.balances[key], "asked": asked}, False
         repeated = (key, id) in self.carried_out
         if not repeated:
             if row["command"] == "Withdraw" and row["cents"] > self.balances[key]:
-                return False, self.versions[key], [], None, False
+                return False, self.counts[key], [], None, False
             event = {"Deposit": "Deposited", "Withdraw": "Withdrawn"}[row["command"]]
             self.balances[key] += row["cents"] * (1 if event == "Deposited" else -1)
-            self.versions[key] += 1
-            self.carried_out[key, id] = self.versions[key], row["cents"]
+            self.counts[key] += 1
+            self.carried_out[key, id] = self.counts[key], row["cents"]
             self.events[key].append((event, row["cents"], id))
-        version, cents = self.carried_out[key, id]
-        return True, version, [cents], None, repeated
+        count, cents = self.carried_out[key, id]
+        return True, count, [cents], None, repeated
 
 
 @pytest.mark.faults
@@ -118,7 +118,7 @@ def _checked(log: Log, root: Path) -> Bank:
     for row in _rows(log, "bank.account_replies"):
         cents = [each["cents"] for each in row["events"] or ()]
         answer = None if row["answer"] is None else json.loads(row["answer"])
-        told = (row["request_id"], row["accepted"], row["version"], cents, answer, row["repeated"])
+        told = (row["request_id"], row["accepted"], row["event_count"], cents, answer, row["repeated"])
         replies[row["key"]].append(told)
     for row in _rows(log, "bank.account"):
         events[row["key"]].append((row["event"], row["cents"], row["request_id"]))
@@ -140,7 +140,7 @@ def _check_notes(bank: Bank, root: Path) -> None:
         for id, told in _noted(root, name).items():
             carried_out = bank.carried_out.get((told["key"], id))
             if told.get("result") == "accepted":
-                assert carried_out == (told["version"], *told["moved"]), "an accepted command is lost"
+                assert carried_out == (told["event_count"], *told["moved"]), "an accepted command is lost"
             elif told.get("result") == "rejected":
                 assert carried_out is None, "a command that was told to be rejected was carried out"
             elif told.get("result") == "answered":

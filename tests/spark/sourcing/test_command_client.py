@@ -19,7 +19,7 @@ def test_a_client_sends_by_the_log_and_hears_the_reply(tmp_path: Path) -> None:
     bank = handling_bank(f"file:{tmp_path}/log")
     with headwater.run(bank), _connected(bank) as client:
         reply = client.execute("ada", Deposit(50), request_id="d1")
-        assert (reply.version, len(reply.events), reply.repeated) == (1, 1, False)
+        assert (reply.event_count, len(reply.events), reply.repeated) == (1, 1, False)
         again = client.execute("ada", Deposit(50), request_id="d1")
         assert (again.events, again.repeated) == (reply.events, True)
         with pytest.raises(Rejected):
@@ -27,7 +27,7 @@ def test_a_client_sends_by_the_log_and_hears_the_reply(tmp_path: Path) -> None:
         assert client.ask("balance", "ada", why="audit") == {"cents": 50, "why": "audit"}
         with pytest.raises(UsageError, match='answers no query "blance"; its queries: balance'):
             client.ask("blance", "ada")
-        assert client.execute("ada", Deposit(1)).version == 2, "and it goes on"
+        assert client.execute("ada", Deposit(1)).event_count == 2, "and it goes on"
         with pytest.raises(Behind, match="no reply"):
             client.execute("ada", Deposit(1), timeout=0.0)
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from pyspark.sql import SparkSession
 
-from account_kit import Deposit, Withdraw, account, handling_bank
+import headwater
+from account_kit import Deposit, Withdraw, account, decide, handling_bank
+from headwater import Pipeline
 from headwater.errors import Rejected, SchemaError
 from headwater.sourcing.command_schema import Sending
 from headwater.testing.harness import Harness
@@ -88,3 +92,35 @@ def test_an_unknown_command_or_question_stops_the_node_and_names_it(running: Har
     running.send("commands", [{**rows([("a", Deposit(5), "1")])[0], "command": "Steal"}])
     with pytest.raises(SchemaError, match='no command "Steal"'):
         running.step()
+
+
+BROKEN = {13}
+
+
+def decide_or_break(balance: int, command: Any) -> Any:
+    if command.cents in BROKEN:
+        raise ArithmeticError(f"{command.cents} is broken")
+    return decide(balance, command)
+
+
+def test_a_command_that_was_set_aside_is_decided_when_it_is_redriven(spark: SparkSession) -> None:
+    decider = account(decide=decide_or_break)
+    pipeline = Pipeline("bank")
+    pipeline.handler(decider, on_error="dead_letter")
+    with Harness(pipeline, spark=spark) as harness, mock.patch.object(sys.modules[__name__], "BROKEN", {13}):
+        sent = [("a", Deposit(cents), f"r{cents}") for cents in (5, 13, 7)]
+        harness.send("commands", rows(sent))
+        harness.step()
+        [letter] = harness.dead("account_replies")
+        assert (letter["topic"], letter["partition"], letter["offset"]) == ("commands", 0, 1)
+        assert letter["error"] == "ArithmeticError: 13 is broken"
+        assert [row["cents"] for row in harness.stream("account")] == [5, 7]
+        BROKEN.clear()
+        assert headwater.redrive(harness.pipeline, "account_replies") == 1
+        assert headwater.redrive(harness.pipeline, "account_replies") == 0, "it is appended once"
+        harness.step()
+        assert [row["cents"] for row in harness.stream("account")] == [5, 7, 13]
+        harness.send("commands", rows(sent))
+        harness.step()
+        assert len(harness.stream("account")) == 3, "each is carried out once, under its request id"
+        harness.verify()

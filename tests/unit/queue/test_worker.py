@@ -196,3 +196,19 @@ def test_the_first_failure_of_each_kind_is_logged(
         "message t:0:0 failed, delivery 1 of 3: ValueError: no",
         "message t:0:1 failed, delivery 1 of 3: KeyError: 'gest'",
     ]
+
+
+def test_the_status_tells_the_last_error(log: Log, queue: Queue) -> None:
+    send(log, 0, 1)
+    told: list[str | None] = []
+
+    def call(message: Message) -> None:
+        told.append(worker.status().last_error)
+        if message.value["n"] == 0:
+            raise OSError("no route")
+
+    worker = Worker(queue, call, WorkerSettings(backoff="1 hour", concurrency=1))
+    status = worker.run(until_empty=True)
+    assert (status.done, status.retried, status.last_error) == (1, 1, "OSError: no route")
+    assert told == [None, "OSError: no route"]
+    assert status.to_dict()["last_error"] == "OSError: no route"

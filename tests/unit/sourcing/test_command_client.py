@@ -18,7 +18,7 @@ from headwater.sourcing.reply import Reply
 
 REPLIES = (
     "key STRING NOT NULL, request_id STRING, command STRING, sent_at TIMESTAMP, accepted BOOLEAN, "
-    "reason STRING, version BIGINT, events ARRAY<STRUCT<event: STRING, revision: INT, "
+    "reason STRING, event_count BIGINT, events ARRAY<STRUCT<event: STRING, revision: INT, "
     "recorded_at: TIMESTAMP, command: STRING, request_id: STRING, rejection: STRING, cents: BIGINT>>, "
     "answer STRING, repeated BOOLEAN"
 )
@@ -61,23 +61,23 @@ def test_a_rejection_of_an_earlier_sending_is_not_that_of_this_one(log: Log, cli
     with ThreadPoolExecutor() as pool:
         told = withdrawing(pool, client)
         at = sent_at(log)
-        reply(log, at - timedelta(seconds=2), accepted=False, reason="overdrawn", version=0)
+        reply(log, at - timedelta(seconds=2), accepted=False, reason="overdrawn", event_count=0)
         events = [{**EVENT, "recorded_at": at}]  # something was deposited in between
-        reply(log, at, accepted=True, version=2, events=events)
-        assert (told.result().version, len(told.result().events)) == (2, 1)
+        reply(log, at, accepted=True, event_count=2, events=events)
+        assert (told.result().event_count, len(told.result().events)) == (2, 1)
 
 
 def test_what_an_earlier_sending_has_carried_out_is_the_reply(log: Log, client: CommandClient) -> None:
     with ThreadPoolExecutor() as pool:
         told = withdrawing(pool, client)
         earlier = sent_at(log) - timedelta(seconds=2)
-        reply(log, earlier, accepted=True, version=1, events=[{**EVENT, "recorded_at": earlier}])
-        assert told.result().version == 1
+        reply(log, earlier, accepted=True, event_count=1, events=[{**EVENT, "recorded_at": earlier}])
+        assert told.result().event_count == 1
 
 
 def test_the_rejection_of_this_sending_is_told(log: Log, client: CommandClient) -> None:
     with ThreadPoolExecutor() as pool:
         told = withdrawing(pool, client)
-        reply(log, sent_at(log), accepted=False, reason="overdrawn", version=0)
+        reply(log, sent_at(log), accepted=False, reason="overdrawn", event_count=0)
         with pytest.raises(Rejected, match="overdrawn"):
             told.result()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, make_dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated
@@ -56,3 +56,21 @@ def test_what_is_no_command_is_refused() -> None:
 def test_a_question_has_its_arguments_as_json() -> None:
     row = SCHEMA.question("balance", {"at": 1}, SENDING)
     assert (row["command"], row["question"], row["key"]) == ("balance", '{"at":1}', "ada")
+
+
+def test_the_content_of_a_command_is_the_same_where_a_field_with_a_default_is_added() -> None:
+    before = make_dataclass("Pay", [("cents", int)], frozen=True)
+    after = make_dataclass(
+        "Pay",
+        [("cents", int), ("currency", str, "EUR"), ("notes", list[str], field(default_factory=list))],
+        frozen=True,
+    )
+    old, new = CommandSchema("till", [before]), CommandSchema("till", [after])
+    assert old.content(before(5)) == new.content(after(5)) != new.content(after(6))
+    assert new.content(after(5, "USD")) != new.content(after(5))
+
+
+def test_a_command_with_none_where_its_annotation_has_none_is_not_sent() -> None:
+    schema, sending = CommandSchema("till", [Pay]), Sending("a", "r", datetime.now(UTC))
+    with pytest.raises(SchemaError, match='field "copies" of command "Pay" of decider "till" is None'):
+        schema.row(Pay(Decimal(1), copies=None), sending)  # type: ignore[arg-type]

@@ -153,5 +153,6 @@ def test_a_field_that_may_be_none_and_has_another_default_is_refused() -> None:
         names: list[str] | None = field(default_factory=list)
 
     for kind in (Noted, Listed):
-        with pytest.raises(SchemaError, match="may be None, and has another default"):
+        with pytest.raises(SchemaError, match="may be None, and has another default") as caught:
             EventSchema("notes", [kind], {})
+        assert "let its default be None" in str(caught.value.hint) and "upcaster" in str(caught.value.hint)

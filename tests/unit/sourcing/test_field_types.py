@@ -11,7 +11,7 @@ import pytest
 
 import headwater
 from headwater.errors import SchemaError
-from headwater.sourcing.field_types import field_type, field_types, loaded, stored
+from headwater.sourcing.field_types import field_type, field_types, loaded, stored, stored_field
 
 
 class Colour(Enum):
@@ -52,6 +52,11 @@ CASES: list[tuple[Any, str, Any]] = [
     (tuple[Colour, ...], "ARRAY<STRING>", (Colour.RED,)),
     (frozenset[str], "ARRAY<STRING>", frozenset("ab")),
     (dict[str, Colour], "MAP<STRING, STRING>", {"a": Colour.RED}),
+    (list[int | None], "ARRAY<BIGINT>", [None, 1, None]),
+    (list[list[str | None] | None], "ARRAY<ARRAY<STRING>>", [None, [], [None], [""]]),
+    (tuple[Place | None, ...], "ARRAY<STRUCT<city: STRING, floor: BIGINT>>", (None, Place("", None))),
+    (frozenset[Colour | None], "ARRAY<STRING>", frozenset([Colour.RED, None, Colour.BLUE])),
+    (dict[str, int | None], "MAP<STRING, BIGINT>", {"ab": None, "": 1}),
     (Place, "STRUCT<city: STRING, floor: BIGINT>", Place("Oslo", None)),
     (list[Place], "ARRAY<STRUCT<city: STRING, floor: BIGINT>>", [Place("Oslo", 3)]),
 ]
@@ -97,3 +102,33 @@ class Odd:
 def test_a_refusal_names_the_class_the_field_and_what_can_be_stored() -> None:
     with pytest.raises(SchemaError, match=r'field "wait" of "Odd" cannot be stored: timedelta'):
         field_types(Odd)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (list[int], [1, None]),
+        (tuple[list[str], ...], (["a"], [None])),
+        (dict[str, int], {"a": None}),
+        (list[Place], [Place(None, 1)]),  # type: ignore[arg-type]
+        (list[int | None] | None, None),
+        (int, None),
+    ],
+)
+def test_a_none_that_no_annotation_tells_of_is_refused_however_deep_it_is(
+    annotation: Any, value: Any
+) -> None:
+    kind = field_type(annotation)
+    assert kind is not None
+    if kind.optional:
+        assert stored_field(value, kind, "x", "an event") is None
+        return
+    with pytest.raises(SchemaError, match=r'field "x" of an event (is None|has None inside)') as caught:
+        stored_field(value, kind, "x", "an event")
+    assert "| None" in str(caught.value.hint)
+
+
+def test_a_map_is_read_the_same_whether_it_comes_as_pairs_or_as_a_dict() -> None:
+    kind = field_type(dict[str, int])
+    assert kind is not None
+    assert loaded({"ab": 1}, kind) == loaded([("ab", 1)], kind) == {"ab": 1}

@@ -23,3 +23,13 @@ def test_the_only_decider_of_a_file_is_found_or_the_one_that_is_named(tmp_path: 
     for path, words in ((two, "2 deciders"), (none, "no decider"), (f"{two}:thrid", 'no decider "thrid"')):
         with pytest.raises(UsageError, match=words):
             load_decider(path)
+
+
+def test_the_decider_of_unique_values_is_found(tmp_path: Path) -> None:
+    one, two = tmp_path / "one_unique.py", tmp_path / "two_unique.py"
+    one.write_text('from headwater.sourcing import unique\nnames = unique("username")\n')
+    two.write_text(one.read_text() + ONE)
+    assert load_decider(one).name == "username.claims"
+    for name in ("names", "username", "username.claims"):
+        assert load_decider(f"{two}:{name}").name == "username.claims"
+    assert load_decider(f"{two}:first").name == "first"

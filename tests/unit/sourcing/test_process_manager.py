@@ -154,3 +154,72 @@ def test_an_event_that_was_not_handled_is_the_first_of_the_next_step(log: Log, f
         assert running.catch_up() == 3
         assert told == [1, 2, 3, 4], "what was handled before the failure is not handled again"
         assert list(fees.events("all")) == [Deposited(1), Deposited(2), Deposited(3), Deposited(4)]
+
+
+def handled_before(log: Log, *sends: Send) -> ProcessManager:
+    """A process that has handled a deposit of ada's by some commands."""
+    process = ProcessManager("changed", reads=SAVINGS, react=lambda published: sends)
+    with SAVINGS.open(log) as savings, process.open(log) as running:
+        savings.execute("ada", Deposit(100))
+        assert running.catch_up() == 1
+    return process
+
+
+def replayed(log: Log, *sends: Send, times: int = 2) -> None:
+    process = ProcessManager("changed", reads=SAVINGS, react=lambda published: sends)
+    with process.open(log) as running:
+        for _ in range(times):
+            assert running.replay() == 1
+
+
+def test_a_command_that_a_changed_process_returns_in_front_is_carried_out_and_the_others_are_not_again(
+    log: Log,
+) -> None:
+    known = [Send(FEES, "all", Deposit(10)), Send(FEES, "all", Deposit(20))]
+    handled_before(log, *known)
+    replayed(log, Send(FEES, "all", Withdraw(5)), Send(FEES, "tips", Deposit(1)), *known)
+    with FEES.open(log) as fees:
+        assert (fees.state("all"), fees.state("tips")) == (25, 1)
+
+
+def test_a_command_in_the_place_of_another_of_its_kind_and_key_is_refused(log: Log) -> None:
+    known = Send(FEES, "all", Deposit(10))
+    handled_before(log, known)
+    with pytest.raises(UsageError, match="not the command that was carried out in its place") as caught:
+        replayed(log, Send(FEES, "all", Deposit(7)), known)
+    assert 'Send(…, id="bonus")' in str(caught.value.hint)
+    with FEES.open(log) as fees:
+        assert fees.state("all") == 10
+    replayed(log, Send(FEES, "all", Deposit(7), id="bonus"), known)
+    with FEES.open(log) as fees:
+        assert fees.state("all") == 17
+
+
+def test_two_commands_of_one_id_are_refused(log: Log) -> None:
+    twice = [Send(FEES, "all", Deposit(cents), id="fee") for cents in (1, 2)]
+    with pytest.raises(UsageError, match='two commands of id "fee" for "all"'):
+        handled_before(log, *twice)
+
+
+def test_a_process_may_have_a_name_as_long_as_any(log: Log) -> None:
+    react = [Send(FEES, "all", Deposit(10))]
+    process = ProcessManager("p" * 190, reads=SAVINGS, react=lambda published: react)
+    with SAVINGS.open(log) as savings, process.open(log) as running:
+        savings.execute("ada", Deposit(100))
+        running.catch_up()
+        assert running.replay() == 1
+    with FEES.open(log) as fees:
+        assert fees.state("all") == 10
+
+
+def test_catching_up_goes_on_behind_commands_that_led_to_nothing(log: Log) -> None:
+    process = ProcessManager("fees", reads=SAVINGS, react=pays_fees)
+    with SAVINGS.open(log) as savings, FEES.open(log) as fees, process.open(log) as running:
+        for n in range(3000):  # more than are read at once
+            savings.execute("idle", Deposit(0), request_id=f"r{n}", remember=True)
+        savings.execute("ada", Deposit(100))
+        assert running.catch_up() == 2
+        assert fees.state("all") == 10
+        savings.execute("idle", Deposit(0), request_id="last", remember=True)
+        assert running.catch_up() == 0
+        assert [each.records for each in log.lag("process.fees")] == [0]

@@ -70,7 +70,7 @@ def test_an_append_under_the_condition_of_a_request_is_made_once(
     stored.producer.append(rows, conditions=[requests.once("ada", "r2")])
 
 
-@pytest.mark.parametrize("id", ["", "é" * 101, 7, "timer:0:0"])
+@pytest.mark.parametrize("id", ["", "é" * 101, 7, "timer:0:0", "process:a:0"])
 def test_what_is_no_request_id_of_a_caller_is_refused(id: object) -> None:
     with pytest.raises(UsageError, match="request id"):
         requests.check(id)  # type: ignore[arg-type]

@@ -78,8 +78,9 @@ def redrive(file: str, node: str) -> None:
 
     Correct the code and restart the pipeline first. Each becomes a new record of its topic, which all
     readers of the topic get. It is appended once, however often this command is run. Deliveries are sent
-    again, in their order, by the pipeline that runs or when it runs next. What has no place in a topic, as a
-    command of a handler or the result of an operator, is left out: that is said, and the exit code is 1.
+    again, in their order, by the pipeline that runs or when it runs next. A command of a handler is decided
+    when it comes again, under its request id. What has no place in a topic, as the result of an operator, is
+    left out: that is said, and the exit code is 1.
 
     \b
     Example:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from typing import Any
 
 import click
 
 from headwater import Log
+from headwater.cli import lazy_pandas
 from headwater.cli.formats.tables import print_ndjson, print_table
 from headwater.cli.options import format_option, with_log
 from headwater.errors import UsageError
@@ -34,6 +36,8 @@ def events(log: Log, key: str, file: str, form: str) -> None:
       headwater events ada --decider bank.py:account --format ndjson | tail -1
     """
     decider = load_decider(file)
+    if "pandas" in sys.modules:  # the file's code may hand its data frames to Arrow
+        lazy_pandas.let_in()
     found = list(history(decider, log, key))
     if not found:
         raise UsageError(

@@ -125,13 +125,16 @@ class NodeRun:
         started = time.perf_counter()
         computed = self._with_keys(self._computed(number, micro_batch, may_bisect))
         assert self._sink is not None and self._dead_letters is not None, "it has begun"
-        self._dead_letters.write(number, rejected_rows(computed.rejected))
+        rejected = rejected_rows(computed.rejected, self._commands)
+        self._dead_letters.write(number, rejected)
         crash.point("query: computed")
         done = self.done.after(number, after, self._accounting(micro_batch, computed))
         watermark = self._output_watermark(done.watermark(number, after))
         fresh = self._sink.commit(Batch(number, computed.rows, after.positions, watermark))
         self.done = replace(done, receipt=self._sink.receipt())
         crash.point("query: committed")
+        if any(row.source is not None for row in rejected):  # whoever computes this anew leaves them out
+            self.inputs = self.inputs.without(self._dead_letters.skips())
         if fresh:  # what is repeated has been counted
             self._count(micro_batch, computed)
         self.counts.reached = after
@@ -144,6 +147,14 @@ class NodeRun:
     def restrict(self, reached: InputProgress) -> InputProgress:
         """Return how far a query has come in the inputs of the node."""
         return reached.of(self.upstreams)
+
+    @property
+    def _commands(self) -> str | None:
+        """The topic of commands that the node decides, if it is a handler's: it reads nothing else."""
+        if not self.node.code.fixed_partitions:
+            return None
+        [commands] = self.upstreams.values()
+        return str(getattr(commands, "topic", ""))
 
     def _with_keys(self, computed: NodeResult) -> NodeResult:
         """Reject rows that have no key, if any are rejected; what stores them by key refuses them."""

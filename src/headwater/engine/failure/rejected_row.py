@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from headwater.operators.decide import ORDER
 from headwater.operators.operator import ERROR
 
 
@@ -41,11 +42,24 @@ class RejectedRow:
         return f"{self.source}: {self.error}"
 
 
-def rejected_rows(tables: Sequence[pa.Table]) -> list[RejectedRow]:
+def rejected_rows(tables: Sequence[pa.Table], commands: str | None = None) -> list[RejectedRow]:
     """Return the rows of tables that have the column ``ERROR``.
+
+    Those that a node has read as the records of a topic of commands name their places in it.
 
     >>> rejected_rows([pa.table({"id": [1], "_error": ["ValueError: no"]})])[0].record
     '{"id": 1}'
     """
-    listed = [row for table in tables for row in table.to_pylist()]
-    return [RejectedRow(row.pop(ERROR), record=json.dumps(row, default=str)) for row in listed]
+    return [
+        _rejected_row(row, commands if set(ORDER) <= set(table.column_names) else None)
+        for table in tables
+        for row in table.to_pylist()
+    ]
+
+
+def _rejected_row(row: dict[str, Any], commands: str | None) -> RejectedRow:
+    error = row.pop(ERROR)
+    if commands is None:
+        return RejectedRow(error, record=json.dumps(row, default=str))
+    partition, offset = (row[name] for name in ORDER)
+    return RejectedRow(error, RecordOffset(commands, partition, offset))

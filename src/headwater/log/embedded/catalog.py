@@ -11,8 +11,8 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -116,15 +116,25 @@ class EmbeddedCatalog:
             durable.replace(draft, directory)
         return self.get(topic.name)
 
-    def alter(self, name: str, changes: dict[str, Any]) -> StoredTopic:
-        """Alter a topic; new partitions are there before the declaration names them."""
+    def alter(
+        self,
+        name: str,
+        changes: dict[str, Any],
+        growing: Callable[[StoredTopic], AbstractContextManager[None]],
+    ) -> StoredTopic:
+        """Alter a topic; new partitions are there before the declaration names them.
+
+        ``growing`` is entered around the moment from which on records go to new partitions.
+        """
         with self._locked():
             stored = self.get(name)
             new = topics.altered(stored.topic, **changes)
             body = _declaration(new)
             for number in range(stored.topic.partitions, new.partitions):
                 _make_partition(stored.partition(number))
-            durable.write(stored.directory / "topic.json", body)
+            more = new.partitions > stored.topic.partitions
+            with growing(stored) if more else nullcontext():
+                durable.write(stored.directory / "topic.json", body)
         return self.get(name)
 
     def remove(self, name: str) -> StoredTopic:

@@ -112,7 +112,7 @@ class EmbeddedLog(Log):
         check_alterable(
             name, changes, lambda: [group for topic, group in queue_names(self.root) if topic == name]
         )
-        return self._storage.catalog.alter(name, changes).topic
+        return self._storage.alter(name, changes).topic
 
     def delete_topic(self, name: str) -> None:
         """Remove a topic, its records and archive."""

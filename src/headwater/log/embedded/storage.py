@@ -6,6 +6,7 @@ Layout of the directory::
     state.db                       groups, committed offsets, producers' epochs (SQLite)
     groups/GROUP@TOPIC/            one locked file per living member
     topics/NAME/topic.json         the declaration
+    topics/NAME/growth.json        where partitions ended when others were added
     topics/NAME/PARTITION/         segments (*.log, *.idx), head, producers, lock, maintenance.lock
 
 Invariant: reading opens files for reading only; a log in a read-only place can be read.
@@ -14,16 +15,16 @@ Invariant: reading opens files for reading only; a log in a read-only place can 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from headwater import topic_errors
 from headwater.errors import DamagedLog
 from headwater.log.embedded.catalog import EmbeddedCatalog, StoredTopic
 from headwater.log.embedded.failures import translating_errors, unusable
-from headwater.log.embedded.partition import head, reader
+from headwater.log.embedded.partition import growth, head, reader
 from headwater.log.embedded.partition.head import Head
 from headwater.log.embedded.partition.writer import Partition
 from headwater.log.embedded.state_store import StateStore
@@ -71,6 +72,25 @@ class Storage:
         if now.id != topic.id:
             raise topic_errors.replaced(now.topic, topic.id, *topic_errors.OPEN)
         return now
+
+    def alter(self, name: str, changes: dict[str, Any]) -> StoredTopic:
+        """Alter a topic; where it gets partitions, it is noted where those before end."""
+        return self.catalog.alter(name, changes, self._growing)
+
+    @contextmanager
+    def _growing(self, stored: StoredTopic) -> Iterator[None]:
+        """Keep all appenders out, and note where the partitions end, of what is durable."""
+        with ExitStack() as held:
+            ends = []
+            for number in range(stored.topic.partitions):
+                partition = held.enter_context(closing(self.partition(stored, number)))
+                held.enter_context(partition.locked())
+                partition.refresh()
+                reached = partition.sync()
+                partition.publish(reached)
+                ends.append(reached.end)
+            growth.note(stored.directory, ends)
+            yield
 
     def with_retry(self, stored: StoredTopic, operation: Callable[[], _T]) -> _T:
         """Return what an operation on a topic's files returns; it is retried if one vanishes meanwhile."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.unit.cli.conftest import Run
 
 from account_kit import Deposit, Withdraw, account
+from headwater.sourcing import unique
 
 FILE = "from account_kit import account as made\naccount = made()\n"
 
@@ -30,3 +31,13 @@ def test_the_history_of_an_aggregate_is_shown_with_the_state_after_each_event(
     )  # fmt: skip
     missing = run("events", "bob", "--decider", str(file), "--log", url)
     assert missing.exit_code == 2 and 'nothing has happened to "bob"' in missing.stderr
+
+
+def test_the_claims_of_a_unique_value_are_shown(run: Run, tmp_path: Path) -> None:
+    url, file = f"file:{tmp_path / 'log'}", tmp_path / "my_names.py"
+    file.write_text('from headwater.sourcing import unique\nusernames = unique("username")\n')
+    with unique("username").open(url) as names:
+        names.claim("ada", owner="user-1")
+        names.release("ada", owner="user-1")
+    shown = run("events", "ada", "--decider", str(file), "--log", url).stdout.splitlines()
+    assert "Claimed(owner='user-1')" in shown[-2] and "ClaimReleased" in shown[-1]

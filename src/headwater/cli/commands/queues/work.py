@@ -115,6 +115,8 @@ def _watch(
     finally:
         told = worker.status()
         say("worker", f"{told.done} done, {told.retried} given back, {told.dead} dead")
+        if told.last_error is not None:
+            say("last error", told.last_error)
 
 
 def _follow(

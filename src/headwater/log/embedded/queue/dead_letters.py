@@ -133,7 +133,7 @@ class DeadLettering:
             origin = f"{self._side.topic}:{message.partition}:{message.offset}"
         else:  # it was dead before: it comes from where it came from then
             origin = dict(record.column("_headers")[0].as_py() or ()).get(ORIGIN, b"").decode()
-        return Death(reason, message.deliveries, origin)
+        return Death(reason, message.deliveries, origin, redriven=message.source != TOPIC)
 
     def _append(self, dying: Sequence[_Dying]) -> None:
         """Append dead letters under their numbers; another process may have been at it meanwhile."""

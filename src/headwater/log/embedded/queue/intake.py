@@ -3,15 +3,18 @@
 Without order, priorities and times, as many as are asked for, and they are delivered at once. With them,
 records get rows first: all that are redriven, for they come before others of their keys; then all that wait
 where priorities decide, else until enough can be delivered.
-Invariant: cursor and rows change in one transaction; records that retention has removed are counted.
+Invariant: cursor and rows change in one transaction; records that retention has removed are counted; of one
+key in an ordered queue the older record has its row first, also where partitions were added in between.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from headwater.errors import OffsetLost
@@ -19,9 +22,9 @@ from headwater.log.embedded.catalog import StoredTopic
 from headwater.log.embedded.queue import delivery
 from headwater.log.embedded.queue.delivery import Holder, NewMessage, TakenMessage
 from headwater.log.embedded.queue.records import PartitionRecords, RecordRow, record_rows
+from headwater.log.embedded.queue.sources import QueueSources
 from headwater.log.embedded.queue.store import RETRY, TOPIC, set_cursor
 from headwater.log.embedded.queue.timing import timings
-from headwater.log.embedded.stream import RecordReader
 from headwater.log.queue_settings import QueueSettings
 from headwater.values.keys import key_bytes
 
@@ -49,13 +52,8 @@ class _Place(NamedTuple):
 class Intake:
     """Reads the topic of a queue, and what its group tries again."""
 
-    def __init__(
-        self,
-        sources: Callable[[], Mapping[int, StoredTopic]],
-        open: Callable[[StoredTopic, int, int], RecordReader],
-        settings: QueueSettings,
-    ):
-        self._sources, self._open, self._settings = sources, open, settings
+    def __init__(self, sources: QueueSources, settings: QueueSettings):
+        self._sources, self._settings = sources, settings
         self._records: dict[tuple[str, int], PartitionRecords] = {}
         self._turn = 0
         self.lost: OffsetLost | None = None
@@ -98,20 +96,34 @@ class Intake:
         return self._index_source(db, TOPIC, now)
 
     def _index_source(self, db: sqlite3.Connection, source: int, now: int) -> bool:
-        """Take in the next records of each partition of a source; return whether there were any."""
-        more = False
+        """Take in the next records of each partition of a source; return whether there were any.
+
+        In order, what was appended before partitions were added comes before all that came after.
+        """
+        known = self._sources.growths() if source == TOPIC and self._settings.ordered else []
+        cursors = {place.number: place.cursor for place in self._places(db, [source])} if known else {}
+        ends = [each.ends for each in known if each.unread(cursors)]
+        return any(self._index_part(db, source, now, each) for each in (*ends, None))
+
+    def _index_part(self, db: sqlite3.Connection, source: int, now: int, ends: Sequence[int] | None) -> bool:
+        """Take in the next records that lie before ends, if some are given; tell whether there were any."""
+        messages: list[NewMessage] = []
+        lost, moved = self.lost, False
         for place in self._places(db, [source]):
-            batch = self._following(db, place, CHUNK)
-            if batch is not None:
-                delivery.insert(db, self._new_messages(batch, place), now)
-                end = batch.column("_offset")[-1].as_py() + 1
-                set_cursor(db, place.source, place.stored.id, place.number, end)
-                more = True
-        return more
+            if ends is None or place.number < len(ends):
+                batch = self._following(db, place, CHUNK)
+                part = batch if ends is None or batch is None else _before(batch, ends[place.number])
+                if part is not None:
+                    moved = _move(db, place, part, ends) or moved
+                    messages += self._new_messages(part, place)
+        if self._settings.ordered:  # what was placed by the old partitions and came late is the older one
+            messages.sort(key=attrgetter("received"))
+        delivery.insert(db, messages, now)
+        return moved or self.lost is not lost
 
     def at(self, messages: Sequence[TakenMessage]) -> dict[int, pa.RecordBatch]:
         """Return the records of messages, by the number of the message; those that are gone are left out."""
-        sources, found = self._sources(), dict[int, pa.RecordBatch]()
+        sources, found = self._sources.stored(), dict[int, pa.RecordBatch]()
         for source, number in {(each.source, each.partition) for each in messages}:
             ours = {
                 each.offset: each.seq
@@ -133,7 +145,7 @@ class Intake:
         """Yield the partitions of sources with their cursors, the topic's in turn."""
         query = "SELECT source, topic, partition, next FROM cursors"
         cursors = {row[:3]: row[3] for row in db.execute(query).fetchall()}
-        sources = self._sources()
+        sources = self._sources.stored()
         for source, stored in ((each, sources[each]) for each in order if each in sources):
             count = stored.topic.partitions
             self._turn += source == TOPIC
@@ -158,12 +170,12 @@ class Intake:
         found = self._records.get((stored.id, number))
         if found is None:
             found = self._records[stored.id, number] = PartitionRecords(
-                lambda offset: self._open(stored, number, offset), lambda: self._columns(stored)
+                lambda offset: self._sources.reader(stored, number, offset), lambda: self._columns(stored)
             )
         return found
 
     def _columns(self, stored: StoredTopic) -> Sequence[str]:
-        now = next((each for each in self._sources().values() if each.id == stored.id), stored)
+        now = next((each for each in self._sources.stored().values() if each.id == stored.id), stored)
         names: list[str] = now.topic.schema.names
         return names
 
@@ -186,7 +198,22 @@ class Intake:
 
     @property
     def _key_columns(self) -> Sequence[str]:
-        return self._sources()[TOPIC].topic.key
+        return self._sources.stored()[TOPIC].topic.key
+
+
+def _before(batch: pa.RecordBatch, end: int) -> pa.RecordBatch:
+    """Return the records before an offset."""
+    return batch.slice(0, int(np.searchsorted(batch.column("_offset").to_numpy(), end)))
+
+
+def _move(db: sqlite3.Connection, place: _Place, batch: pa.RecordBatch, ends: Sequence[int] | None) -> bool:
+    """Move the cursor behind records, or where there are none to the end; tell whether it was elsewhere."""
+    if len(batch):
+        to = batch.column("_offset")[-1].as_py() + 1
+    else:
+        to = place.cursor if ends is None else max(place.cursor, ends[place.number])
+    set_cursor(db, place.source, place.stored.id, place.number, to)
+    return bool(to > place.cursor)
 
 
 def _blocked(db: sqlite3.Connection) -> int:

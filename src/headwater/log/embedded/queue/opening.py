@@ -54,7 +54,7 @@ class QueueOpener:
             agreed = _agree(store, topic, group, settings, start)
             sources = QueueSources(self._storage, topic, side.retry)
             _check_cursors(store, sources)
-            intake = Intake(sources.stored, sources.reader, agreed)
+            intake = Intake(sources, agreed)
             dead_letters = DeadLettering(self._log, store, side, intake.at)
             unopened.pop_all()
         return EmbeddedQueue(

@@ -21,6 +21,7 @@ import pyarrow as pa
 from headwater import durations
 from headwater.durations import MICROSECOND
 from headwater.errors import HeadwaterError, OffsetLost, UsageError
+from headwater.log.dead_letter_topic import redriven_headers
 from headwater.log.embedded.queue import delivery, figures
 from headwater.log.embedded.queue.consumers import ConsumerLock
 from headwater.log.embedded.queue.dead_letters import DeadLettering
@@ -28,7 +29,7 @@ from headwater.log.embedded.queue.delivery import Handle, Holder, TakenMessage
 from headwater.log.embedded.queue.intake import HeldRecords, Intake
 from headwater.log.embedded.queue.records import RecordRow, record_rows
 from headwater.log.embedded.queue.sources import QueueSources
-from headwater.log.embedded.queue.store import QueueStore
+from headwater.log.embedded.queue.store import TOPIC, QueueStore
 from headwater.log.embedded.wakeup import Wakeup
 from headwater.log.process import check_process
 from headwater.log.queue import Message, Queue, check_kept, fenced, message_id
@@ -275,7 +276,7 @@ class EmbeddedQueue(Queue):
             Message(
                 value=row.value,
                 key=_key(row.value, key),
-                headers=row.headers,
+                headers=dict(row.headers) if each.source == TOPIC else redriven_headers(row.headers),
                 deliveries=each.deliveries + 1,
                 topic=sources.name(each.source),
                 partition=each.partition,

@@ -8,7 +8,7 @@ returned is what the log holds at these offsets; a record that is gone is missin
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,7 +115,7 @@ class RecordRow(NamedTuple):
     offset: int
     received: int
     value: dict[str, Any]
-    headers: Mapping[str, bytes]
+    headers: Sequence[tuple[str, bytes]]
 
 
 def record_rows(batch: pa.RecordBatch, columns: Sequence[str]) -> list[RecordRow]:
@@ -124,7 +124,7 @@ def record_rows(batch: pa.RecordBatch, columns: Sequence[str]) -> list[RecordRow
     received = batch.column("_received").view(pa.int64()).to_pylist()
     values = batch.select(columns).to_pylist()
     stored = batch.column("_headers")
-    headers: list[Any] = [{}] * len(offsets)
+    headers: list[Any] = [()] * len(offsets)
     if stored.null_count < len(offsets):
-        headers = [dict(each) if each else {} for each in stored.to_pylist()]
+        headers = [each or () for each in stored.to_pylist()]
     return [RecordRow(*each) for each in zip(offsets, received, values, headers, strict=True)]

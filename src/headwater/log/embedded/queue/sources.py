@@ -6,6 +6,7 @@ Invariant: the topic is the one over which the queue was made; one that was dele
 from __future__ import annotations
 
 from headwater.log.embedded.catalog import StoredTopic
+from headwater.log.embedded.partition.growth import Growth, growths
 from headwater.log.embedded.partition_stats import PartitionStats
 from headwater.log.embedded.queue.store import RETRY, TOPIC
 from headwater.log.embedded.storage import Storage
@@ -20,6 +21,7 @@ class QueueSources:
     def __init__(self, storage: Storage, topic: Topic, retry: str):
         self._storage, self._topic, self._retry = storage, topic, retry
         self._retry_path = storage.root / "topics" / retry / "topic.json"
+        self._growths: tuple[int, list[Growth]] | None = None
 
     @property
     def directory(self) -> str:
@@ -36,6 +38,14 @@ class QueueSources:
         if self._retry_path.exists():  # looked for at every turn: another process may have made it
             found[RETRY] = self._storage.catalog.get(self._retry)
         return found
+
+    def growths(self) -> list[Growth]:
+        """Return how the topic has come to its partitions; looked up when their number changes."""
+        stored = self.topic()
+        if self._growths is None or self._growths[0] != stored.topic.partitions:
+            count = stored.topic.partitions
+            self._growths = (count, growths(stored.directory, count))
+        return self._growths[1]
 
     def name(self, source: int) -> str:
         """Return the name of a source's topic."""

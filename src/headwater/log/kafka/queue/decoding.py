@@ -19,7 +19,7 @@ class DecodedMessage(NamedTuple):
 
     message: Any
     value: dict[str, Any]
-    headers: Mapping[str, bytes]
+    headers: Sequence[tuple[str, bytes]]
     record: pa.RecordBatch
 
 
@@ -45,4 +45,4 @@ def _rows(messages: Sequence[Any], batch: pa.RecordBatch, columns: Sequence[str]
     values = batch.select([name for name in columns if name in batch.schema.names]).to_pylist()
     headers = batch.column("_headers").to_pylist()
     for index, (message, value, own) in enumerate(zip(messages, values, headers, strict=True)):
-        yield DecodedMessage(message, value, dict(own or ()), batch.slice(index, 1))
+        yield DecodedMessage(message, value, own or (), batch.slice(index, 1))

@@ -20,7 +20,7 @@ import pyarrow as pa
 from headwater import durations
 from headwater.durations import interval, interval_text
 from headwater.errors import Fenced, RowError, UnreadableRecord, UsageError
-from headwater.log.dead_letter_topic import ORIGIN, Death
+from headwater.log.dead_letter_topic import ORIGIN, Death, redriven_headers
 from headwater.log.kafka.catalog import KafkaCatalog, KafkaTopic
 from headwater.log.kafka.queue.dead_letters import ShareGroupDeadLetters
 from headwater.log.kafka.queue.decoding import DecodedMessage, decoded
@@ -158,7 +158,8 @@ class KafkaQueue(Queue):
         self._check_open()
         if not message.handle.member.holds(_place(message), message.handle.turn):
             raise fenced([message])
-        self._dead_letters.move_to_dead_letters(message.handle.received.record, _death(message, reason))
+        death = _death(message, reason, self._dead_letters.retry)
+        self._dead_letters.move_to_dead_letters(message.handle.received.record, death)
         self._settle_one(message, REJECT)
 
     def _settle(self, done: Container[str]) -> int:
@@ -238,12 +239,12 @@ class KafkaQueue(Queue):
         return self._catalog.get(name)
 
     def _message(self, waiting: ReceivedMessage) -> Message:
-        raw, value = waiting.received.message, waiting.received.value
+        raw, value, headers = waiting.received.message, waiting.received.value, waiting.received.headers
         key = [value[name] for name in self._known.topic.key]
         return Message(
             value=value,
             key=key[0] if len(key) == 1 else tuple(key) or None,
-            headers=waiting.received.headers,
+            headers=redriven_headers(headers) if raw.topic() == self._dead_letters.retry else dict(headers),
             deliveries=raw.delivery_count() or 1,
             topic=raw.topic(),
             partition=raw.partition(),
@@ -268,7 +269,9 @@ def _place(message: Message) -> RecordPlace:
     return RecordPlace(message.topic, message.partition, message.offset)
 
 
-def _death(message: Message, reason: str) -> Death:
+def _death(message: Message, reason: str, retry: str) -> Death:
+    if message.topic != retry:
+        return Death(reason, message.deliveries, message.id)
     record: pa.RecordBatch = message.handle.received.record
-    before = dict(record.column("_headers")[0].as_py() or ()).get(ORIGIN)
-    return Death(reason, message.deliveries, before.decode() if before is not None else message.id)
+    before = dict(record.column("_headers")[0].as_py() or ()).get(ORIGIN, b"")
+    return Death(reason, message.deliveries, before.decode(), redriven=True)

@@ -74,7 +74,7 @@ def test_a_message_that_dies_has_an_exit_code(run: Run, work: Log) -> None:
         producer.send({"id": -1, "item": "tea", "at": None})
     told = run("work", "orders", "--call", "post.py:send", "--until-empty", "--max-deliveries", 2)
     assert told.exit_code == 1
-    assert told.stderr.endswith("worker: 5 done, 0 given back, 1 dead\n")
+    assert told.stderr.endswith("worker: 5 done, 0 given back, 1 dead\nlast error: no such order\n")
     with work.queue("orders", "workers") as queue:
         assert queue.settings.max_deliveries == 2
         assert [dead.reason for dead in queue.dead()] == ["no such order"]
@@ -84,8 +84,9 @@ def test_messages_that_failed_and_wait_are_told_with_an_exit_code(run: Run, work
     how = ("--until-empty", "--backoff", "1 hour", "--concurrency", 1)
     told = run("work", "orders", "--call", "post.py:fail", *how)
     assert told.exit_code == 1
-    assert told.stderr.splitlines()[-2:] == [
+    assert told.stderr.splitlines()[-3:] == [
         "worker: 0 done, 5 given back, 0 dead",
+        "last error: KeyError: 'gest'",
         "worker: 5 that failed wait to be delivered again",
     ]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from headwater.errors import RecordTooLarge, TopicError
+from headwater.log.dead_letter_topic import ORIGIN, REASON
 from headwater.log.embedded import EmbeddedLog
 from headwater.log.embedded.queue.dead_letters import DeadLettering
 from headwater.log.queue import MAX_REASON
@@ -133,3 +134,21 @@ def test_a_new_queue_of_the_name_writes_its_own_letters(
         log.delete_queue("t", "g")
     assert [dead.reason for dead in open_queue().dead()] == ["first"]  # both are of one record
     assert log.describe("t.g.dead").records == 2
+
+
+def test_a_message_of_a_topic_of_dead_letters_keeps_the_headers_of_its_first_death(
+    log: EmbeddedLog, open_queue: Any, send: Any
+) -> None:
+    send({"n": 1}, headers={"trace": "x"})
+    open_queue().receive(timeout=0)[0].reject("first")
+    with log.queue("t.g.dead", group="look") as queue:
+        [message] = queue.receive(timeout=0)
+        before = message.headers
+        assert (before["trace"], before[REASON], before[ORIGIN]) == (b"x", b"first", b"t:0:0")
+        for _ in range(2):
+            message.reject("second")
+            [dead] = queue.dead()
+            assert (dead.headers, dead.reason, dead.origin) == (before, "second", "t.g.dead:0:0")
+            assert queue.redrive() == 1
+            [message] = queue.receive(timeout=0)
+            assert message.headers == before

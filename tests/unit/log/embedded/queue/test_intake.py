@@ -71,3 +71,41 @@ def test_all_that_is_redriven_is_taken_in_though_enough_is_ready(
     send({"k": "k7", "n": 20})
     queue.redrive()
     assert [message.value["n"] for message in queue.receive(8, timeout=0)] == list(range(8))
+
+
+@pytest.mark.parametrize("counts", [(4,), (2, 5), (3, 4, 9)])
+def test_a_key_s_order_is_kept_where_partitions_are_added(
+    log: EmbeddedLog, open_queue: Open, send: Any, monkeypatch: pytest.MonkeyPatch, counts: tuple[int, ...]
+) -> None:
+    monkeypatch.setattr(intake, "CHUNK", 5)
+    queue = open_queue(QueueSettings(ordered=True))
+    keys = ["a", "b", "c", "d", "e"]
+    sent = 0
+    for count in (0, *counts):
+        if count:
+            log.alter_topic("t", partitions=count)
+        for _ in range(12):
+            sent += 1
+            send(*({"k": key, "n": sent} for key in keys))
+    assert seen(queue) == {key: list(range(1, sent + 1)) for key in keys}
+    late = open_queue(QueueSettings(ordered=True), group="late")
+    assert seen(late) == {key: list(range(1, sent + 1)) for key in keys}
+
+
+def test_a_queue_from_now_on_does_not_wait_for_what_was_before_partitions_were_added(
+    log: EmbeddedLog, send: Any
+) -> None:
+    send(*({"n": n} for n in range(10)))
+    log.alter_topic("t", partitions=3)
+    with log.queue("t", group="new", start="latest", settings=QueueSettings(ordered=True)) as queue:
+        send(*({"k": key, "n": 1} for key in "abcdefgh"))
+        assert len(queue.receive(20, timeout=0)) == 8
+
+
+def seen(queue: Any) -> dict[str, list[int]]:
+    order: dict[str, list[int]] = {}
+    while messages := queue.receive(3, timeout=0):
+        for message in messages:
+            order.setdefault(message.value["k"], []).append(message.value["n"])
+            message.ack()
+    return order

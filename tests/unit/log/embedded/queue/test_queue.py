@@ -65,7 +65,7 @@ def test_a_topic_that_became_compacted_meanwhile_is_refused_and_what_was_receive
     send({"n": 1}, {"n": 2})
     queue = open_queue()
     [message] = queue.receive(timeout=0)
-    log._storage.catalog.alter("t", {"cleanup": "compact"})  # as one who had not yet seen the queue
+    log._storage.alter("t", {"cleanup": "compact"})  # as one who had not yet seen the queue
     with pytest.raises(UsageError, match="compacted"):
         queue.receive(timeout=0)
     message.ack()

@@ -59,6 +59,6 @@ def test_headers_and_times_come_along(log: EmbeddedLog) -> None:
         producer.send({"k": "a", "n": 2, "p": 0, "at": None})
     [batch] = log.read("t", meta=True)
     one, two = record_rows(batch, ["n"])
-    assert (one.value, one.headers, one.offset) == ({"n": 1}, {"x": b"y"}, 0)
-    assert (two.value, two.headers) == ({"n": 2}, {})
+    assert (one.value, one.headers, one.offset) == ({"n": 1}, [("x", b"y")], 0)
+    assert (two.value, two.headers) == ({"n": 2}, ())
     assert one.received > 0
