@@ -182,6 +182,23 @@ def test_dead_letters_are_redriven_to_their_group_alone(log: Log, topic: str) ->
         assert (queue.redrive(), others.receive(1, timeout=0.5)) == (0, [])
 
 
+def test_a_queue_over_dead_letters_keeps_the_headers_of_their_first_death(log: Log, topic: str) -> None:
+    send(log, topic, 1)
+    with log.queue(topic, "workers") as queue:
+        take(queue, 1)[0].reject("first")
+    with log.queue(f"{topic}.workers.dead", "look") as queue:
+        [message] = take(queue, 1)
+        before = message.headers
+        assert (before["trace"], before["headwater.reason"]) == (b"t1", b"first")
+        message.reject("second")
+        [dead] = queue.dead()
+        assert (dead.headers, dead.reason, dead.origin) == (before, "second", message.id)
+        assert queue.redrive() == 1
+        [again] = take(queue, 1)
+        assert again.headers == before
+        again.ack()
+
+
 def test_dead_letters_can_be_purged(log: Log, queue: Queue) -> None:
     send(log, queue.topic, 1)
     take(queue, 1)[0].reject("never")
