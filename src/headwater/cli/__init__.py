@@ -16,6 +16,7 @@ from headwater.cli.commands.graph import graph
 from headwater.cli.commands.queues.queue import queue
 from headwater.cli.commands.queues.work import work
 from headwater.cli.commands.rebuild import rebuild, reset
+from headwater.cli.commands.rescale import rescale
 from headwater.cli.commands.run import run
 from headwater.cli.commands.serving.serve import serve
 from headwater.cli.commands.serving.token import token
@@ -80,7 +81,18 @@ def main(ctx: click.Context, url: str) -> None:
         )
 
 
-_PIPELINE_COMMANDS = ("run", "check", "status", "verify", "graph", "rebuild", "reset", "dead", "demo")
+_PIPELINE_COMMANDS = (
+    "run",
+    "check",
+    "status",
+    "verify",
+    "graph",
+    "rebuild",
+    "reset",
+    "rescale",
+    "dead",
+    "demo",
+)
 """Commands about a pipeline, which names its log itself."""
 
 
@@ -112,6 +124,7 @@ for command in (
     export,
     import_,
     rebuild,
+    rescale,
     reset,
     dead,
     demo_command,

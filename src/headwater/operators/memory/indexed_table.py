@@ -22,11 +22,20 @@ from headwater.operators.memory.entries import Entries, newest
 from headwater.operators.memory.key_hash import KeyHashes
 from headwater.operators.memory.row_by_key import RowByKey
 from headwater.operators.memory.run import Run
+from headwater.operators.memory.slots import by_column, by_minor, next_numbers
 from headwater.operators.memory.sorted_runs import FoundRows, SortedRuns
 
 UNMET = -1
 """The second half of an index key that is equal to none, as it has a null."""
 _PLACE = pa.schema([("high", pa.int64()), ("id", pa.int64())])
+
+
+@dataclass(frozen=True)
+class IndexKeys:
+    """What rows are joined by, and the slots in which they arrive: those of a part of it."""
+
+    keys: KeyHashes
+    slots: Numbers
 
 
 @dataclass(frozen=True)
@@ -56,8 +65,8 @@ class IndexedTable:
         kinds = zip(self._extra, (pa.int64(), pa.int64(), pa.bool_()), strict=True)
         fields = [field.with_nullable(True) for field in schema]
         self._schema = pa.schema([*fields, *(pa.field(*kind) for kind in kinds)])
-        self._places = RowByKey(_PLACE)
-        self._rows = SortedRuns(self._schema.empty_table(), newest, self._is_removed)
+        self._places = RowByKey(_PLACE, by_column("id"))
+        self._rows = SortedRuns(self._schema.empty_table(), newest, self._is_removed, slots=by_minor)
         self.given = 0
         """How many numbers were given so far."""
         self.put = 0
@@ -93,7 +102,7 @@ class IndexedTable:
         return of, self._indexed(found)
 
     def change(
-        self, keys: KeyHashes, old: IndexedRows, deleted: Flags, index: KeyHashes, rows: pa.Table
+        self, keys: KeyHashes, old: IndexedRows, deleted: Flags, index: IndexKeys, rows: pa.Table
     ) -> IndexedRows:
         """Delete rows of some keys, and put those of the others, whose index keys and rows are given.
 
@@ -101,11 +110,11 @@ class IndexedTable:
         """
         ids = old.ids[~deleted]
         new = np.flatnonzero(ids < 0)
-        ids[new] = np.arange(self.given, self.given + len(new))
+        ids[new] = next_numbers(self.given, index.slots[new])
         ages = np.arange(self.put, self.put + len(rows))
         self.given += len(new)
         self.put += len(rows)
-        put = IndexedRows(index, ids, ages, rows)
+        put = IndexedRows(index.keys, ids, ages, rows)
         self._move(keys, old, deleted, put)
         return put
 

@@ -69,13 +69,21 @@ def hashed_groups(rows: pa.Table, by: Sequence[str]) -> HashedGroups:
 
 def hashes(columns: Sequence[pa.Array], count: int) -> KeyHashes:
     """Return the numbers of keys, given the plain columns of each."""
-    lanes = [np.full(count, salt) for salt in _SALTS]
-    for column in columns:
-        values = [_values(column, *lane) for lane in zip(_SECRETS, _NULLS, strict=True)]
-        lanes = [_mixed(lane ^ value) for lane, value in zip(lanes, values, strict=True)]
-    high, low = lanes
     # One bit less, so that there is always a greater number.
-    return KeyHashes(high.view(np.int64), (low >> np.uint64(1)).view(np.int64))
+    low = _lane(columns, count, 1) >> np.uint64(1)
+    return KeyHashes(first_halves(columns, count), low.view(np.int64))
+
+
+def first_halves(columns: Sequence[pa.Array], count: int) -> Numbers:
+    """Return the first numbers of keys, given the plain columns of each."""
+    return _lane(columns, count, 0).view(np.int64)
+
+
+def _lane(columns: Sequence[pa.Array], count: int, number: int) -> Lane:
+    lane = np.full(count, _SALTS[number])
+    for column in columns:
+        lane = _mixed(lane ^ _values(column, _SECRETS[number], _NULLS[number]))
+    return lane
 
 
 def _values(column: pa.Array, secret: str, null: np.uint64) -> Lane:

@@ -1,6 +1,7 @@
 """Keys as numbers that last (ids), so that what is known of a key is found by a number, and many at once.
 
-Invariant: a key that something is held of keeps its number; a number is never given twice.
+Invariant: a key that something is held of keeps its number, which tells its slot; a number is never given
+twice.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import pyarrow as pa
 from headwater.operators.groups import Numbers
 from headwater.operators.memory.entries import Entries, newest
 from headwater.operators.memory.key_hash import KeyHashes
+from headwater.operators.memory.slots import next_numbers, slots_of_hashes
 from headwater.operators.memory.sorted_runs import SortedRuns
 
 _FEW = 1024
@@ -47,7 +49,7 @@ class KeyIds:
         known, rows = self.runs.find(*keys)
         found: Numbers = rows.column("id").fill_null(-1).to_numpy().copy()
         new = np.flatnonzero(~known)
-        found[new] = np.arange(self.given, self.given + len(new))
+        found[new] = next_numbers(self.given, slots_of_hashes(keys.high[new]))
         self._add(keys.take(new), found[new])
         self.given += len(new)
         self.known += len(new)

@@ -24,8 +24,10 @@ from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.edges import Edge, edge_of
 from headwater.operators.memory.entries import Entries, Merge, merged, no_entries
 from headwater.operators.memory.run import Matches, Run, Stretch
+from headwater.operators.memory.slots import SlotOf, by_hash
 
 MAJOR, MINOR = "_major", "_minor"
+Pair = tuple[int, int]
 Useful = Callable[[Entries, bool], Flags]
 """Tells which of some sorted entries are of use still; the flag says that nothing older lies behind them."""
 _FANOUT = 4
@@ -101,13 +103,15 @@ class SortedRuns:
         merge: Merge | None,
         is_gone: Callable[[pa.Table], Flags] | None = None,
         useful: Useful | None = None,
+        slots: SlotOf = by_hash,
     ):
         """``is_gone`` tells which merged rows stand for none: left out where nothing lies behind them.
 
         Without ``merge`` rows of equal numbers are all held; what is not ``useful`` goes when runs merge.
+        ``slots`` tells the slots of entries, of which none stands for no row.
         """
         self._none, self._merge, self._is_gone = no_entries(empty), merge, is_gone
-        self._useful = useful
+        self._useful, self.slots = useful, slots
         self._stored: list[Run] = []
         self._recent: list[Run] = []
         self._held: list[int] = []
@@ -116,7 +120,7 @@ class SortedRuns:
         self._floor, self._minor_floor = NEVER, NEVER
 
     def __len__(self) -> int:
-        return sum(map(len, self._runs()))
+        return sum(map(len, self.runs()))
 
     @property
     def size(self) -> int:
@@ -134,11 +138,11 @@ class SortedRuns:
     def between(self, first: int, last: int) -> Entries:
         """Return what has a first number from one up to, and without, another."""
         first = max(first, self._floor)
-        return self._merged([piece for run in self._runs() for piece in run.between(first, last)])
+        return self._merged([piece for run in self.runs() for piece in run.between(first, last)])
 
     def count(self, first: int, last: int) -> int:
         """Return how many parts have a first number from one up to, and without, another."""
-        return sum(run.count(max(first, self._floor), last) for run in self._runs())
+        return sum(run.count(max(first, self._floor), last) for run in self.runs())
 
     def within(self, major: Numbers, first: Numbers, last: Numbers) -> Entries:
         """Return what has one of some first numbers, and a second one in that one's range.
@@ -148,7 +152,7 @@ class SortedRuns:
         order = np.argsort(major, kind="stable")
         order = order[np.searchsorted(major[order], self._floor) :]
         asked = major[order], first[order], last[order]
-        return self._merged([piece for run in self._runs() for piece in run.within(*asked)])
+        return self._merged([piece for run in self.runs() for piece in run.within(*asked)])
 
     def edge(self, asked: Edge) -> tuple[Entries, Flags]:
         """Return the first entries of each of some first numbers, or the last, and which have no others."""
@@ -165,7 +169,7 @@ class SortedRuns:
         order = np.argsort(major)
         major, minor = major[order], minor[order]
         owner, position = np.full(len(major), -1), np.empty(len(major), np.int64)
-        left, runs = np.arange(len(major)), self._runs()
+        left, runs = np.arange(len(major)), self.runs()
         for number in range(len(runs) - 1, -1, -1):
             if not len(left):
                 break
@@ -185,18 +189,18 @@ class SortedRuns:
             first = np.maximum(first, self._minor_floor + 1)
         order = np.argsort(major, kind="stable")
         asked = major[order], first[order], last[order]
-        found = [match for run in self._runs() for match in run.matches(*asked, names)]
+        found = [match for run in self.runs() for match in run.matches(*asked, names)]
         if not found:
             none = self._none
             return Matches(none.major, Entries(none.major, none.minor, none.rows.select(names)))
         of = order[np.concatenate([each.of for each in found])]
-        return Matches(of, _joined([each.entries for each in found]))
+        return Matches(of, joined([each.entries for each in found]))
 
     def last_until(self, major: Numbers, until: Numbers) -> Numbers:
         """Return the greatest second number up to one of each first number; NEVER where there is none."""
         order = np.argsort(major, kind="stable")
         found, asked = np.full(len(major), NEVER), (major[order], until[order])
-        for run in self._runs():
+        for run in self.runs():
             found[order] = np.maximum(found[order], run.last_until(*asked))
         return found
 
@@ -204,7 +208,7 @@ class SortedRuns:
         """Return the least second number after one of each first number; FOREVER where there is none."""
         order = np.argsort(major, kind="stable")
         found, asked = np.full(len(major), FOREVER), (major[order], after[order])
-        for run in self._runs():
+        for run in self.runs():
             found[order] = np.minimum(found[order], run.first_after(*asked))
         return found
 
@@ -248,17 +252,22 @@ class SortedRuns:
 
     def fading(self) -> int | None:
         """Return the least second number up to which a whole run can be forgotten, where one is known."""
-        return min((run.last_minor for run in self._runs() if run.last_minor < FOREVER), default=None)
+        return min((run.last_minor for run in self.runs() if run.last_minor < FOREVER), default=None)
 
     def next(self, first: int) -> int | None:
         """Return the least first number that is not before one."""
         first = max(first, self._floor)
-        found = [piece for run in self._runs() if run.last >= first for piece in _from(run, first)]
+        found = [piece for run in self.runs() if run.last >= first for piece in _from(run, first)]
         return min(found, default=None)
 
     def all(self) -> Entries:
         """Return everything."""
         return self._merged(self._parts())
+
+    def held(self, low: Pair | None, high: Pair | None) -> Entries:
+        """Return what is of use from one pair of numbers up to, and without, another; from or to an end."""
+        pieces = [piece for run in self.runs() for piece in run.slice(low, high)]
+        return self._useful_only(merged(pieces, self._merge), bottom=True) if pieces else self._none
 
     def majors(self) -> Numbers:
         """Return the first numbers of everything, in no order."""
@@ -275,7 +284,7 @@ class SortedRuns:
             self._spill(files, limits)
         elif self._fresh:
             fresh = self._fresh[0] if len(self._fresh) == 1 else merged(self._fresh, self._merge)
-            self._logged.append(files.put(_table(fresh)))
+            self._logged.append(files.put(entries_table(fresh)))
         self._fresh = []
         return StoredRuns(
             tuple(self._logged), tuple(run.stored for run in self._stored), self._floor, self._minor_floor
@@ -290,11 +299,17 @@ class SortedRuns:
         self.drop(stored.floor)
         self.retain(stored.minor_floor)
 
-    def _runs(self) -> list[Run]:
+    @property
+    def floors(self) -> tuple[int, int]:
+        """The least first number that is held, and the greatest second number that is forgotten."""
+        return self._floor, self._minor_floor
+
+    def runs(self) -> list[Run]:
+        """Return what it consists of, the oldest first."""
         return [*self._stored, *self._recent]
 
     def _parts(self) -> list[Entries]:
-        parts = [part for run in self._runs() for part in run.parts]
+        parts = [part for run in self.runs() for part in run.parts]
         cuts = [int(np.searchsorted(part.major, self._floor)) for part in parts]
         return [part.slice(cut, len(part)) for part, cut in zip(parts, cuts, strict=True) if cut < len(part)]
 
@@ -351,8 +366,7 @@ class SortedRuns:
 
     def _compacted(self, runs: list[Run], size: int) -> Iterator[Entries]:
         """Yield the entries of runs in order, merged, about as many at a time as a part has."""
-        bounds = _bounds(runs, size)
-        for low, high in zip([None, *bounds], [*bounds, None], strict=True):
+        for low, high in between(bounds(runs, size)):
             pieces = [piece for run in runs for piece in run.slice(low, high)]
             if not pieces:
                 continue
@@ -366,15 +380,16 @@ class SortedRuns:
         for piece in pieces:
             gathered.append(piece)
             if sum(each.size for each in gathered) >= size:
-                stored.append(_put(files, _joined(gathered)))
+                stored.append(put_part(files, joined(gathered)))
                 gathered = []
         if gathered:
-            stored.append(_put(files, _joined(gathered)))
+            stored.append(put_part(files, joined(gathered)))
         return Run(tuple(_entries(files.map(each)) for each in stored), tuple(stored))
 
 
-def _put(files: RunFiles, entries: Entries) -> Stretch:
-    return files.put_mapped(_table(entries))._replace(last_minor=int(entries.minor.max()))
+def put_part(files: RunFiles, entries: Entries) -> Stretch:
+    """Store a part of a run."""
+    return files.put_mapped(entries_table(entries))._replace(last_minor=int(entries.minor.max()))
 
 
 def _is_small(stored: list[Run], count: int) -> bool:
@@ -391,7 +406,7 @@ def _from(run: Run, first: int) -> Iterator[int]:
             return
 
 
-def _bounds(runs: list[Run], size: int) -> list[tuple[int, int]]:
+def bounds(runs: list[Run], size: int) -> list[Pair]:
     """Return pairs of numbers between which there is about as much as a part has."""
     rows = sum(map(len, runs))
     bytes_ = sum(part.size for run in runs for part in run.parts)
@@ -404,6 +419,11 @@ def _bounds(runs: list[Run], size: int) -> list[tuple[int, int]]:
     }
     # Each run has marked its own share: as many of them lie between two bounds as there are runs.
     return sorted(pairs)[:: max(len(runs) // 2, 1)]
+
+
+def between(inner: list[Pair]) -> Iterator[tuple[Pair | None, Pair | None]]:
+    """Yield the stretches that bounds part everything into: each from one of them, or an end, to the next."""
+    yield from zip([None, *inner], [*inner, None], strict=True)
 
 
 def _taken(
@@ -429,7 +449,8 @@ def _taken(
     return FoundRows(known, rows.take(pa.array(back)))
 
 
-def _table(entries: Entries) -> pa.Table:
+def entries_table(entries: Entries) -> pa.Table:
+    """Return entries in the form that is stored."""
     rows = entries.rows.combine_chunks()
     numbers = [pa.array(entries.major), pa.array(entries.minor)]
     fields = [pa.field(MAJOR, pa.int64()), pa.field(MINOR, pa.int64()), *rows.schema]
@@ -441,7 +462,8 @@ def _entries(table: pa.Table) -> Entries:
     return Entries(major, minor, table.select(list(range(2, table.num_columns))))
 
 
-def _joined(pieces: list[Entries]) -> Entries:
+def joined(pieces: list[Entries]) -> Entries:
+    """Return entries one behind the other."""
     if len(pieces) == 1:
         return pieces[0]
     return Entries(

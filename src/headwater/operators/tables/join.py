@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from headwater.operators.groups import Flags, Numbers, alike, plain_columns, with_nulls
 from headwater.operators.joined import Joined
-from headwater.operators.memory.indexed_table import UNMET, IndexedRows, IndexedTable
+from headwater.operators.memory.indexed_table import UNMET, IndexedRows, IndexedTable, IndexKeys
 from headwater.operators.memory.key_hash import KeyHashes, hashes
 from headwater.operators.memory.operator_memory import OperatorMemory
+from headwater.operators.memory.slots import slots_of_keys
 from headwater.operators.operator import Operator, Step
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing, side_of
 from headwater.operators.spec import Side
@@ -54,7 +55,7 @@ class _JoinChange:
     keys: KeyHashes
     old: IndexedRows
     deleted: Flags
-    index: KeyHashes
+    index: IndexKeys
     rows: pa.Table
 
     def put(self, table: IndexedTable) -> IndexedRows:
@@ -83,7 +84,7 @@ class TableJoin(Operator[TableJoinState]):
     [{'id': 1, 'name': 'ada', 'age': 36, '_deleted': False}]
     """
 
-    version = 2
+    version = 3
     pairing: Pairing
     left: Side
     right: Side
@@ -145,7 +146,8 @@ class TableJoin(Operator[TableJoinState]):
         found, old = found.take(some), old.take(some)
         put = found.indices[~found.deleted]
         mine = np.flatnonzero(rows[SIDE].to_numpy() == side_of(side))[put]
-        index = _index_keys(rows.select(self.pairing.key).take(pa.array(mine)))
+        keys = rows.select(self.pairing.key).take(pa.array(mine))
+        index = IndexKeys(_index_keys(keys), slots_of_keys(keys, self.key))
         new = changes.select(table.names).take(pa.array(put))
         return _JoinChange(found.keys, old, found.deleted, index, new)
 
@@ -153,7 +155,7 @@ class TableJoin(Operator[TableJoinState]):
         self, state: TableJoinState, left: _JoinChange, right: _JoinChange
     ) -> tuple[Candidates, Candidates]:
         """Make the changes, and return the rows of both sides that results may be made of."""
-        index, keys = numbered([left.old.index, left.index, right.old.index, right.index])
+        index, keys = numbered([left.old.index, left.index.keys, right.old.index, right.index.keys])
         mine, other, both = (_distinct(some) for some in (keys[:2], keys[2:], keys))
         # Whether a row is alone is asked of those that changes of the other side touch, too.
         found = (

@@ -24,6 +24,7 @@ from headwater.operators.tables import retracting as agg
 from headwater.schema import parse
 from headwater.transforms import tables
 from soaking import examples
+from unit.operators.bucketed import SCALES
 from unit.operators.stepping import SPILLED, Row, TablesInMemory, listed, rank, table
 from unit.operators.tables.tabling import (
     Key,
@@ -31,6 +32,7 @@ from unit.operators.tables.tabling import (
     batch,
     change,
     changes_of,
+    check_rescaled,
     gone,
     in_buckets,
     key_of,
@@ -164,6 +166,13 @@ def test_any_split_and_restart_gives_what_the_oracle_gives_after_each_step(by: s
 def test_buckets_give_together_what_one_gives(by: str, changes: list[Made]) -> None:
     operator = grouping(by)
     assert told(in_buckets(operator, sent(changes))) == told(oracle(operator, changes))
+
+
+@pytest.mark.parametrize("by", ["k", "part", "k, part", "id, part"])
+@examples(25)
+@given(plan=turns(changes_of(0, PRIMARY, VALUES)), counts=SCALES)
+def test_groups_that_are_rescaled(by: str, plan: Any, counts: list[int]) -> None:
+    check_rescaled(grouping(by), [sent(turn.changes) for turn in plan], counts)
 
 
 ORDERS = parse("id BIGINT, shop STRING, cents BIGINT, _deleted BOOLEAN")
