@@ -123,14 +123,12 @@ class Bench:
             self.say(f"a micro-batch on the state of {keys:,} keys")
             first = keyed(keys, np.arange(keys))
             work = self._work(by_column, True, first.schema)
-            known = {
-                each.bucket: each.meta for each in bucket_step.step_in_driver(work, first, phases.BUCKETS)
-            }
+            known = {each.bucket: each.meta for each in bucket_step.step_in_driver(work, first)}
             taken = []
             for number in range(30):
                 rows = keyed(keys, np.random.default_rng(number).integers(0, keys, 1000), (number + 1) * HOUR)
                 start = time.perf_counter()
-                done = bucket_step.step_in_driver(replace(work, buckets=known), rows, phases.BUCKETS)
+                done = bucket_step.step_in_driver(replace(work, buckets=known), rows)
                 known |= {each.bucket: each.meta for each in done}
                 taken.append(time.perf_counter() - start)
             times.append(float(np.median(taken)))
@@ -190,7 +188,9 @@ class Bench:
         states = StateManifests(LocalFiles(self.root / "states" / uuid.uuid4().hex))
         states.begin()
         operator = Scan(fold, ("k",), "at", schemas.parse(STATE), vectorised)
-        return StepContext(states.files.location, operator, schema, states.files, now=FOREVER)
+        return StepContext(
+            states.files.location, operator, schema, states.files, now=FOREVER, count=phases.BUCKETS
+        )
 
     def _plain(self) -> DataFrame:
         shape = StructType([StructField("n", LongType()), StructField("total", DoubleType())])

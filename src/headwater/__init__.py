@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from headwater.api.lateness import LatenessReport, LatenessSetting, lateness
     from headwater.api.preview import SourcePreview, preview
     from headwater.api.rebuild import Rebuilt, rebuild, reset
+    from headwater.api.rescale import Rescaled, rescale
     from headwater.api.run import BackgroundRun, RunOptions, run
     from headwater.api.status import status
     from headwater.api.verify import compare, verify, verify_source
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from headwater.client.client import Client
     from headwater.client.live_events import LiveChange, LiveRecord
     from headwater.engine.figures import metrics
+    from headwater.engine.figures.bucket_figures import BucketFigures
     from headwater.engine.figures.history import History
     from headwater.engine.figures.progress import Progress
     from headwater.engine.figures.status import Status
@@ -88,6 +90,7 @@ __all__ = [
     "Attention",
     "BackgroundCapture",
     "BackgroundRun",
+    "BucketFigures",
     "CaptureStatus",
     "CaptureWorker",
     "Change",
@@ -120,6 +123,7 @@ __all__ = [
     "QueueSettings",
     "QueueStatus",
     "Rebuilt",
+    "Rescaled",
     "RowRange",
     "RunOptions",
     "SentEvents",
@@ -167,6 +171,7 @@ __all__ = [
     "read_transactions",
     "rebuild",
     "redrive",
+    "rescale",
     "reset",
     "resnapshot",
     "run",
@@ -213,6 +218,7 @@ _NAMES_BY_MODULE = {
     "headwater.api.figures.overview": ("NodeOverview", "PipelineOverview", "overview"),
     "headwater.api.preview": ("SourcePreview", "preview"),
     "headwater.api.rebuild": ("Rebuilt", "rebuild", "reset"),
+    "headwater.api.rescale": ("Rescaled", "rescale"),
     "headwater.api.run": ("BackgroundRun", "RunOptions", "run"),
     "headwater.api.status": ("status",),
     "headwater.api.verify": ("compare", "verify", "verify_source"),
@@ -225,6 +231,7 @@ _NAMES_BY_MODULE = {
     "headwater.capture.worker": ("CaptureWorker",),
     "headwater.capture.transactions.whole_transactions": ("WholeTransactions", "read_transactions"),
     "headwater.engine.figures.history": ("History",),
+    "headwater.engine.figures.bucket_figures": ("BucketFigures",),
     "headwater.engine.figures.progress": ("Progress",),
     "headwater.engine.figures.status": ("Status",),
     "headwater.engine.home.accounting": ("Accounting",),

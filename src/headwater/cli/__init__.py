@@ -66,6 +66,7 @@ _COMMANDS = {
         "topics.import_", "Append the rows of a Parquet file to TOPIC.", needs_pandas=False
     ),
     "rebuild": LazyCommand("rebuild", "Rebuild the view or sink NODE of the pipeline in FILE from the log."),
+    "rescale": LazyCommand("rescale", "Spread the state of NODE over N buckets, from 1 to 256."),
     "reset": LazyCommand("rebuild", "Empty the view NODE, and start it at another position."),
     "dead": LazyCommand(
         "dead",
@@ -115,5 +116,16 @@ def main(ctx: click.Context, url: str) -> None:
         )
 
 
-_PIPELINE_COMMANDS = ("run", "check", "status", "verify", "graph", "rebuild", "reset", "dead", "demo")
+_PIPELINE_COMMANDS = (
+    "run",
+    "check",
+    "status",
+    "verify",
+    "graph",
+    "rebuild",
+    "reset",
+    "rescale",
+    "dead",
+    "demo",
+)
 """Commands about a pipeline, which names its log itself."""

@@ -15,6 +15,7 @@ from headwater.engine.batch.query import Query
 from headwater.engine.home import checkpoint
 from headwater.engine.plan.definition import check_unchanged
 from headwater.engine.query_restarts import QueryRestarts, failure_of
+from headwater.engine.state.rescale import Report
 from headwater.errors import HeadwaterError
 from headwater.log import Position, Start
 from headwater.log.position import start_text
@@ -135,6 +136,14 @@ class Runner(QueryRestarts):
             self.publisher.publish(self.pipeline.home)
             self.versions.publish(node, version, node_run.schema)
         return version.number
+
+    def rescale(self, name: str, count: int, report: Report) -> int:
+        """Spread a node's state over another number of buckets; return over how many it was."""
+        running = self.nodes[name]
+        node_run, topics = running.node_run, list(self.pipeline.inputs(running.node_run.node))
+        check_unchanged(running.version.home, node_run.plan, topics)
+        self.lease.take()
+        return node_run.rescale(count, report)
 
     def stop(self) -> None:
         """Let ``run`` return, or ``rebuild`` fail without a new version; to be repeated until they have."""

@@ -20,7 +20,7 @@ from headwater.pipeline.node import SinkNode, ViewNode
 from headwater.pipeline.pipeline import Pipeline
 from headwater.store_address import StoreAddress
 
-_STATE = "state.json"
+STATE = "state.json"
 
 
 class HomePublisher:
@@ -77,10 +77,10 @@ def state_files(home: Path, store: str | None) -> HomeFiles:
     """
     if store is None:
         return LocalFiles(home / "state")
-    token = notes.read(home / _STATE)
+    token = notes.read(home / STATE)
     if token is None:
         token = os.urandom(8).hex()
-        notes.write(home / _STATE, token)
+        notes.write(home / STATE, token)
     return open_files(str(StoreAddress.parse(store).below("nodes", home.parent.name, home.name, token)))
 
 

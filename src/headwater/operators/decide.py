@@ -24,6 +24,7 @@ from headwater.operators.fold_failures import MOST
 from headwater.operators.memory.key_hash import HashedGroups, hashed_groups
 from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.memory.row_by_key import RowByKey
+from headwater.operators.memory.slots import by_columns
 from headwater.operators.operator import Operator, Step, rejected
 from headwater.operators.values import dicts
 
@@ -107,7 +108,7 @@ class Decide(Operator[DecideMemory]):
     def initial_state(self, schema: pa.Schema) -> DecideMemory:
         """Return a state without keys."""
         states = pa.schema([pa.field(STATE, pa.binary())])
-        return DecideMemory(RowByKey(states), RowByKey(self.output_schema(schema)))
+        return DecideMemory(RowByKey(states), RowByKey(self.output_schema(schema), by_columns((KEY,))))
 
     def memory(self, state: DecideMemory) -> OperatorMemory:
         """Return states and replies."""

@@ -58,7 +58,7 @@ class Dedup(Operator[DedupState]):
     (['a', 'b'], 1)
     """
 
-    version = 2
+    version = 3
     on: tuple[str, ...]
     within: timedelta
     event_time: str

@@ -27,6 +27,7 @@ from headwater.operators.memory.key_hash import KeyHashes, hashed_groups
 from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.memory.row_by_key import RowByKey
 from headwater.operators.memory.rows_in_time import RowsInTime
+from headwater.operators.memory.slots import slots_of_keys
 from headwater.operators.operator import Operator, Step
 from headwater.operators.order import order
 
@@ -68,7 +69,7 @@ class Scan(Operator[ScanProgress]):
     [7, 12]
     """
 
-    version = 2
+    version = 3
     fold: Callable[..., Any]
     by: tuple[str, ...]
     event_time: str
@@ -118,7 +119,7 @@ class Scan(Operator[ScanProgress]):
         states = out.select(self.state_schema.names).take(pa.array(ends))
         # From here on nothing fails: a step that is tried again finds the state as it was.
         state.waiting.drop(watermark)
-        state.waiting.add(rows, at)
+        state.waiting.add(rows, at, slots_of_keys(rows, self.by))
         state.states.put(ripe.keys, states)
         return Step(out, late, dead=dead)
 

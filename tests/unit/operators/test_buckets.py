@@ -1,25 +1,21 @@
 """Any number of buckets, run as the engine runs them: the same rows, late rows and counts come out.
 
+So they do where the number is changed between steps, as ``headwater rescale`` does.
+
 Those of tables are in ``tables/test_join.py`` and ``tables/test_group.py``.
 """
 
 from __future__ import annotations
 
-import tempfile
-import uuid
-from collections import Counter
-from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from headwater.engine.files.local_files import LocalFiles
-from headwater.engine.stage.bucket_step import StepContext, step_in_driver
-from headwater.engine.state.bucket import BucketMeta
+from headwater.operators.decide import Decide
 from headwater.operators.dedup import Dedup
 from headwater.operators.event_time import NEVER
 from headwater.operators.joins.within import HOW, Within
@@ -29,14 +25,15 @@ from headwater.operators.scan import Scan
 from headwater.operators.windows.hopping import Hopping
 from headwater.operators.windows.session import Session
 from headwater.operators.windows.sliding import Sliding
+from headwater.schema import parse
 from soaking import examples
+from unit.operators.bucketed import SCALES, Steps, ran
 from unit.operators.joins import pairs, test_as_of, test_lookup
-from unit.operators.stepping import listed, moves, table, texts
+from unit.operators.stepping import moves, table
+from unit.operators.test_kept_states import Balance
 from unit.operators.test_scan import STATE, trail
 from unit.operators.windows.windowed import BY, windowing
 
-Steps = list[tuple[pa.Table, int]]
-"""Rows, and the clock after them."""
 COUNTS = (2, 5, 64)
 
 
@@ -44,41 +41,14 @@ def length(micros: int) -> timedelta:
     return timedelta(microseconds=micros)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of steps, whatever the order of buckets."""
-
-    out: list[Counter[str]]
-    late: list[Counter[str]]
-    duplicates: list[int]
-
-
-def ran(operator: Operator[Any], steps: Steps, count: int, forgetful: bool = False) -> Outcome:
-    """Run as the engine does: states are kept in files, and one that is forgetful reads them each time."""
-    node, buckets, clock, told = uuid.uuid4().hex, {}, NEVER, Outcome([], [], [])
-    with tempfile.TemporaryDirectory() as place:
-        for rows, now in steps:
-            node = uuid.uuid4().hex if forgetful else node  # a name under which nothing is remembered
-            done = step_in_driver(
-                StepContext(node, operator, rows.schema, LocalFiles(Path(place)), clock, now, buckets),
-                rows,
-                count,
-            )
-            assert sum(each.rows for each in done) == len(rows)
-            told.out.append(Counter(text for each in done for out in each.out for text in texts(listed(out))))
-            told.late.append(
-                Counter(text for each in done for late in each.late for text in texts(listed(late)))
-            )
-            told.duplicates.append(sum(each.duplicates for each in done))
-            after: dict[int, BucketMeta] = {each.bucket: each.meta for each in done}
-            buckets, clock = {**buckets, **after}, now
-    return told
-
-
 def check(operator: Operator[Any], steps: Steps) -> None:
-    alone = ran(operator, steps, 1)
+    alone = ran(operator, steps, [1])
     for count in COUNTS:
-        assert ran(operator, steps, count, forgetful=count == COUNTS[0]) == alone
+        assert ran(operator, steps, [count], forgetful=count == COUNTS[0]) == alone
+
+
+def check_rescaled(operator: Operator[Any], steps: Steps, counts: list[int]) -> None:
+    assert ran(operator, steps, counts) == ran(operator, steps, [1])
 
 
 HOPS = length(12), length(4), length(1)
@@ -94,6 +64,7 @@ OPERATORS: dict[str, Operator[Any]] = {
     "early sliding": Sliding(windowing("sliding"), length(7), every=2),
     "session": Session(windowing("session", "correct", 6), length(4)),
     "early session": Session(windowing("session"), length(4), every=2),
+    "session shown by time": Session(windowing("session"), length(4), every=length(3)),
 }
 
 
@@ -102,6 +73,38 @@ OPERATORS: dict[str, Operator[Any]] = {
 @given(plan=moves())
 def test_an_operator_over_one_input(name: str, plan: list[Any]) -> None:
     check(OPERATORS[name], [(table(move.rows), move.clock) for move in plan])
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+@examples(10)
+@given(plan=moves(), counts=SCALES)
+def test_an_operator_over_one_input_that_is_rescaled(name: str, plan: list[Any], counts: list[int]) -> None:
+    check_rescaled(OPERATORS[name], [(table(move.rows), move.clock) for move in plan], counts)
+
+
+COMMANDS = parse("key STRING, request_id STRING, amount BIGINT, partition INT, offset BIGINT")
+REQUESTS = st.lists(
+    st.lists(
+        st.tuples(st.sampled_from("abcdef"), st.sampled_from([None, "1", "2"]), st.integers(0, 9)), max_size=6
+    ),
+    max_size=6,
+)
+
+
+@examples(15)
+@given(plan=REQUESTS, counts=SCALES)
+def test_decided_commands_of_a_node_that_is_rescaled(plan: list[Any], counts: list[int]) -> None:
+    steps, offset = [], 0
+    for requests in plan:
+        rows = [(*request, 0, offset + place) for place, request in enumerate(requests)]
+        offset += len(rows)
+        steps.append(
+            (
+                pa.Table.from_pylist([dict(zip(COMMANDS.names, row, strict=True)) for row in rows], COMMANDS),
+                NEVER,
+            )
+        )
+    check_rescaled(Decide(Balance()), steps, counts)
 
 
 def twins(field: pairs.Field, plan: list[pairs.Twin]) -> Steps:
@@ -116,11 +119,32 @@ def test_a_join_within_a_time(how: str, plan: list[pairs.Twin]) -> None:
     check(operator, twins(pairs.FIELD, plan))
 
 
+@pytest.mark.parametrize("how", HOW)
+@examples(10)
+@given(plan=pairs.ANY, counts=SCALES)
+def test_a_join_within_a_time_that_is_rescaled(how: str, plan: list[pairs.Twin], counts: list[int]) -> None:
+    operator = Within(pairs.ON, ("at", "at"), length(2), length(5), how, pairs.PREFIX)
+    check_rescaled(operator, twins(pairs.FIELD, plan), counts)
+
+
 @pytest.mark.parametrize("way", test_as_of.WAYS)
 @examples(4)
 @given(plan=test_as_of.ANY)
 def test_a_join_as_of_a_time(way: str, plan: list[pairs.Twin]) -> None:
     check(test_as_of.WAYS[way], twins(test_as_of.FIELD, plan))
+
+
+@pytest.mark.parametrize("way", test_as_of.WAYS)
+@examples(10)
+@given(plan=test_as_of.ANY, counts=SCALES)
+def test_a_join_as_of_a_time_that_is_rescaled(way: str, plan: list[pairs.Twin], counts: list[int]) -> None:
+    check_rescaled(test_as_of.WAYS[way], twins(test_as_of.FIELD, plan), counts)
+
+
+@examples(10)
+@given(plan=test_lookup.ANY, counts=SCALES)
+def test_a_lookup_that_is_rescaled(plan: list[pairs.Twin], counts: list[int]) -> None:
+    check_rescaled(test_lookup.LOOKUP, twins(test_lookup.FIELD, plan), counts)
 
 
 @examples(4)

@@ -29,7 +29,7 @@ class Waiting(Operator[RowsInTime]):
         return OperatorMemory({"waiting": state.runs}, {"added": (state, "added")})
 
     def step(self, state: RowsInTime, rows: pa.Table, clock: int) -> Step:
-        state.add(rows, times(rows, "at"))
+        state.add(rows, times(rows, "at"), np.zeros(len(rows), np.int64))
         ready = state.until(clock)
         state.drop(clock)
         return Step(ready.take(pa.array(np.argsort(ready["v"].to_numpy(), kind="stable"))))

@@ -59,6 +59,7 @@ class NodeOverview(JsonReady):
     """The input that holds its clock."""
     batch_seconds: float | None = None
     state_bytes: int | None = None
+    memory_bytes: int | None = None
     error: HeadwaterError | None = None
     alert: str | None = None
     view_rows: int | None = None
@@ -224,6 +225,7 @@ class _Nodes:
             waits_for=done.waits_for[0] if done is not None and done.waits_for is not None else None,
             batch_seconds=round(told.seconds, 3) if told is not None and told.batches else None,
             state_bytes=told.state_bytes if told is not None else None,
+            memory_bytes=told.memory_bytes if told is not None else None,
             error=told.error if told is not None else None,
             alert=live.alert if live is not None else None,
             view_rows=self._rows.get(name, done.rows if done is not None else None),

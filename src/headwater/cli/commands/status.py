@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import click
 
 import headwater
-from headwater import Position, Progress
+from headwater import BucketFigures, Position, Progress
 from headwater.cli.failure import say
 from headwater.cli.formats import capture_lines, delivery_lines, units
 from headwater.cli.formats.clocks import ahead_texts
@@ -28,10 +29,12 @@ def status(file: str, form: str) -> None:
     """Show the progress of each node of the pipeline in FILE.
 
     That is its last batch and how long ago it ended, how many records it is behind, its clock (its
-    watermark), the rows of a view, and the offsets up to which it has read. Nothing is started: the
-    figures are those that the nodes have written down, and do not tell whether the nodes run. Captures
-    are shown below, as they have noted it in the log: one that has noted nothing for a while is silent. So
-    are deliveries that wait or are set aside, of sinks that send messages.
+    watermark), the rows of a view, and the offsets up to which it has read. Below is how its state is spread
+    over buckets, how much of it is in memory while it runs, the largest buckets with their shares, and the
+    keys that a sample of its last rows had most. Nothing is started: the figures are those that the nodes
+    have written down, and do not tell whether the nodes run. Captures are shown below, as they have noted it
+    in the log: one that has noted nothing for a while is silent. So are deliveries that wait or are set
+    aside, of sinks that send messages.
 
     \b
     Example:
@@ -43,6 +46,7 @@ def status(file: str, form: str) -> None:
     else:
         columns = ("node", ">batch", ">ago", ">lag", ">clock", ">rows", "has read up to")
         print_table(columns, map(_row, nodes))
+        _print_states(nodes)
     if captures and form != "ndjson":
         click.echo()
         print_table(capture_lines.COLUMNS, map(capture_lines.cells, captures))
@@ -59,6 +63,26 @@ def status(file: str, form: str) -> None:
         if node.problem is not None:
             say("note", f'rows of view "{node.node}" are not known: {node.problem.message}')
             say("detail", node.problem.detail or "")
+
+
+def _print_states(nodes: list[Progress]) -> None:
+    """Show how the states of nodes are spread, if any has one."""
+    rows = [_state_row(node, node.buckets) for node in nodes if node.buckets is not None]
+    if rows:
+        click.echo()
+        columns = ("node", ">buckets", ">state", ">in memory", "largest buckets", "frequent keys (sampled)")
+        print_table(columns, rows)
+
+
+def _state_row(node: Progress, buckets: BucketFigures) -> tuple[object, ...]:
+    shares = ((f"{number}", size / max(buckets.state_bytes, 1)) for number, size in buckets.largest)
+    memory = None if node.memory_bytes is None else units.size(node.memory_bytes)
+    state = units.size(buckets.state_bytes)
+    return node.node, buckets.count, state, memory, _shares(shares), _shares(node.largest_keys)
+
+
+def _shares(of: Iterable[tuple[str, float]]) -> str | None:
+    return ", ".join(f"{name} {share:.0%}" for name, share in of) or None
 
 
 def _row(progress: Progress) -> tuple[object, ...]:

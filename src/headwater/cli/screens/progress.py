@@ -58,3 +58,16 @@ def waiting(what: str) -> Iterator[None]:
         with Progress(*columns, console=console, transient=True) as bar:
             bar.add_task(what, total=None)
             yield
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how much of something is done, once it is told how much there is."""
+    with duplicated(sys.stderr) as console:
+        if not console.is_terminal:
+            yield lambda done, total: None
+            return
+        columns = (SpinnerColumn(), TextColumn(what), BarColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task(what, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)

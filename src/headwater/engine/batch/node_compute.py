@@ -21,7 +21,7 @@ from headwater.engine.batch.micro_batch import MicroBatch, is_few
 from headwater.engine.batch.post_operator import PostOperator
 from headwater.engine.plan import keyed_results, phases
 from headwater.engine.plan.node_plan import NodePlan
-from headwater.engine.plan.phases import BUCKETS, Capturing, Stage
+from headwater.engine.plan.phases import Capturing, Stage
 from headwater.engine.plan.user_code import call
 from headwater.engine.stage import bucket_step, runtime
 from headwater.engine.stage.bucket_step import StepContext
@@ -99,17 +99,17 @@ class NodeCompute:
 
     def _stepped(self, stage: Stage, context: StepContext) -> Results:
         if not self._small:
-            return runtime.step_in_workers(context, self._packed(stage), stage.output)
+            return runtime.step_in_workers(context, self._packed(stage, context.count), stage.output)
         rows = self._operator_input(stage)
-        done = bucket_step.step_in_driver(context, rows, BUCKETS)
+        done = bucket_step.step_in_driver(context, rows)
         results = runtime.combine(done, stage.late, stage.output)
         results.check(rows.num_rows)
         return results
 
-    def _packed(self, stage: Stage) -> DataFrame:
+    def _packed(self, stage: Stage, buckets: int) -> DataFrame:
         """Return the rows that go into the operator, on their way to its buckets."""
         if not self._plan.direct_inputs:
-            return runtime.packed(self._before_operator(), stage.operator, BUCKETS, tally=True)
+            return runtime.packed(self._before_operator(), stage.operator, buckets, tally=True)
         upstreams = [self._upstreams[name] for name in self._plan.direct_inputs]
         parts = [
             part
@@ -117,7 +117,7 @@ class NodeCompute:
             for part in self._micro_batch.parts(self._inputs, upstream, side)
         ]
         schemas = [self._inputs.schema(upstream) for upstream in upstreams]
-        return packed_read.packed(stage.rows.sparkSession, parts, stage, schemas, BUCKETS)
+        return packed_read.packed(stage.rows.sparkSession, parts, stage, schemas, buckets)
 
     def _operator_input(self, stage: Stage) -> pa.Table:
         """Return the few rows that go into the operator."""

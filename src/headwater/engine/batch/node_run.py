@@ -35,12 +35,15 @@ from headwater.engine.plan import keyed_results
 from headwater.engine.plan.node_plan import NodePlan
 from headwater.engine.plan.phases import Stage
 from headwater.engine.stage.bucket_step import StepContext
+from headwater.engine.state.rescale import Report, Rescaling
 from headwater.engine.state.state_manifests import StateManifests
 from headwater.engine.stored_home import state_files
-from headwater.errors import HeadwaterError, UnreadableRecord
+from headwater.errors import HeadwaterError, UnreadableRecord, UsageError
 from headwater.log import Position
 from headwater.operators.event_time import NEVER
+from headwater.operators.memory.slots import SLOTS
 from headwater.operators.operator import rejected
+from headwater.pipeline.node import Node
 from headwater.sinks import crash
 from headwater.sinks.sink import Batch, Sink
 from headwater.stores import disk
@@ -87,7 +90,50 @@ class NodeRun:
         self.check_inputs()
         if self.stage is not None:
             self._states = StateManifests(state_files(self.home, self._store))
-            self._states.begin()
+            self._states.begin(_default_buckets(self.stage))
+
+    def rescale(self, count: int, report: Report) -> int:
+        """Spread the state over another number of buckets; return over how many it was.
+
+        To be called where no query of the node runs, and no micro-batch has been begun and not been done:
+        that one is repeated in the buckets in which it was tried.
+        """
+        stage, states = self._rescalable(count), StateManifests(state_files(self.home, self._store))
+        states.begin()
+        following = states.last_batch + 1
+        if not following:
+            raise _without_state(self.node)
+        before = states.count_before(following)
+        if count != before:
+            rescaling = Rescaling(stage.operator, stage.schema, states.files)
+            buckets = rescaling.run(states.before(following), count, report)
+            crash.point("rescale: written")
+            states.rescale(count, buckets)
+            crash.point("rescale: committed")
+        return before
+
+    def _rescalable(self, count: int) -> Stage:
+        """Return the operator, or refuse a node that cannot be spread over a number of buckets now."""
+        if not 1 <= count <= SLOTS:
+            raise UsageError(
+                f"{self.node.title} cannot have {count} buckets", hint=f"a number from 1 to {SLOTS}"
+            )
+        if self.stage is None:
+            raise UsageError(
+                f"{self.node.title} has no state",
+                detail="it has no operator: each row is computed by itself",
+                hint="name a node with an operator",
+            )
+        planned, done = checkpoint.last_batch(self.checkpoint), checkpoint.last_done(self.checkpoint)
+        if planned < 0:
+            raise _without_state(self.node)
+        if planned != done:
+            raise HeadwaterError(
+                f"{self.node.title} is in the middle of batch {planned}",
+                detail="it is repeated at the next start, in the buckets in which it was begun",
+                hint="let it be done: headwater run FILE --until-caught-up, then rescale",
+            )
+        return self.stage
 
     def _resume(self, sink: Sink) -> None:
         """Resume the sink; its first receipt is noted before its first batch, which may repeat."""
@@ -223,6 +269,7 @@ class NodeRun:
             self._states.files,
             before=_or_never(self.done.watermark(number - 1, self.restrict(micro_batch.before))),
             now=_or_never(self.done.watermark(number, self.restrict(micro_batch.after))),
+            count=self._states.count_before(number),
             buckets=self._states.before(number),
         )
 
@@ -249,6 +296,16 @@ class NodeRun:
         if watermark is None or self.stage is None:
             return watermark
         return self.stage.operator.output_watermark(watermark)
+
+
+def _without_state(node: Node) -> UsageError:
+    hint = "run the pipeline first; then its number of buckets can be changed"
+    return UsageError(f"{node.title} has no state yet", hint=hint)
+
+
+def _default_buckets(stage: Stage) -> int:
+    """Return over how many buckets a new state is spread: each is a step of its own, and a task's at most."""
+    return min(stage.rows.sparkSession.sparkContext.defaultParallelism, SLOTS)
 
 
 def _or_never(watermark: int | None) -> int:

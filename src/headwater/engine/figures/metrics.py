@@ -67,6 +67,8 @@ METRICS: tuple[Metric[Status], ...] = (
            lambda status: None if status.clock is None else status.clock / 1e6),
     Metric("headwater_state_bytes", "gauge", "Size of what the node remembers.",
            lambda status: status.state_bytes),
+    Metric("headwater_memory_bytes", "gauge", "What of the node's state is in the memory of processes.",
+           lambda status: status.memory_bytes),
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from headwater.engine.figures.bucket_figures import BucketFigures, read_buckets
 from headwater.engine.home import checkpoint, node_progress
 from headwater.engine.home.accounting import NOTHING, Accounting
 from headwater.engine.home.checkpoint import ClockSkew, Input, InputProgress
@@ -58,6 +59,12 @@ class Progress(JsonReady):
     """What waits in its outbox; None where it has none."""
     accounting: Accounting = NOTHING
     """What has become of the rows that it took in."""
+    buckets: BucketFigures | None = None
+    """How its state is spread; None where it has none."""
+    memory_bytes: int | None = None
+    """What of its state is in the memory of processes; None where it does not run."""
+    largest_keys: tuple[tuple[str, float], ...] = ()
+    """The most frequent keys of its last run, each with its share of a sample of the rows."""
 
     def facts(self) -> dict[str, Any]:
         """Return its fields, with times as such, and the input that it waits for by its name."""
@@ -170,6 +177,7 @@ def _progress(pipeline: Pipeline, node: Node, lag: TopicLag, stored: StoredView)
         problem=problem,
         deliveries=node_deliveries(pipeline, node),
         accounting=own.accounting,
+        buckets=read_buckets(path.parent, pipeline.home_store),
     )
 
 

@@ -126,5 +126,6 @@ def _status(facts: Mapping[str, Any]) -> Status:
         "ahead": tuple(ClockSkew(**each) for each in facts["ahead"]),
         "accounting": Accounting(**facts["accounting"]),
         "deliveries": None if deliveries is None else DeliveryStatus(**deliveries),
+        "largest_keys": tuple((text, share) for text, share in facts.get("largest_keys", ())),
     }
     return Status(**{**facts, **typed})

@@ -76,6 +76,10 @@ class Status(JsonReady):
     """What has become of the rows that it took in, in all runs."""
     deliveries: DeliveryStatus | None = None
     """What waits in its outbox; None where it has none."""
+    memory_bytes: int = 0
+    """What of its state is in the memory of processes; the rest is on disk, and looked into."""
+    largest_keys: tuple[tuple[str, float], ...] = ()
+    """The most frequent keys of late, each with its share of the rows; of a sample of them."""
 
     @property
     def alerts(self) -> list[str]:
@@ -129,6 +133,8 @@ class Meter:
             lag=lag,
             clock=node_clock(done, inputs),
             state_bytes=sum(list(counts.states.values())),
+            memory_bytes=sum(list(counts.held.values())),
+            largest_keys=counts.largest_keys(),
             error=running.error if failing else None,
             alert=_alert(running, self._late_share),
             ahead=inputs.ahead if inputs is not None else (),

@@ -17,8 +17,9 @@ from headwater.engine.exchange import routing
 from headwater.engine.home import notes
 from headwater.engine.plan.fingerprint import fingerprint
 from headwater.engine.plan.node_plan import NodePlan
-from headwater.engine.plan.phases import BUCKETS, Stage
+from headwater.engine.plan.phases import Stage
 from headwater.errors import PipelineError
+from headwater.operators.memory.slots import SLOTS
 
 _NAMES = {
     "kind": "what it is",
@@ -79,7 +80,7 @@ def _of_stage(stage: Stage) -> dict[str, Any]:
         "operator": stage.name,
         "version": stage.operator.version,
         "settings": _settings(stage.operator),
-        "buckets": {"count": BUCKETS, "routing": routing.VERSION},
+        "buckets": {"slots": SLOTS, "routing": routing.VERSION},
         "rows": schemas.ddl(stage.schema),
     }
 

@@ -40,6 +40,7 @@ from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing
 from headwater.operators.spec import OperatorSpec, Side
 
 BUCKETS = 8
+"""Into how many parts everything is divided at once, for a proof."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from headwater.engine.exchange import blobs, routing
 from headwater.engine.files.home_files import HomeFiles
+from headwater.engine.stage.key_sample import key_sample
 from headwater.engine.state.bucket import Bucket, BucketMeta
 from headwater.engine.state.chunk_files import Pack
 from headwater.engine.state.run_files import StateRunFiles
@@ -39,20 +40,22 @@ class StepContext:
     """The clock from before the micro-batch."""
     now: int = NEVER
     """The clock after it."""
+    count: int = 1
+    """Over how many buckets the keys are spread."""
     buckets: Mapping[int, BucketMeta] = field(default_factory=dict)
 
     def due(self) -> list[int]:
         """Return the buckets that want to be woken, though no rows may come for them."""
         return [number for number, meta in self.buckets.items() if self._is_due(meta.next_timer)]
 
-    def step(self, number: int, rows: pa.Table) -> StepResult:
-        """Let a bucket take its new rows, and store what it learns: in one file, where that is small."""
+    def step(self, rows: Mapping[int, pa.Table]) -> list[StepResult]:
+        """Let buckets take their new rows, and store what they learn: in one file, where that is small."""
         pack = Pack(self.files)
-        done = self.step_into(pack, number, rows)
+        done = [self._step_into(pack, number, rows[number]) for number in sorted(rows)]
         pack.write()
         return done
 
-    def step_into(self, pack: Pack, number: int, rows: pa.Table) -> StepResult:
+    def _step_into(self, pack: Pack, number: int, rows: pa.Table) -> StepResult:
         """Let a bucket take its new rows; what it learns is stored when the pack is written."""
         meta = self.buckets.get(number, BucketMeta())
         files = StateRunFiles(self.files, pack)
@@ -68,6 +71,8 @@ class StepContext:
             hit=loaded.hit,
             loaded=bool(meta.save),
             read=loaded.bytes_read,
+            held=bucket.held,
+            keys=key_sample(rows, self.operator.key),
         )
 
     def _steps(self, state: Any, rows: pa.Table) -> Iterator[Step]:
@@ -92,6 +97,10 @@ class StepResult:
     hit: bool
     loaded: bool
     read: int
+    held: int
+    """The bytes that its state has in memory."""
+    keys: dict[str, int]
+    """How often the most frequent keys are among some of the rows that went in."""
 
     @property
     def out(self) -> list[pa.Table]:
@@ -114,10 +123,7 @@ class StepResult:
         return sum(step.duplicates for step in self.steps)
 
 
-def step_in_driver(work: StepContext, rows: pa.Table, count: int) -> list[StepResult]:
+def step_in_driver(work: StepContext, rows: pa.Table) -> list[StepResult]:
     """Let all buckets take their rows, in this process."""
-    parts = dict(blobs.split(rows, routing.buckets(rows, work.operator.key, count)))
-    numbers, pack = sorted({*parts, *work.due()}), Pack(work.files)
-    done = [work.step_into(pack, number, parts.get(number, work.schema.empty_table())) for number in numbers]
-    pack.write()
-    return done
+    parts = dict(blobs.split(rows, routing.buckets(rows, work.operator.key, work.count)))
+    return work.step({**dict.fromkeys(work.due(), work.schema.empty_table()), **parts})

@@ -79,7 +79,10 @@ def step_in_workers(work: StepContext, blobs_: DataFrame, output: pa.Schema) -> 
         woken = pa.table({BUCKET: due, TASK: [_NO_TASK] * len(due), BLOB: [none] * len(due)})
         blobs_ = blobs_.union(frame(spark, woken, PACKED))
     tasks = spark.sparkContext.defaultParallelism
-    stepped = blobs_.repartition(tasks, BUCKET).groupBy(BUCKET).applyInArrow(_stepping(work), RESULT)
+    # As slots over buckets: those that lie side by side, so that each task has as many as the others.
+    task = F.greatest(F.lit(0), F.col(BUCKET)) * min(tasks, work.count) / work.count
+    by_task = blobs_.repartitionById(min(tasks, work.count), task.cast("int"))
+    stepped = by_task.mapInArrow(_stepping(work), RESULT)
     return _collected(stepped, work.operator.late_schema(work.schema), output)
 
 
@@ -103,18 +106,28 @@ def packed(rows: DataFrame, operator: Operator[Any], buckets: int, tally: bool =
     return rows.mapInArrow(blobs.packing(operator.key, buckets, tally), PACKED)
 
 
-def _stepping(work: StepContext) -> Callable[[pa.Table], pa.Table]:
-    def run(table: pa.Table) -> pa.Table:
+def _stepping(work: StepContext) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Return what lets all buckets of a task take their rows: what they learn is stored together."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         worker_gc.freeze()
-        bucket = table.column(BUCKET)[0].as_py()
-        if bucket == TALLY:
-            return _tagged(bucket, [(COUNT, blob) for blob in table.column(BLOB).to_pylist()])
-        done = work.step(bucket, blobs.decode_all(table.sort_by(TASK).column(BLOB).to_pylist(), work.schema))
-        note = (NOTE, json.dumps({**_note(done), "meta": done.meta.to_json()}).encode())
-        out = (*_encoded(MAIN, done.out), *_encoded(LATE, done.late), *_encoded(DEAD, done.dead))
-        return _tagged(bucket, [*out, note])
+        packed: dict[int, list[tuple[int, bytes]]] = {}
+        for batch in batches:
+            for bucket, task, blob in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                packed.setdefault(bucket, []).append((task, blob))
+        tallies = packed.pop(TALLY, [])
+        yield from _tagged(TALLY, [(COUNT, blob) for _, blob in tallies]).to_batches()
+        rows = {bucket: _in_order(blobs_, work.schema) for bucket, blobs_ in packed.items()}
+        for done in work.step(rows):
+            note = (NOTE, json.dumps({**_note(done), "meta": done.meta.to_json()}).encode())
+            out = (*_encoded(MAIN, done.out), *_encoded(LATE, done.late), *_encoded(DEAD, done.dead))
+            yield from _tagged(done.bucket, [*out, note]).to_batches()
 
     return run
+
+
+def _in_order(packed_: list[tuple[int, bytes]], schema: pa.Schema) -> pa.Table:
+    return blobs.decode_all((blob for _, blob in sorted(packed_, key=itemgetter(0))), schema)
 
 
 def _over_all_rows(
@@ -161,6 +174,8 @@ def _note(done: StepResult) -> dict[str, Any]:
         "hits": int(done.hit),
         "loads": int(done.loaded),
         "read": done.read,
+        "held": done.held,
+        "keys": done.keys,
     }
 
 

@@ -69,6 +69,8 @@ class Bucket:
         self, operator: Operator[Any], schema: pa.Schema, key: tuple[str, int], files: StateRunFiles
     ):
         self._operator, self._schema, self._key, self._files = operator, schema, key, files
+        self.held = 0
+        """The bytes that the state has in memory, once it is stored."""
 
     def load(self, meta: BucketMeta, cache: Cache = STATES) -> Loaded:
         """Return the state: the one at hand, if it is what is stored, or one that looks into that."""
@@ -86,5 +88,6 @@ class Bucket:
         stored = memory.save(self._files)
         if not meta.save or stored != meta.memory:
             meta = BucketMeta(stored, save=new_name())
-        cache.put(self._key, CachedState(state, meta.save), memory.size)
+        self.held = memory.size
+        cache.put(self._key, CachedState(state, meta.save), self.held)
         return replace(meta, next_timer=self._operator.next_timer(state))

@@ -18,7 +18,7 @@ from headwater.engine.files.home_files import HomeFiles
 from headwater.engine.home.notes import damaged
 from headwater.operators.memory.run import Stretch
 
-PACKED_BYTES = 1 << 16
+PACKED_BYTES = 1 << 20
 """A chunk of this size has a file of its own: a packed one stays until no bucket names its file any more."""
 
 

@@ -48,17 +48,20 @@ class StateManifest:
     buckets: Buckets
     trimmed: bool
     """Whether manifests of earlier micro-batches were removed: then there was a state before the oldest."""
+    count: int
+    """Over how many buckets the keys are spread; a mark tells it of a state that has no micro-batch yet."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that is stored; its name makes it one that no other runner would write."""
         buckets = {number: meta.to_json() for number, meta in self.buckets.items()}
-        return {"id": new_name(), "batch": self.batch, "trimmed": self.trimmed, "buckets": buckets}
+        facts = {"batch": self.batch, "trimmed": self.trimmed, "count": self.count}
+        return {"id": new_name(), **facts, "buckets": buckets}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> StateManifest:
         """Read what ``to_json`` has written."""
         buckets = {int(number): BucketMeta.from_json(meta) for number, meta in stored["buckets"].items()}
-        return cls(stored["batch"], buckets, stored["trimmed"])
+        return cls(stored["batch"], buckets, stored["trimmed"], stored["count"])
 
 
 class StateManifests:
@@ -71,10 +74,14 @@ class StateManifests:
         self._marks: list[int] = []
         self._sizes: dict[str, int] = {}
         self._unchecked: set[int] = set()
-        self._last, self._trimmed = 0, False
+        self._last, self._trimmed, self._initial_count = 0, False, 1
 
-    def begin(self) -> None:
-        """Take over from any runner before, and remove the chunks that no manifest names."""
+    def begin(self, count: int = 1) -> None:
+        """Take over from any runner before, and remove the chunks that no manifest names.
+
+        ``count`` is over how many buckets a state that is not there yet is spread.
+        """
+        self._initial_count = count
         self.files.make()
         while not self._take_over():  # another has committed, or taken over, since its manifests were read
             pass
@@ -85,7 +92,7 @@ class StateManifests:
         """Read what is there, and put a mark behind it; tell whether nobody was faster."""
         self._sizes = self.files.sizes()
         self._check_format()
-        numbers = sorted(int(match[1]) for match in map(_MANIFEST.fullmatch, self._sizes) if match)
+        numbers = manifest_numbers(self._sizes)
         try:
             read = {number: self._read(number) for number in numbers}
         except FileNotFoundError:
@@ -95,15 +102,26 @@ class StateManifests:
         self._marks = [number for number, each in read.items() if each.batch is None]
         self._manifests = {number: each for number, each in read.items() if each.batch is not None}
         self._unchecked = set(self._manifests)
-        return self._append(StateManifest(None, {}, self._trimmed))
+        if read:  # the first micro-batch may have been tried by the runner before: it is repeated alike
+            self._initial_count = read[min(read)].count
+        return self._append(StateManifest(None, {}, self._trimmed, self._initial_count))
 
     def before(self, batch: int) -> Buckets:
         """Return the buckets as they were before a micro-batch."""
+        number = self._number_before(batch)
+        return {} if number is None else self._checked(number)
+
+    def count_before(self, batch: int) -> int:
+        """Return over how many buckets the keys were spread before a micro-batch, and are in it."""
+        number = self._number_before(batch)
+        return self._initial_count if number is None else self._manifests[number].count
+
+    def _number_before(self, batch: int) -> int | None:
         found = [(_batch(each), number) for number, each in self._manifests.items() if _batch(each) < batch]
         if not found and self._trimmed:
             location = self.files.location
             raise HeadwaterError(f'the state before batch {batch} is no longer kept in "{location}"')
-        return self._checked(max(found)[1]) if found else {}
+        return max(found)[1] if found else None
 
     def _checked(self, number: int) -> Buckets:
         """Return a manifest; one that an earlier runner wrote, and that counts, must have all its chunks.
@@ -119,11 +137,25 @@ class StateManifests:
 
     def commit(self, batch: int, changed: Mapping[int, BucketMeta]) -> None:
         """Note the buckets as they are after a micro-batch, given those that it has changed."""
-        buckets, number = {**self.before(batch), **changed}, self._last + 1
-        outdated = self._outdated(batch)
+        self._commit(batch, {**self.before(batch), **changed}, self.count_before(batch))
+
+    def rescale(self, count: int, buckets: Buckets) -> None:
+        """Note the state after the last micro-batch once more, as it is in another number of buckets.
+
+        The one before it is retained, in as many buckets as it was: a micro-batch is repeated in these.
+        """
+        self._commit(self.last_batch, buckets, count)
+
+    @property
+    def last_batch(self) -> int:
+        """The last micro-batch of which there is a state; -1 where there is none."""
+        return max(map(_batch, self._manifests.values()), default=-1)
+
+    def _commit(self, batch: int, buckets: Buckets, count: int) -> None:
+        number, outdated = self._last + 1, self._outdated(batch)
         retained = {batch, *(each.batch for key, each in self._manifests.items() if key not in outdated)}
         trimmed = self._trimmed or any(self._manifests[key].batch not in retained for key in outdated)
-        manifest = StateManifest(batch, buckets, trimmed)
+        manifest = StateManifest(batch, buckets, trimmed, count)
         if not self._append(manifest):
             raise Fenced(
                 "another runner has taken over this node",
@@ -171,6 +203,11 @@ class StateManifests:
             return StateManifest.from_json(json.loads(self.files.listed(name)))
         except (ValueError, KeyError, TypeError) as error:
             raise notes.damaged(f"{self.files.location}/{name}", str(error)) from None
+
+
+def manifest_numbers(names: Iterable[str]) -> list[int]:
+    """Return the numbers of manifests among names of files, in order."""
+    return sorted(int(match[1]) for match in map(_MANIFEST.fullmatch, names) if match)
 
 
 def _batch(manifest: StateManifest) -> int:

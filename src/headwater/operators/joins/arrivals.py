@@ -75,8 +75,8 @@ def _keys(keys: pa.Table) -> KeyHashes:
     if not any(column.null_count for column in keys.columns):
         return groups.keys.take(groups.of)
     null = with_nulls(keys.take(pa.array(groups.first)))
-    high, low = np.where(null, 0, groups.keys.high), np.where(null, NO_KEY, groups.keys.low)
-    return KeyHashes(high[groups.of], low[groups.of])
+    low = np.where(null, NO_KEY, groups.keys.low)
+    return KeyHashes(groups.keys.high[groups.of], low[groups.of])
 
 
 def _field(rows: pa.Table, side: str, name: str) -> Times:

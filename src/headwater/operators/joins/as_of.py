@@ -28,6 +28,7 @@ from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.memory.publications import PublicationCounts
 from headwater.operators.memory.rows_by_key_and_time import KeyedRows, RowsByKeyAndTime
 from headwater.operators.memory.rows_in_time import RowsInTime
+from headwater.operators.memory.slots import slots_of_hashes
 from headwater.operators.memory.versions import NOWHERE, RowVersions, ValidVersions
 from headwater.operators.operator import Operator, Step
 from headwater.operators.order import order
@@ -54,7 +55,8 @@ class AsOfState:
     def wait(self, new: Arrived) -> None:
         """Let events wait, with their keys."""
         columns = [*new.rows.columns, *map(pa.array, new.keys)]
-        self.waiting.add(pa.Table.from_arrays(columns, schema=self._waiting), new.at)
+        slots = slots_of_hashes(new.keys.high)
+        self.waiting.add(pa.Table.from_arrays(columns, schema=self._waiting), new.at, slots)
 
     def drop(self, floor: int) -> None:
         """Forget what no event asks for any more, once those that the clock has passed have asked."""
@@ -92,7 +94,7 @@ class AsOf(Operator[AsOfState]):
     ['silver', 'gold']
     """
 
-    version = 2
+    version = 3
     pairing: Pairing
     times: tuple[str, str]
     """The event-time columns of the left and of the right."""

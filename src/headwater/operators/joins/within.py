@@ -68,7 +68,7 @@ class Within(Operator[IntervalJoinState]):
     (['b'], [None])
     """
 
-    version = 2
+    version = 3
     pairing: Pairing
     times: tuple[str, str]
     """The event-time columns of the left and of the right."""

@@ -11,6 +11,7 @@ their ages come in an order that does not depend on runs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,7 @@ from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.entries import Entries, newest
 from headwater.operators.memory.key_hash import KeyHashes
 from headwater.operators.memory.run import positions
+from headwater.operators.memory.slots import by_column, by_minor, next_numbers
 from headwater.operators.memory.sorted_runs import SortedRuns
 
 UNMET = -1
@@ -28,6 +30,14 @@ UNMET = -1
 _NONE = -1
 """The number, and the age, of a row that is not there."""
 _PLACE = pa.schema([("high", pa.int64()), ("id", pa.int64())])
+
+
+@dataclass(frozen=True)
+class IndexKeys:
+    """What rows are joined by, and the slots in which they arrive: those of a part of it."""
+
+    keys: KeyHashes
+    slots: Numbers
 
 
 @dataclass(frozen=True)
@@ -65,10 +75,8 @@ class IndexedTable:
         self._plain = pa.schema([field.with_nullable(True) for field in schema])
         mine = [pa.field(name, pa.int64()) for name in (self._low, self._age)]
         self._schema = pa.schema([*self._plain, *mine])
-        self._places = SortedRuns(_PLACE.empty_table(), newest, lambda rows: _numbers(rows, "id") == _NONE)
-        self._rows = SortedRuns(
-            self._schema.empty_table(), newest, lambda rows: _numbers(rows, self._age) == _NONE
-        )
+        self._places = SortedRuns(_PLACE.empty_table(), newest, _has_left("id"), slots=by_column("id"))
+        self._rows = SortedRuns(self._schema.empty_table(), newest, _has_left(self._age), slots=by_minor)
         self.given = 0
         """How many numbers were given so far."""
         self.put = 0
@@ -103,7 +111,7 @@ class IndexedTable:
         return of[there], rows.only(there)
 
     def change(
-        self, keys: KeyHashes, old: IndexedRows, deleted: Flags, index: KeyHashes, rows: pa.Table
+        self, keys: KeyHashes, old: IndexedRows, deleted: Flags, index: IndexKeys, rows: pa.Table
     ) -> IndexedRows:
         """Delete rows of some keys, and put those of the others, whose index keys and rows are given.
 
@@ -111,11 +119,11 @@ class IndexedTable:
         """
         ids = old.ids[~deleted]
         new = np.flatnonzero(ids == _NONE)
-        ids[new] = np.arange(self.given, self.given + len(new))
+        ids[new] = next_numbers(self.given, index.slots[new])
         ages = np.arange(self.put, self.put + len(rows))
         self.given += len(new)
         self.put += len(rows)
-        put = IndexedRows(index, ids, ages, rows)
+        put = IndexedRows(index.keys, ids, ages, rows)
         self._move(keys, old, deleted, put)
         return put
 
@@ -147,3 +155,8 @@ class IndexedTable:
 def _numbers(rows: pa.Table, column: str) -> Numbers:
     numbers: Numbers = rows.column(column).to_numpy()
     return numbers
+
+
+def _has_left(name: str) -> Callable[[pa.Table], Flags]:
+    """Return what tells which rows stand for none, by the number in a column."""
+    return lambda rows: _numbers(rows, name) == _NONE

@@ -71,33 +71,44 @@ def hashed_groups(rows: pa.Table, by: Sequence[str]) -> HashedGroups:
 
 def hashes(columns: Sequence[pa.Array], count: int) -> KeyHashes:
     """Return the numbers of keys, given the plain columns of each."""
-    lanes = [np.full(count, salt) for salt in _SALTS]
-    for column in columns:
-        lanes = [_mixed(lane ^ value) for lane, value in zip(lanes, _values(column), strict=True)]
-    high, low = lanes
+    high, low = _lanes(columns, count, (0, 1))
     # One bit less, so that there is always a greater number.
     return KeyHashes(high.view(np.int64), (low >> np.uint64(1)).view(np.int64))
 
 
-def _values(column: pa.Array) -> list[Lane]:
-    """Return two numbers for each value, nulls too."""
+def first_halves(columns: Sequence[pa.Array], count: int) -> Numbers:
+    """Return the first numbers of keys, given the plain columns of each."""
+    (high,) = _lanes(columns, count, (0,))
+    return high.view(np.int64)
+
+
+def _lanes(columns: Sequence[pa.Array], count: int, which: Sequence[int]) -> list[Lane]:
+    """Return some of the two numbers of keys."""
+    lanes = [np.full(count, _SALTS[number]) for number in which]
+    for column in columns:
+        lanes = [_mixed(lane ^ value) for lane, value in zip(lanes, _values(column, which), strict=True)]
+    return lanes
+
+
+def _values(column: pa.Array, which: Sequence[int]) -> list[Lane]:
+    """Return some of the two numbers for each value, nulls too."""
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        lanes = [plain_values(column.cast(pa.int64())).astype(np.int64).view(np.uint64)] * 2
+        lanes = [plain_values(column.cast(pa.int64())).astype(np.int64).view(np.uint64)] * len(which)
     else:
-        lanes = _sip_hashes(column if _is_text(kind) else column.cast(pa.string()))
+        lanes = _sip_hashes(column if _is_text(kind) else column.cast(pa.string()), which)
     if not column.null_count:
         return lanes
     missing = column.is_null().to_numpy(zero_copy_only=False)
-    return [np.where(missing, null, lane) for null, lane in zip(_NULLS, lanes, strict=True)]
+    return [np.where(missing, _NULLS[number], lane) for number, lane in zip(which, lanes, strict=True)]
 
 
-def _sip_hashes(column: pa.Array) -> list[Lane]:
+def _sip_hashes(column: pa.Array, which: Sequence[int]) -> list[Lane]:
     from pandas.util import hash_array  # takes long to load, and whole numbers need none
 
     filled = column.fill_null("" if pa.types.is_string(column.type) else b"") if column.null_count else column
     objects = filled.to_numpy(zero_copy_only=False)
-    return [hash_array(objects, hash_key=secret, categorize=False) for secret in _SECRETS]
+    return [hash_array(objects, hash_key=_SECRETS[number], categorize=False) for number in which]
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -1,6 +1,7 @@
 """Keys as numbers that last (ids), so that what is known of a key is found by a number, and many at once.
 
-Invariant: a key that something is held of keeps its number; a number is never given twice.
+Invariant: a key that something is held of keeps its number, which tells its slot; a number is never given
+twice.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import pyarrow as pa
 from headwater.operators.groups import Numbers
 from headwater.operators.memory.entries import Entries, newest
 from headwater.operators.memory.key_hash import KeyHashes
+from headwater.operators.memory.slots import next_numbers, slots_of_hashes
 from headwater.operators.memory.sorted_runs import SortedRuns
 
 _FEW = 1024
@@ -46,7 +48,7 @@ class KeyIds:
         """Return the number of each key, each key once; a new one gets the next."""
         found = self.runs.find(*keys).numbers("id", -1)
         new = np.flatnonzero(found < 0)
-        found[new] = np.arange(self.given, self.given + len(new))
+        found[new] = next_numbers(self.given, slots_of_hashes(keys.high[new]))
         self._add(keys.take(new), found[new])
         self.given += len(new)
         self.known += len(new)

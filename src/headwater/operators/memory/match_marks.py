@@ -15,6 +15,7 @@ from headwater.operators.columns import plain_values
 from headwater.operators.event_time import NEVER, Times
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.entries import Entries, newest
+from headwater.operators.memory.slots import by_minor
 from headwater.operators.memory.sorted_runs import SortedRuns
 
 _MARK = pa.schema([("high", pa.int64()), ("matched", pa.bool_())])
@@ -36,7 +37,7 @@ class MatchMarks:
     """Marks by time and number of a row."""
 
     def __init__(self) -> None:
-        self.runs = SortedRuns(_MARK.empty_table(), newest)
+        self.runs = SortedRuns(_MARK.empty_table(), newest, slots=by_minor)
 
     def __len__(self) -> int:
         return len(self.runs)

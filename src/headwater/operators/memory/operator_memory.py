@@ -42,23 +42,27 @@ class OperatorMemory:
     def __init__(
         self, containers: Mapping[str, SortedRuns], numbers: Mapping[str, tuple[object, str]] | None = None
     ):
-        self._containers, self._numbers = containers, numbers or {}
+        self.containers, self._numbers = containers, numbers or {}
 
     @property
     def size(self) -> int:
         """The bytes that it has in memory."""
-        return sum(runs.size for runs in self._containers.values())
+        return sum(runs.size for runs in self.containers.values())
+
+    def numbers(self) -> dict[str, int]:
+        """Return the numbers as they are."""
+        return {name: getattr(*number) for name, number in self._numbers.items()}
 
     def save(self, files: RunFiles, limits: Limits | None = None) -> StoredMemory:
         """Store what is new, and return by what it is opened again."""
         return StoredMemory(
-            {name: runs.save(files, limits) for name, runs in self._containers.items()},
-            {name: getattr(*number) for name, number in self._numbers.items()},
+            {name: runs.save(files, limits) for name, runs in self.containers.items()},
+            self.numbers(),
         )
 
     def open(self, stored: StoredMemory, files: RunFiles) -> None:
         """Be, while empty, what was saved."""
         for name, each in stored.containers.items():
-            self._containers[name].open(each, files)
+            self.containers[name].open(each, files)
         for name, (holder, attribute) in self._numbers.items():
             setattr(holder, attribute, stored.numbers[name])

@@ -11,6 +11,7 @@ import pyarrow as pa
 from headwater.operators.event_time import Times
 from headwater.operators.groups import Numbers
 from headwater.operators.memory.entries import Entries, spans
+from headwater.operators.memory.slots import by_minor
 from headwater.operators.memory.sorted_runs import SortedRuns
 
 _PUBLISHED = pa.schema([("published", pa.int64())])
@@ -20,7 +21,7 @@ class PublicationCounts:
     """Counts by window and number of a key; where each window is published once, there is none."""
 
     def __init__(self, counting: bool):
-        self.runs = SortedRuns(_PUBLISHED.empty_table(), _merge)
+        self.runs = SortedRuns(_PUBLISHED.empty_table(), _merge, slots=by_minor)
         self._counting = counting
 
     def __len__(self) -> int:

@@ -22,6 +22,7 @@ from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.edges import Edge
 from headwater.operators.memory.entries import Entries, arranged, newest, opening
 from headwater.operators.memory.run import positions
+from headwater.operators.memory.slots import by_major, next_numbers, slots_of_numbers
 from headwater.operators.memory.sorted_runs import SortedRuns
 from headwater.operators.memory.value_digits import (
     as_bytes,
@@ -81,12 +82,12 @@ class _Items:
 
 
 class RankedValues:
-    """Values by group, which is a number from 0 on."""
+    """Values by group, which is a number that was given for a slot."""
 
     def __init__(self, kind: pa.DataType):
         self._kind, self._is_plain = kind, has_one_digit(kind)
         self._none = (_COUNT if self._is_plain else _NODE).empty_table()
-        self.runs = SortedRuns(self._none, _merge, _is_gone)
+        self.runs = SortedRuns(self._none, _merge, _is_gone, slots=by_major)
         self.given = 0
         """How many nodes were given a number so far."""
 
@@ -166,7 +167,7 @@ class RankedValues:
         is_leaf = (held.groups == _LEAF) & alone & ((held.counts == 0) | same[first])
         children = np.where(is_leaf, _LEAF, held.groups)
         split = np.flatnonzero(~is_leaf & (held.groups == _LEAF))
-        children[split] = -1 - np.arange(self.given, self.given + len(split))
+        children[split] = ~next_numbers(self.given, slots_of_numbers(nodes[split]))
         self.given += len(split)
         values = changes.values.take(pa.array(first, mask=~is_leaf))
         rows = pa.table([added(changes.counts, of, len(first)), children, values], schema=_NODE)

@@ -14,6 +14,7 @@ from headwater.operators.columns import null_rows, plain_values, unused_name
 from headwater.operators.groups import Flags
 from headwater.operators.memory.entries import Entries, newest
 from headwater.operators.memory.key_hash import KeyHashes
+from headwater.operators.memory.slots import SlotOf, by_hash
 from headwater.operators.memory.sorted_runs import SortedRuns
 
 
@@ -27,12 +28,13 @@ class FoundRows(NamedTuple):
 class RowByKey:
     """Rows by key."""
 
-    def __init__(self, schema: pa.Schema):
+    def __init__(self, schema: pa.Schema, slots: SlotOf = by_hash):
+        """``slots`` tells the slots of rows whose key is not that of the operator."""
         self._names = schema.names
         self._removed = unused_name("_removed", self._names)
         self._rows = pa.schema([field.with_nullable(True) for field in schema])
         self._schema = self._rows.append(pa.field(self._removed, pa.bool_()))
-        self.runs = SortedRuns(self._schema.empty_table(), newest, self._is_removed)
+        self.runs = SortedRuns(self._schema.empty_table(), newest, self._is_removed, slots=slots)
 
     def find(self, keys: KeyHashes, *columns: str) -> FoundRows:
         """Return which keys have a row, and the rows, nulls for the others; all columns, or some."""

@@ -21,6 +21,7 @@ from headwater.operators.groups import Numbers
 from headwater.operators.memory.entries import Entries, arranged, opening
 from headwater.operators.memory.key_hash import NO_KEY, KeyHashes
 from headwater.operators.memory.run import Matches
+from headwater.operators.memory.slots import next_numbers, slots_of_hashes
 from headwater.operators.memory.sorted_runs import SortedRuns, Useful
 
 
@@ -61,7 +62,7 @@ class RowsByKeyAndTime:
 
     def add(self, rows: pa.Table, at: Times, keys: KeyHashes) -> Numbers:
         """Add rows with their times and keys; return their numbers."""
-        numbers = np.arange(self.added, self.added + len(rows))
+        numbers = next_numbers(self.added, slots_of_hashes(keys.high))
         self.added += len(rows)
         columns = [*rows.columns, pa.array(keys.low), pa.array(numbers)]
         self.runs.add(Entries(keys.high, at, pa.Table.from_arrays(columns, schema=self._schema)))

@@ -7,11 +7,12 @@ Invariant: a row is there from when it was added until what is before a time aft
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
 from headwater.operators.event_time import NEVER, Times
+from headwater.operators.groups import Numbers
 from headwater.operators.memory.entries import Entries, newest
+from headwater.operators.memory.slots import by_minor, next_numbers
 from headwater.operators.memory.sorted_runs import SortedRuns
 
 
@@ -19,7 +20,7 @@ class RowsInTime:
     """Rows by time, and by a number that counts them."""
 
     def __init__(self, schema: pa.Schema):
-        self.runs = SortedRuns(schema.empty_table(), newest)
+        self.runs = SortedRuns(schema.empty_table(), newest, slots=by_minor)
         self.added = 0
         """How many rows were added so far: to be stored with the runs."""
 
@@ -27,9 +28,9 @@ class RowsInTime:
         """Return how many rows are held; of those that are stored, some may have been dropped."""
         return len(self.runs)
 
-    def add(self, rows: pa.Table, at: Times) -> None:
-        """Add rows with their times, none of them unknown."""
-        numbers = np.arange(self.added, self.added + len(rows))
+    def add(self, rows: pa.Table, at: Times, slots: Numbers) -> None:
+        """Add rows with their times, none of them unknown, and the slots of their keys."""
+        numbers = next_numbers(self.added, slots)
         self.added += len(rows)
         self.runs.add(Entries(at, numbers, rows))
 

@@ -25,8 +25,10 @@ from headwater.operators.memory.edges import Edge, edge_of
 from headwater.operators.memory.entries import Entries, Merge, joined, merged, no_entries
 from headwater.operators.memory.found import Found
 from headwater.operators.memory.run import Matches, Run, Stretch, positions
+from headwater.operators.memory.slots import SlotOf, by_hash
 
 MAJOR, MINOR = "_major", "_minor"
+Pair = tuple[int, int]
 Useful = Callable[[Entries, bool], Flags]
 """Tells which of some sorted entries are of use still; the flag says that nothing older lies behind them."""
 _FANOUT = 4
@@ -97,14 +99,16 @@ class SortedRuns:
         merge: Merge | None,
         is_gone: Callable[[pa.Table], Flags] | None = None,
         useful: Useful | None = None,
+        slots: SlotOf = by_hash,
     ):
         """``is_gone`` tells which merged rows stand for none: left out where nothing lies behind them.
 
         Without ``merge`` rows of equal numbers are all held; what is not ``useful`` goes when runs merge.
+        ``slots`` tells the slots of entries, of which none stands for no row.
         """
         self._none, self._merge, self._is_gone = no_entries(empty), merge, is_gone
         self._names = empty.column_names
-        self._useful = useful
+        self._useful, self.slots = useful, slots
         self._stored: list[Run] = []
         self._recent: list[Run] = []
         self._held: list[int] = []
@@ -113,7 +117,7 @@ class SortedRuns:
         self._floor, self._minor_floor = NEVER, NEVER
 
     def __len__(self) -> int:
-        return sum(map(len, self._runs()))
+        return sum(map(len, self.runs()))
 
     @property
     def size(self) -> int:
@@ -131,11 +135,11 @@ class SortedRuns:
     def between(self, first: int, last: int) -> Entries:
         """Return what has a first number from one up to, and without, another."""
         first = max(first, self._floor)
-        return self._merged([piece for run in self._runs() for piece in run.between(first, last)])
+        return self._merged([piece for run in self.runs() for piece in run.between(first, last)])
 
     def count(self, first: int, last: int) -> int:
         """Return how many parts have a first number from one up to, and without, another."""
-        return sum(run.count(max(first, self._floor), last) for run in self._runs())
+        return sum(run.count(max(first, self._floor), last) for run in self.runs())
 
     def within(self, major: Numbers, first: Numbers, last: Numbers) -> Entries:
         """Return what has one of some first numbers, and a second one in that one's range.
@@ -145,12 +149,12 @@ class SortedRuns:
         order = np.argsort(major, kind="stable")
         order = order[np.searchsorted(major[order], self._floor) :]
         asked = major[order], first[order], last[order]
-        return self._merged([piece for run in self._runs() for piece in run.within(*asked)])
+        return self._merged([piece for run in self.runs() for piece in run.within(*asked)])
 
     def under(self, major: Numbers) -> Entries:
         """Return all that has one of some first numbers, given once and in order."""
         major = major[major.searchsorted(self._floor) :]
-        return self._merged([piece for run in self._runs() for piece in run.under(major)])
+        return self._merged([piece for run in self.runs() for piece in run.under(major)])
 
     def edge(self, asked: Edge) -> tuple[Entries, Flags]:
         """Return the first entries of each of some first numbers, or the last, and which have no others."""
@@ -167,7 +171,7 @@ class SortedRuns:
         owner, position = np.full(len(major), -1), np.zeros(len(major), np.int64)
         left = np.argsort(major)
         major, minor = major[left], minor[left]
-        for run in reversed(self._runs()):
+        for run in reversed(self.runs()):
             for part, low, high in run.asked(major):
                 found = positions(part, major[low:high], minor[low:high])
                 hit = np.flatnonzero(found >= 0)
@@ -190,7 +194,7 @@ class SortedRuns:
             first = np.maximum(first, self._minor_floor + 1)
         order = np.argsort(major, kind="stable")
         asked = major[order], first[order], last[order]
-        found = [match for run in self._runs() for match in run.matches(*asked, names)]
+        found = [match for run in self.runs() for match in run.matches(*asked, names)]
         if not found:
             none = self._none
             return Matches(none.major, Entries(none.major, none.minor, none.rows.select(names)))
@@ -201,7 +205,7 @@ class SortedRuns:
         """Return the greatest second number up to one of each first number; NEVER where there is none."""
         order = np.argsort(major, kind="stable")
         found, asked = np.full(len(major), NEVER), (major[order], until[order])
-        for run in self._runs():
+        for run in self.runs():
             found[order] = np.maximum(found[order], run.last_until(*asked))
         return found
 
@@ -209,7 +213,7 @@ class SortedRuns:
         """Return the least second number after one of each first number; FOREVER where there is none."""
         order = np.argsort(major, kind="stable")
         found, asked = np.full(len(major), FOREVER), (major[order], after[order])
-        for run in self._runs():
+        for run in self.runs():
             found[order] = np.minimum(found[order], run.first_after(*asked))
         return found
 
@@ -257,17 +261,22 @@ class SortedRuns:
 
     def fading(self) -> int | None:
         """Return the least second number up to which a whole run can be forgotten, where one is known."""
-        return min((run.last_minor for run in self._runs() if run.last_minor < FOREVER), default=None)
+        return min((run.last_minor for run in self.runs() if run.last_minor < FOREVER), default=None)
 
     def next(self, first: int) -> int | None:
         """Return the least first number that is not before one."""
         first = max(first, self._floor)
-        found = [piece for run in self._runs() if run.last >= first for piece in _from(run, first)]
+        found = [piece for run in self.runs() if run.last >= first for piece in _from(run, first)]
         return min(found, default=None)
 
     def all(self) -> Entries:
         """Return everything."""
         return self._merged(self._parts())
+
+    def held(self, low: Pair | None, high: Pair | None) -> Entries:
+        """Return what is of use from one pair of numbers up to, and without, another; from or to an end."""
+        pieces = [piece for run in self.runs() for piece in run.slice(low, high)]
+        return self._useful_only(merged(pieces, self._merge), bottom=True) if pieces else self._none
 
     def majors(self) -> Numbers:
         """Return the first numbers of everything, in no order."""
@@ -284,7 +293,7 @@ class SortedRuns:
             self._spill(files, limits)
         elif self._fresh:
             fresh = self._fresh[0] if len(self._fresh) == 1 else merged(self._fresh, self._merge)
-            self._logged.append(files.put(_table(fresh)))
+            self._logged.append(files.put(entries_table(fresh)))
         self._fresh = []
         return StoredRuns(
             tuple(self._logged), tuple(run.stored for run in self._stored), self._floor, self._minor_floor
@@ -299,11 +308,17 @@ class SortedRuns:
         self.drop(stored.floor)
         self.retain(stored.minor_floor)
 
-    def _runs(self) -> list[Run]:
+    @property
+    def floors(self) -> tuple[int, int]:
+        """The least first number that is held, and the greatest second number that is forgotten."""
+        return self._floor, self._minor_floor
+
+    def runs(self) -> list[Run]:
+        """Return what it consists of, the oldest first."""
         return [*self._stored, *self._recent]
 
     def _parts(self) -> list[Entries]:
-        parts = [part for run in self._runs() for part in run.parts]
+        parts = [part for run in self.runs() for part in run.parts]
         cuts = [int(np.searchsorted(part.major, self._floor)) for part in parts]
         return [part.slice(cut, len(part)) for part, cut in zip(parts, cuts, strict=True) if cut < len(part)]
 
@@ -356,8 +371,7 @@ class SortedRuns:
 
     def _compacted(self, runs: list[Run], size: int) -> Iterator[Entries]:
         """Yield the entries of runs in order, merged, about as many at a time as a part has."""
-        bounds = _bounds(runs, size)
-        for low, high in zip([None, *bounds], [*bounds, None], strict=True):
+        for low, high in between(bounds(runs, size)):
             pieces = [piece for run in runs for piece in run.slice(low, high)]
             if not pieces:
                 continue
@@ -371,15 +385,16 @@ class SortedRuns:
         for piece in pieces:
             gathered.append(piece)
             if sum(each.size for each in gathered) >= size:
-                stored.append(_put(files, joined(gathered)))
+                stored.append(put_part(files, joined(gathered)))
                 gathered = []
         if gathered:
-            stored.append(_put(files, joined(gathered)))
+            stored.append(put_part(files, joined(gathered)))
         return Run(tuple(_entries(files.map(each)) for each in stored), tuple(stored))
 
 
-def _put(files: RunFiles, entries: Entries) -> Stretch:
-    return files.put_mapped(_table(entries))._replace(last_minor=int(entries.minor.max()))
+def put_part(files: RunFiles, entries: Entries) -> Stretch:
+    """Store a part of a run."""
+    return files.put_mapped(entries_table(entries))._replace(last_minor=int(entries.minor.max()))
 
 
 def _is_small(stored: list[Run], count: int) -> bool:
@@ -395,7 +410,7 @@ def _from(run: Run, first: int) -> Iterator[int]:
             return
 
 
-def _bounds(runs: list[Run], size: int) -> list[tuple[int, int]]:
+def bounds(runs: list[Run], size: int) -> list[Pair]:
     """Return pairs of numbers between which there is about as much as a part has."""
     rows = sum(map(len, runs))
     bytes_ = sum(part.size for run in runs for part in run.parts)
@@ -410,7 +425,13 @@ def _bounds(runs: list[Run], size: int) -> list[tuple[int, int]]:
     return sorted(pairs)[:: max(len(runs) // 2, 1)]
 
 
-def _table(entries: Entries) -> pa.Table:
+def between(inner: list[Pair]) -> Iterator[tuple[Pair | None, Pair | None]]:
+    """Yield the stretches that bounds part everything into: each from one of them, or an end, to the next."""
+    yield from zip([None, *inner], [*inner, None], strict=True)
+
+
+def entries_table(entries: Entries) -> pa.Table:
+    """Return entries in the form that is stored."""
     rows = entries.rows.combine_chunks()
     numbers = [pa.array(entries.major), pa.array(entries.minor)]
     fields = [pa.field(MAJOR, pa.int64()), pa.field(MINOR, pa.int64()), *rows.schema]

@@ -15,6 +15,7 @@ import pyarrow as pa
 from headwater.operators.event_time import FOREVER, NEVER, Times
 from headwater.operators.groups import Numbers
 from headwater.operators.memory.entries import Entries, newest
+from headwater.operators.memory.slots import by_minor
 from headwater.operators.memory.sorted_runs import SortedRuns
 
 _TIME = pa.schema([("at", pa.int64())])
@@ -25,7 +26,7 @@ class Spans:
 
     def __init__(self, width: int):
         self.width = width
-        self.runs = SortedRuns(_TIME.empty_table(), newest)
+        self.runs = SortedRuns(_TIME.empty_table(), newest, slots=by_minor)
 
     def __len__(self) -> int:
         return len(self.runs)

@@ -26,6 +26,7 @@ from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.key_hash import HashedGroups, hashed_groups
 from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.memory.row_by_key import RowByKey
+from headwater.operators.memory.slots import by_column, by_columns, next_numbers, slots_of_keys
 from headwater.operators.operator import Operator, Step
 from headwater.operators.order import order
 from headwater.operators.table_changes import check_table, effective, identical, last
@@ -86,7 +87,7 @@ class TableGroup(Operator[Grouped]):
     [{'shop': 'a', 'cents': 12, '_deleted': False}]
     """
 
-    version = 2
+    version = 3
     primary: tuple[str, ...]
     by: tuple[str, ...]
     aggregates: tuple[tuple[str, Retractable], ...]
@@ -121,7 +122,8 @@ class TableGroup(Operator[Grouped]):
         known = pa.schema([_ID, _ROWS, *(field for each in tallies for field in _fields(each))])
         columns = pa.schema([self._field(name, schema) for name in self._columns()])
         read_by = tuple(kinds.index((each.tally, each.source)) for _, each in self.aggregates)
-        return Grouped(self.output_schema(schema), RowByKey(columns), RowByKey(known), tallies, read_by)
+        by_key = RowByKey(columns, by_columns(self.key)), RowByKey(known, by_column(_ID.name))
+        return Grouped(self.output_schema(schema), *by_key, tallies, read_by)
 
     def memory(self, state: Grouped) -> OperatorMemory:
         """Return the rows, the groups, and the values that are held in order."""
@@ -138,7 +140,8 @@ class TableGroup(Operator[Grouped]):
         if not len(shift.rows):
             return Step(state.output.empty_table())
         known, groups = state.groups.find(shift.groups.keys)
-        before = _filled(state, known, groups)
+        slots = slots_of_keys(shift.rows.take(pa.array(shift.groups.first)), self.key)
+        before = _filled(state, known, groups, slots)
         after = _changed(state, before, shift)
         gone = one_array(after["rows"]).to_numpy() == 0
         state.groups.change(shift.groups.keys, after, gone)
@@ -214,13 +217,13 @@ def _fields(held: NamedTally) -> list[pa.Field]:
     return [field.with_name(name) for field, name in pairs]
 
 
-def _filled(state: Grouped, known: Flags, groups: pa.Table) -> pa.Table:
+def _filled(state: Grouped, known: Flags, groups: pa.Table, slots: Numbers) -> pa.Table:
     """Return what is known of groups, those that are new with a number and zeros."""
     if known.all():
         return groups
     new = np.flatnonzero(~known)
     ids = groups.column(0).fill_null(0).to_numpy().copy()
-    ids[new] = np.arange(state.given, state.given + len(new))
+    ids[new] = next_numbers(state.given, slots[new])
     state.given += len(new)
     rest = [each if pa.types.is_list(each.type) else each.fill_null(0) for each in groups.columns[1:]]
     return pa.Table.from_arrays([pa.array(ids), *rest], schema=groups.schema)

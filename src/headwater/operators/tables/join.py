@@ -17,10 +17,11 @@ import pyarrow as pa
 
 from headwater.operators.groups import Flags, Numbers, alike, plain_columns, with_nulls
 from headwater.operators.joined import Joined
-from headwater.operators.memory.indexed_table import UNMET, IndexedRows, IndexedTable
+from headwater.operators.memory.indexed_table import UNMET, IndexedRows, IndexedTable, IndexKeys
 from headwater.operators.memory.key_hash import KeyHashes, hashes
 from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.memory.row_by_key import FoundRows
+from headwater.operators.memory.slots import slots_of_keys
 from headwater.operators.operator import Operator, Step
 from headwater.operators.pairing import LEFT, RIGHT, SIDE, Pairing, side_of
 from headwater.operators.spec import Side
@@ -56,7 +57,7 @@ class _JoinChange:
     keys: KeyHashes
     old: IndexedRows
     deleted: Flags
-    index: KeyHashes
+    index: IndexKeys
     rows: pa.Table
 
     def put(self, table: IndexedTable) -> IndexedRows:
@@ -85,7 +86,7 @@ class TableJoin(Operator[TableJoinState]):
     [{'id': 1, 'name': 'ada', 'age': 36, '_deleted': False}]
     """
 
-    version = 3
+    version = 4
     pairing: Pairing
     left: Side
     right: Side
@@ -148,7 +149,8 @@ class TableJoin(Operator[TableJoinState]):
         found, old = found.only(chosen), old.only(chosen)
         put = found.indices[~found.deleted]
         mine = np.flatnonzero(rows[SIDE].to_numpy() == side_of(side))[put]
-        index = _index_keys(rows.select(self.pairing.key).take(pa.array(mine)))
+        keys = rows.select(self.pairing.key).take(pa.array(mine))
+        index = IndexKeys(_index_keys(keys), slots_of_keys(keys, self.key))
         new = changes.select(table.names).take(pa.array(put))
         return _JoinChange(found.keys, old, found.deleted, index, new)
 
@@ -156,7 +158,7 @@ class TableJoin(Operator[TableJoinState]):
         self, state: TableJoinState, left: _JoinChange, right: _JoinChange
     ) -> tuple[Candidates, Candidates]:
         """Make the changes, and return the rows of both sides that results may be made of."""
-        index, keys = numbered([left.old.index, left.index, right.old.index, right.index])
+        index, keys = numbered([left.old.index, left.index.keys, right.old.index, right.index.keys])
         mine, other, both = (_distinct(some) for some in (keys[:2], keys[2:], keys))
         # Whether a row is alone is asked of those that changes of the other side touch, too.
         found = (

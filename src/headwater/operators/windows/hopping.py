@@ -25,6 +25,7 @@ from headwater.operators.memory.entries import Entries, distinct
 from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.memory.publications import PublicationCounts
+from headwater.operators.memory.slots import by_minor
 from headwater.operators.memory.sorted_runs import SortedRuns
 from headwater.operators.operator import Step
 from headwater.operators.windows import comparison
@@ -104,7 +105,8 @@ class Hopping(Windowed[Panes]):
         """Return a state without rows."""
         partials = self._held.state_schema(schema)
         again = self.windowing.corrects or self.every is not None
-        return Panes(KeyIds(), SortedRuns(partials.empty_table(), self._held.merge), PublicationCounts(again))
+        panes = SortedRuns(partials.empty_table(), self._held.merge, slots=by_minor)
+        return Panes(KeyIds(), panes, PublicationCounts(again))
 
     def memory(self, state: Panes) -> OperatorMemory:
         """Return partial results, publications and the numbers of keys."""

@@ -18,6 +18,7 @@ from headwater.operators.groups import Flags, Numbers
 from headwater.operators.memory.entries import Entries, newest
 from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.rows_in_time import RowsInTime
+from headwater.operators.memory.slots import by_major, slots_of_numbers
 from headwater.operators.memory.sorted_runs import SortedRuns
 from headwater.operators.windows.windowing import bounded
 
@@ -33,7 +34,7 @@ class Sessions:
         self.key_ids = KeyIds()
         self.watermark = NEVER
         self._empty = pa.schema([*partials, *_STATUS]).empty_table()
-        self.held = SortedRuns(self._empty, newest)
+        self.held = SortedRuns(self._empty, newest, slots=by_major)
         self.ending, self.fading = RowsInTime(_WHERE), RowsInTime(_WHERE)
         self.coming = RowsInTime(_WHERE)
         self._cut = cut
@@ -52,10 +53,11 @@ class Sessions:
         self.spent += int(removed(written).sum())
         there = living(written)
         where = pa.Table.from_arrays([pa.array(there.major), pa.array(there.minor)], schema=_WHERE)
-        self.ending.add(where, ends(there))
-        self.fading.add(where, ends(there))
+        slots = slots_of_numbers(there.major)
+        self.ending.add(where, ends(there), slots)
+        self.fading.add(where, ends(there), slots)
         if self._cut:
-            self.coming.add(where, there.minor)
+            self.coming.add(where, there.minor, slots)
 
     def due(self, watermark: int, passed: int) -> Numbers:
         """Return the keys of sessions that end by the clock, or have more to show from before a time."""
@@ -84,7 +86,7 @@ class Sessions:
 
     def _clear(self, before: int) -> None:
         held = self.all()
-        self.held = SortedRuns(self._empty, newest)
+        self.held = SortedRuns(self._empty, newest, slots=by_major)
         self.held.add(held.take(np.flatnonzero(ends(held) > before)))
         self.spent = 0
 

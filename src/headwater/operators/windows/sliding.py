@@ -24,6 +24,7 @@ from headwater.operators.memory.key_ids import KeyIds
 from headwater.operators.memory.operator_memory import OperatorMemory
 from headwater.operators.memory.publications import PublicationCounts
 from headwater.operators.memory.rows_in_time import RowsInTime
+from headwater.operators.memory.slots import by_major, slots_of_numbers
 from headwater.operators.memory.sorted_runs import SortedRuns
 from headwater.operators.operator import Step
 from headwater.operators.windows.publishing import Publishable, counts, crowded, publish
@@ -50,8 +51,9 @@ class SlidingEvents:
         self.held.add(fresh)
         events = pa.Table.from_arrays([pa.array(fresh.major), pa.array(fresh.minor)], schema=_EVENT)
         new = np.flatnonzero(fresh.minor >= self.watermark)
-        self.waiting.add(events.take(pa.array(new)), fresh.minor[new])
-        self.fading.add(events, fresh.minor)
+        slots = slots_of_numbers(fresh.major)
+        self.waiting.add(events.take(pa.array(new)), fresh.minor[new], slots[new])
+        self.fading.add(events, fresh.minor, slots)
 
     def due(self, watermark: int) -> tuple[Numbers, Times]:
         """Return the keys and times of events that the clock has passed since the last step."""
@@ -107,7 +109,7 @@ class Sliding(Windowed[SlidingEvents]):
         """Return a state without events."""
         partials = self._held.state_schema(schema)
         again = self.windowing.corrects or self.every is not None
-        held = SortedRuns(partials.empty_table(), self._held.merge)
+        held = SortedRuns(partials.empty_table(), self._held.merge, slots=by_major)
         return SlidingEvents(held, PublicationCounts(again))
 
     def memory(self, state: SlidingEvents) -> OperatorMemory:

@@ -24,7 +24,7 @@ from headwater.operators.columns import check_columns, check_time, one_array
 from headwater.operators.event_time import FOREVER, NEVER, Times, times
 from headwater.operators.groups import Flags, Numbers
 from headwater.operators.late_rows import Split
-from headwater.operators.memory.key_hash import HashedGroups, KeyHashes, hashed_groups
+from headwater.operators.memory.key_hash import HashedGroups, hashed_groups, hashes
 from headwater.operators.operator import Operator
 from headwater.operators.order import order
 from headwater.record import DELETED
@@ -173,7 +173,7 @@ class Windowing:
 class Windowed(Operator[S]):
     """An operator whose results are windows: what all of them say of these."""
 
-    version = 2
+    version = 3
     windowing: Windowing
     every: timedelta | int | None
     """When windows that are not finished are published too; a number is one of rows."""
@@ -211,7 +211,7 @@ def grouped(rows: pa.Table, by: tuple[str, ...]) -> HashedGroups:
     if by:
         return hashed_groups(rows, by)
     first = np.zeros(min(len(rows), 1), np.int64)
-    return HashedGroups(np.zeros(len(rows), np.int64), first, KeyHashes(first, first))
+    return HashedGroups(np.zeros(len(rows), np.int64), first, hashes([], len(first)))
 
 
 def timed(at: Times) -> Flags:

@@ -12,14 +12,18 @@ import pyarrow as pa
 import pytest
 
 from headwater.engine.files.home_files import HomeFiles
+from headwater.engine.stage.bucket_step import StepContext, step_in_driver
 from headwater.engine.state.bucket import BucketMeta
 from headwater.engine.state.chunk_files import PACKED_BYTES, Files, Pack, new_name
+from headwater.engine.state.rescale import Rescaling
 from headwater.engine.state.run_files import StateRunFiles
 from headwater.engine.state.state_manifests import RETAINED, StateManifests
 from headwater.errors import Fenced, HeadwaterError
+from headwater.operators.latest import Latest
 from headwater.operators.memory.operator_memory import StoredMemory
 from headwater.operators.memory.run import Stretch
 from headwater.operators.memory.sorted_runs import StoredRuns
+from headwater.schema import parse
 
 TABLE = pa.table({"a": list(range(50_000)), "b": [f"text {number}" for number in range(50_000)]})
 Opened = Callable[[], HomeFiles]
@@ -100,6 +104,25 @@ def test_a_state_goes_on_after_a_restart_and_the_runner_before_is_fenced(
         old.commit(RETAINED + 2, {})
     new.commit(RETAINED + 2, {1: _bucket(Files(files).put(b"new"))})
     assert set(new.before(100)) == {0, 1}
+
+
+def test_a_state_is_rescaled_as_a_whole(files: HomeFiles, opened: Opened) -> None:
+    schema, key = parse("who BIGINT, at TIMESTAMP"), Latest(("who",), "at")
+    rows = pa.table([pa.array(range(100)), pa.array(range(100))], names=schema.names).cast(schema)
+    old = StateManifests(files)
+    old.begin(3)
+    done = step_in_driver(StepContext("node", key, schema, files, count=3), rows)
+    old.commit(0, {each.bucket: each.meta for each in done})
+    new = StateManifests(opened())
+    new.begin()
+    new.rescale(8, Rescaling(key, schema, new.files).run(new.before(1), 8))
+    with pytest.raises(Fenced):
+        old.commit(1, {})
+    again = StateManifests(opened())
+    again.begin()
+    assert (again.count_before(1), again.count_before(0), again.last_batch) == (8, 3, 0)
+    context = StepContext("again", key, schema, again.files, count=8, buckets=again.before(1))
+    assert not any(each.out for each in step_in_driver(context, rows)), "no row is newer than those held"
 
 
 def test_a_chunk_that_is_missing_is_refused_where_its_manifest_counts(files: HomeFiles) -> None:

@@ -15,13 +15,14 @@ from headwater.engine.exchange.blobs import TALLY, decode
 from headwater.engine.exchange.frames import frame
 from headwater.engine.files.home_files import HomeFiles
 from headwater.engine.files.local_files import LocalFiles
-from headwater.engine.plan.phases import BUCKETS, Stage
+from headwater.engine.plan.phases import Stage
 from headwater.engine.stage import bucket_step, runtime
 from headwater.engine.stage.bucket_step import StepContext
 from headwater.engine.state.state_manifests import StateManifests
 from headwater.operators.latest import Latest
 
 SCHEMA = pa.schema([("who", pa.string()), ("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+BUCKETS = 8
 
 
 @pytest.mark.parametrize("skips", ["{}", '{"0": [3, 4, 60], "1": [0]}'])
@@ -50,7 +51,10 @@ def test_workers_have_the_buckets_of_the_driver_whatever_shuffle_partitions_says
 ) -> None:
     rows = pa.Table.from_pylist([{"who": f"w{n % 90}", "n": n, "at": n} for n in range(200)], SCHEMA)
     operator = Latest(("who",), "at")
-    works = [StepContext(name, operator, SCHEMA, _states(tmp_path / name)) for name in ("there", "here")]
+    works = [
+        StepContext(name, operator, SCHEMA, _states(tmp_path / name), count=BUCKETS)
+        for name in ("there", "here")
+    ]
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
     try:
@@ -58,7 +62,7 @@ def test_workers_have_the_buckets_of_the_driver_whatever_shuffle_partitions_says
         there = runtime.step_in_workers(works[0], blobs, SCHEMA)
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", before)
-    here = runtime.combine(bucket_step.step_in_driver(works[1], rows, BUCKETS), SCHEMA, SCHEMA)
+    here = runtime.combine(bucket_step.step_in_driver(works[1], rows), SCHEMA, SCHEMA)
     assert sorted(there.buckets) == sorted(here.buckets) == list(range(8))
     assert there.main.to_pylist() == here.main.to_pylist()
 

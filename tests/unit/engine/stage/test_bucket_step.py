@@ -22,34 +22,34 @@ def rows(*events: tuple[str, int]) -> pa.Table:
 
 
 def context(home: Path) -> StepContext:
-    return StepContext("node", DEDUP, SCHEMA, LocalFiles(home))
+    return StepContext("node", DEDUP, SCHEMA, LocalFiles(home), count=8)
 
 
 def test_a_row_is_not_late_because_of_one_that_was_read_with_it(tmp_path: Path) -> None:
     work = replace(context(tmp_path), before=NEVER, now=1_000)
-    done = work.step(0, rows(("new", 1_000), ("old", 1)))
+    done = work.step({0: rows(("new", 1_000), ("old", 1))})[0]
     assert sum(table.num_rows for table in done.out) == 2
     assert done.late == []
 
 
 def test_a_row_from_before_the_watermark_is_late(tmp_path: Path) -> None:
     work = replace(context(tmp_path), before=1_000, now=1_000)
-    done = work.step(0, rows(("new", 1_000), ("old", 1)))
+    done = work.step({0: rows(("new", 1_000), ("old", 1))})[0]
     assert [table["id"].to_pylist() for table in done.late] == [["old"]]
 
 
 def test_a_step_that_is_repeated_gives_the_same_again(tmp_path: Path) -> None:
-    first = context(tmp_path).step(0, rows(("a", 1)))
+    first = context(tmp_path).step({0: rows(("a", 1))})[0]
     later = replace(context(tmp_path), buckets={0: first.meta})
-    once, again = (later.step(0, rows(("a", 2), ("b", 2))) for _ in range(2))
+    once, again = (later.step({0: rows(("a", 2), ("b", 2))})[0] for _ in range(2))
     assert [table.to_pylist() for table in once.out] == [table.to_pylist() for table in again.out]
     assert once.duplicates == again.duplicates == 1
 
 
 def test_every_row_goes_to_the_bucket_of_its_key(tmp_path: Path) -> None:
     events = rows(*((f"k{number}", 1) for number in range(40)))
-    done = step_in_driver(context(tmp_path), events, 8)
+    done = step_in_driver(context(tmp_path), events)
     assert sum(each.rows for each in done) == 40
-    again = step_in_driver(context(tmp_path), events, 8)
+    again = step_in_driver(context(tmp_path), events)
     assert [(each.bucket, each.rows) for each in done] == [(each.bucket, each.rows) for each in again]
     assert len(done) > 1

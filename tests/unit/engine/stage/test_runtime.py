@@ -25,8 +25,8 @@ ROWS = pa.table(
 def results(tmp_path: Path) -> Results:
     states = StateManifests(LocalFiles(tmp_path))
     states.begin()
-    work = StepContext("node", Latest(("who",), "at"), ROWS.schema, states.files)
-    return runtime.combine(bucket_step.step_in_driver(work, ROWS, 8), ROWS.schema, ROWS.schema)
+    work = StepContext("node", Latest(("who",), "at"), ROWS.schema, states.files, count=8)
+    return runtime.combine(bucket_step.step_in_driver(work, ROWS), ROWS.schema, ROWS.schema)
 
 
 def test_rows_that_are_all_there_add_up(results: Results) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from headwater.operators.memory.key_hash import KeyHashes, hashed_groups
 from headwater.operators.memory.key_ids import KeyIds
+from headwater.operators.memory.slots import slots_of_hashes, slots_of_numbers
 from soaking import examples
 
 
@@ -39,8 +40,10 @@ def test_a_held_key_keeps_its_number_and_no_number_is_given_twice(
 
 def test_new_keys_get_the_next_numbers_in_their_order() -> None:
     key_ids = KeyIds()
-    assert key_ids.numbers(keys(["b", "a"])).tolist() == [0, 1]
-    assert key_ids.numbers(keys(["c", "a", "d"])).tolist() == [2, 1, 3]
+    for new, counted in ((["b", "a"], [0, 1]), (["c", "a", "d"], [2, 1, 3])):
+        found = key_ids.numbers(keys(new))
+        assert (found >> 8).tolist() == counted
+        assert slots_of_numbers(found).tolist() == slots_of_hashes(keys(new).high).tolist()
 
 
 def test_it_is_crowded_when_there_are_twice_as_many_as_were_held() -> None:

@@ -21,7 +21,8 @@ def test_rows_leave_in_the_order_of_time_and_then_of_arrival(steps: list[tuple[l
     for ahead, further in steps:
         new = [(clock + each, number + place) for place, each in enumerate(ahead)]
         number += len(new)
-        rows.add(pa.table([[n for _, n in new]], schema=SCHEMA), np.array([at for at, _ in new], np.int64))
+        at, slots = np.array([at for at, _ in new], np.int64), np.array([n % 3 for _, n in new], np.int64)
+        rows.add(pa.table([[n for _, n in new]], schema=SCHEMA), at, slots)
         held = sorted(held + new)
         assert rows.first() == (held[0][0] if held else None)
         clock += further

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from headwater.operators.event_time import NEVER
 from headwater.operators.operator import Operator, Step, run
 from headwater.operators.pairing import Pairing
+from unit.operators.bucketed import ran
 from unit.operators.stepping import Restarts, Row, listed, table, texts
 
 Key = tuple[Any, ...]
@@ -144,6 +145,12 @@ def sender(pairing: Pairing, left: pa.Schema, right: pa.Schema) -> Callable[[lis
         return pairing.sent(table(sides[0], left), table(sides[1], right), schema)
 
     return sent
+
+
+def check_rescaled(operator: Operator[Any], steps: list[pa.Table], counts: list[int]) -> None:
+    """What comes of each step is the same, in any order, where the number of buckets changes in between."""
+    outcomes = [ran(operator, [(rows, NEVER) for rows in steps], each).out for each in (counts, [1])]
+    assert outcomes[0] == outcomes[1]
 
 
 def in_buckets(operator: Operator[Any], rows: pa.Table) -> dict[Key, Row]:

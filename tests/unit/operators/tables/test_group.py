@@ -27,6 +27,7 @@ from headwater.schema import parse
 from headwater.transforms import tables
 from headwater.transforms.sample import sample
 from soaking import examples
+from unit.operators.bucketed import SCALES
 from unit.operators.stepping import SPILLED, Row, TablesInMemory, listed, rank, table
 from unit.operators.tables.tabling import (
     Key,
@@ -34,6 +35,7 @@ from unit.operators.tables.tabling import (
     batch,
     change,
     changes_of,
+    check_rescaled,
     gone,
     in_buckets,
     key_of,
@@ -182,6 +184,13 @@ def test_an_aggregate_with_a_condition_is_declared_as_in_windows() -> None:
     assert [(row["shop"], row["big"], row["small"]) for row in found] == [("a", 1, 5), ("b", 0, 9)]
     with pytest.raises(UsageError, match="is no condition"):
         grouping("k", n=replace(agg.count(), where="n + 1")).output_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("by", ["k", "part", "k, part", "id, part"])
+@examples(25)
+@given(plan=turns(changes_of(0, PRIMARY, VALUES)), counts=SCALES)
+def test_groups_that_are_rescaled(by: str, plan: Any, counts: list[int]) -> None:
+    check_rescaled(grouping(by), [sent(turn.changes) for turn in plan], counts)
 
 
 ORDERS = parse("id BIGINT, shop STRING, cents BIGINT, _deleted BOOLEAN")

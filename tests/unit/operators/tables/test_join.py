@@ -20,6 +20,7 @@ from headwater.operators.tables.join import TableJoin
 from headwater.schema import parse
 from headwater.transforms.joins import tables
 from soaking import examples
+from unit.operators.bucketed import SCALES
 from unit.operators.stepping import SPILLED, Row, TablesInMemory, listed, table
 from unit.operators.tables.tabling import (
     Key,
@@ -27,6 +28,7 @@ from unit.operators.tables.tabling import (
     batch,
     change,
     changes_of,
+    check_rescaled,
     gone,
     in_buckets,
     key_of,
@@ -141,6 +143,16 @@ def test_buckets_give_together_what_one_gives(spec: Spec, data: st.DataObject) -
     changes = data.draw(st.lists(made(join), max_size=25))
     rows = sender(join.pairing, LEFT, RIGHT)(changes)
     assert told(in_buckets(join, rows)) == told(oracle(join, changes))
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS.keys())
+@examples(15)
+@given(data=st.data(), counts=SCALES)
+def test_joined_tables_that_are_rescaled(spec: Spec, data: st.DataObject, counts: list[int]) -> None:
+    join = join_of(spec)
+    send = sender(join.pairing, LEFT, RIGHT)
+    steps = [send(turn.changes) for turn in data.draw(turns(made(join)))]
+    check_rescaled(join, steps, counts)
 
 
 CUSTOMERS = parse("id BIGINT, name STRING, _deleted BOOLEAN")
