@@ -46,7 +46,7 @@ def status(file: str, form: str) -> None:
     else:
         columns = ("node", ">batch", ">ago", ">lag", ">clock", ">rows", "has read up to")
         print_table(columns, map(_row, nodes))
-        _print_states(nodes)
+        print_states(nodes)
     if captures and form != "ndjson":
         click.echo()
         print_table(capture_lines.COLUMNS, map(capture_lines.cells, captures))
@@ -65,7 +65,7 @@ def status(file: str, form: str) -> None:
             say("detail", node.problem.detail or "")
 
 
-def _print_states(nodes: list[Progress]) -> None:
+def print_states(nodes: list[Progress]) -> None:
     """Show how the states of nodes are spread, if any has one."""
     rows = [_state_row(node, node.buckets) for node in nodes if node.buckets is not None]
     if rows:

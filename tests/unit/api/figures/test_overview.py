@@ -71,6 +71,7 @@ def test_as_json_the_rows_of_every_node_add_up(shop: Pipeline) -> None:
         assert set(each) == {
             *("name", "kind", "doc", "upstreams", "key", "topic", "state", "rows", "rate", "out", "late"),
             *("duplicates", "dead", "used", "lag", "clock", "waits_for", "batch_seconds", "state_bytes"),
+            "memory_bytes",
             *("error", "alert", "view_rows"),
         }
 

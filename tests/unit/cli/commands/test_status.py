@@ -17,7 +17,8 @@ from tests.unit.engine.figures.test_progress import write
 from changes_kit import execute
 from headwater import Log
 from headwater.api.captures import workers
-from headwater.cli.commands.status import waiting
+from headwater.cli.commands.status import print_states, waiting
+from headwater.engine.figures.bucket_figures import BucketFigures
 from headwater.engine.figures.progress import Progress
 from headwater.engine.source.watermark import NEVER
 from headwater.pipeline import loading
@@ -79,8 +80,23 @@ def test_the_same_is_there_for_scripts(run: Run, shop: None) -> None:
         "problem": None,
         "deliveries": None,
         "accounting": {"rows": 0, "late": 0, "duplicates": 0, "dead": 0, "out": 0, "used": 0},
+        "buckets": None,
+        "memory_bytes": None,
+        "largest_keys": [],
     }
     assert (unseen["batch"], unseen["ended"], unseen["positions"]) == (None, None, [])
+
+
+def test_how_a_state_is_spread_is_shown_with_its_largest_buckets_and_keys(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rich = Progress("rich", "view", 1, None, (), 0, 5, None)
+    print_states([rich])
+    assert capsys.readouterr().out == ""
+    figures = BucketFigures(4, 1_000_000, ((2, 700_000), (0, 200_000)))
+    print_states([replace(rich, buckets=figures, memory_bytes=5_000, largest_keys=(("ada", 0.25),))])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.endswith("rich 4 1.0 MB 5.0 kB 2 70%, 0 20% ada 25%")
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def test_every_figure_of_a_node_is_told() -> None:
         "headwater_batch_seconds": 0.25,
         "headwater_clock_seconds": 1_767_323_045.5,
         "headwater_state_bytes": 4096,
+        "headwater_memory_bytes": 0,
     }
 
 

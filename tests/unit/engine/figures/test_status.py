@@ -28,7 +28,16 @@ class Fake:
     def __init__(self, pipeline: Pipeline, log: headwater.Log):
         self.pipeline, self.log = pipeline, log
         self.counts = SimpleNamespace(
-            batches=0, rows=0, out=0, late=0, duplicates=0, seconds=0.0, states={}, reached=None
+            batches=0,
+            rows=0,
+            out=0,
+            late=0,
+            duplicates=0,
+            seconds=0.0,
+            states={},
+            held={},
+            largest_keys=lambda: (),
+            reached=None,
         )
         place = pipeline.home / "nodes" / "seen" / "v1" / "checkpoint"
         node_run = SimpleNamespace(
