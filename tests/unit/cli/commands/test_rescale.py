@@ -12,32 +12,14 @@ import headwater
 from headwater import Rescaled
 from headwater.cli import main
 
-FILE = """
-from headwater import Pipeline
 
-shop = Pipeline("shop", log="file:./log", home="./home")
-shop.source("orders", "id BIGINT")
-
-@shop.view(key="id")
-def seen(orders):
-    return orders
-"""
-
-
-@pytest.fixture
-def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "shop.py").write_text(FILE)
-    return "shop.py"
-
-
-def test_it_tells_from_how_many_to_how_many(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_tells_from_how_many_to_how_many(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def rescale(pipeline: Any, node: str, buckets: int, **where: Any) -> Rescaled:
         where["report"](1, 2)
         return Rescaled(node, 2, buckets)
 
     monkeypatch.setattr(headwater, "rescale", rescale)
-    done = CliRunner().invoke(main, ["rescale", file, "seen", "16"])
+    done = CliRunner().invoke(main, ["rescale", str(file), "seen", "16"])
     assert done.output == 'rescaled view "seen" from 2 to 16 buckets\n'
 
 
@@ -50,7 +32,7 @@ def test_it_tells_from_how_many_to_how_many(file: str, monkeypatch: pytest.Monke
         ("seen", "many", "many"),
     ],
 )
-def test_what_cannot_be_rescaled_is_refused(file: str, node: str, count: str, said: str) -> None:
-    done = CliRunner().invoke(main, ["rescale", file, node, count])
+def test_what_cannot_be_rescaled_is_refused(file: Path, node: str, count: str, said: str) -> None:
+    done = CliRunner().invoke(main, ["rescale", str(file), node, count])
     assert done.exit_code != 0
     assert said in done.output + str(done.exception)
