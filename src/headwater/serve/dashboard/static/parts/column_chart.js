@@ -27,7 +27,7 @@ export class ColumnChart {
     Object.assign(this, { view, signal, element: null });
     this.again = throttled(() => this.load().catch(() => {}), AGAIN, signal);
     if (!times.length || !numbers.length) return;
-    this.time = choice("over", times, () => this.load());
+    this.time = choice("over", times, () => this.load().catch(() => {}));
     this.value = choice("column", numbers, () => this.#draw());
     this.#others = view.key.filter((column) => !times.includes(column));
     this.of = choice(this.#others.join(", ") || "of", ALL, () => this.#draw());

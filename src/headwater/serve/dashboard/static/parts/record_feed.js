@@ -26,7 +26,11 @@ export class RecordFeed {
     Object.assign(this, { topic, signal });
     this.#tell = throttled(() => this.changed(), 200, signal);
     this.form = this.#searchForm();
-    this.#begin();
+    this.#begin().catch((error) => {
+      if (signal.aborted) return; // who has left the page waits for nothing
+      this.#failed = error;
+      this.#tell();
+    });
   }
 
   /** The records in a card. */
@@ -68,7 +72,7 @@ export class RecordFeed {
         .map(({ partition, from }) => get(where, { signal: this.signal, query: { partition, from, limit: SHOWN } })),
     );
     this.#take(pages.flatMap((page) => page.records));
-    follow(where, {
+    await follow(where, {
       signal: this.signal,
       query: { from: "latest" },
       state: (open) => {
@@ -78,9 +82,6 @@ export class RecordFeed {
       on: (type, value) => {
         if (value && value.offset !== undefined) this.#take([value], this.#isOneOfFew());
       },
-    }).catch((error) => {
-      this.#failed = error;
-      this.#tell();
     });
   }
 
