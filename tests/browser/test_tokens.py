@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 import headwater
 from accessibility import RUNNING, overflow, violations
@@ -139,6 +139,18 @@ def test_who_may_only_read_is_offered_nothing_else(page: Page, shop: GuardedShop
     expect(page.get_by_role("button", name="Send event")).to_have_count(0)
     page.goto(f"{shop.address}#/operations")
     expect(page.locator("main")).to_contain_text("The token reader does not allow to see operations.")
+
+
+def test_a_topic_that_is_left_before_its_records_have_come_leaves_no_error(
+    page: Page, shop: GuardedShop, reader: str
+) -> None:
+    asked: list[Route] = []
+    page.route("**/records?*", lambda route: asked.append(route))  # and nobody answers
+    shop.open(page, TOPIC, reader)
+    expect(page.get_by_text("No record has come yet.")).to_be_visible()
+    assert asked
+    page.goto(f"{shop.address}#/operations")
+    expect(page.locator("main")).to_contain_text("does not allow to see operations")
 
 
 def test_what_is_not_offered_is_refused_too(
