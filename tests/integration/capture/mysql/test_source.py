@@ -33,7 +33,7 @@ def test_an_update_comes_with_the_row_before(capture: Any, execute: Any) -> None
     execute(T, "INSERT INTO t VALUES (1, 'a'), (2, 'b')")
     source = capture()
     position = source.begin(["t"], None)
-    execute("UPDATE t SET name = 'c'", "DELETE FROM t WHERE id = 2")
+    execute("BEGIN", "UPDATE t SET name = 'c'", "DELETE FROM t WHERE id = 2", "COMMIT")  # delivered at once
     (changes,) = everything(source, position)
     assert list(changes.operation) == [UPDATE, UPDATE, DELETE]
     assert changes.before.column("name").to_pylist() == ["a", "b", "c"]
