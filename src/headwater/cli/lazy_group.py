@@ -6,6 +6,7 @@ Invariant: what ``--help`` says of a command is what the command says of itself 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -51,6 +52,16 @@ class LazyGroup(ReportingGroup):
             found = getattr(module, name, None) or getattr(module, f"{name}_")
             self.add_command(found, name)
         return super().get_command(ctx, name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is called, or name those that are close, imported or not."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as error:
+            name, close = error.command_name, get_close_matches(error.command_name, self.lazy)
+            raise click.exceptions.NoSuchCommand(name, possibilities=close, ctx=ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands, and import none of them."""
